@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# The front door. Each step is one line on the console; what it said is in .build/log/STEP.log.
+
+PY   := .venv/bin/python
+STEP := tools/step
+JOBS ?= 2
+# Where Ansible's own tools find a clean copy of the collection (they insist on this form of path).
+STAGE := .build/stage/ansible_collections/stackci/nodepool
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export LC_ALL := C.UTF-8
+export ANSIBLE_NOCOLOR := 1
+export NO_COLOR := 1
+MAKEFLAGS += --no-print-directory
+
+LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licences
+# The long ones first, so that the short ones fill the gaps.
+CHECKS := sanity types unit importer $(LINT)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo demo-stop test test-slow lint $(CHECKS) integration docs build bench format constraints stage clean
+
+help: ## this list
+	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+setup: ## install what is missing: system packages, .venv, the link for Ansible
+	@tools/setup
+
+demo: ## a launcher at work on a simulated cloud; KEEP=1 leaves it running
+	@tools/setup demo
+	@$(PY) -m tests.demo $(if $(KEEP),--keep)
+
+demo-stop: ## end a demo that was left running
+	@tools/setup demo
+	@$(PY) -m tests.demo --stop
+
+test: setup ## everything below up to integration
+	@$(STEP) --forget
+	@$(MAKE) -j$(JOBS) KEEP_GOING=1 $(CHECKS)
+	@$(MAKE) KEEP_GOING=1 integration
+	@$(STEP) --summary $(CHECKS) integration
+
+test-slow: setup ## unit tests with ten times as many random cases, and whole simulated hours
+	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) -o timeout=1200 tests/unit
+
+lint: $(LINT) ## style, documentation, licences
+
+types: setup ## mypy
+	@$(STEP) $@ mypy
+
+sanity: stage ## ansible-test sanity
+	@$(STEP) $@ timeout 1200 $(PY) tools/sanity.py $(STAGE)
+
+unit: setup ## unit tests
+	@$(STEP) $@ $(PY) -m pytest tests/unit
+
+# These tests wait most of the time, so there may be more of them than cores.
+integration: setup ## tests with a real ZooKeeper and the simulated cloud
+	@$(STEP) $@ $(PY) -m pytest -n $(shell echo $$((2 * $(JOBS)))) --dist worksteal tests/integration
+
+docs: stage ## the documentation of all plugins as HTML, in .build/docs
+	@$(STEP) $@ tools/docs $(STAGE) .build/docs
+
+build: setup ## the tarball, in .build/dist
+	@rm -rf .build/dist
+	@$(STEP) $@ ansible-galaxy collection build --output-path .build/dist
+
+bench: setup ## the figures: a table, and JSON in .build/bench
+	@$(PY) -m tests.bench
+
+format: setup ## let ruff put the Python files in form
+	@ruff check --fix-only --quiet . && ruff format --quiet .
+
+constraints: setup ## write tests/constraints.txt anew from what .venv has
+	@{ sed -n '/^#/p' tests/constraints.txt; pip freeze --exclude pip --exclude setuptools | sort -f; } >.build/constraints.txt
+	@mv .build/constraints.txt tests/constraints.txt
+
+clean: ## remove everything that was made here
+	rm -rf .build .venv .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache playbooks/collections
+
+# The single steps of "make lint" and of the package.
+
+ruff: setup
+	@$(STEP) $@ ruff check .
+
+format-check: setup
+	@$(STEP) $@ ruff format --check .
+
+yamllint: setup
+	@$(STEP) $@ yamllint --strict .
+
+ansible-lint: stage
+	@$(STEP) $@ tools/in-stage $(STAGE) ansible-lint --offline --project-dir .
+
+docs-lint: stage
+	@$(STEP) $@ tools/in-stage $(STAGE) antsibull-docs lint-collection-docs --plugin-docs \
+		--validate-collection-refs=all --disallow-unknown-collection-refs .
+
+changelog-lint: setup
+	@$(STEP) $@ antsibull-changelog lint
+
+licences: setup
+	@$(STEP) $@ reuse lint --lines
+
+importer: build
+	@$(STEP) $@ tools/importer .build/dist/*.tar.gz
+
+stage: setup
+	@$(PY) tools/stage.py $(STAGE)

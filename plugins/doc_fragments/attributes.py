@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every module of the collection can do, in the words that their documentation shares."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Attributes; a module adds ``support`` (and ``details`` where it is ``partial``) to the first three."""
+
+    DOCUMENTATION = r"""
+options: {}
+attributes:
+  check_mode:
+    description:
+      - In check mode the module tells what it would do and changes nothing, neither in ZooKeeper nor in a cloud.
+  diff_mode:
+    description:
+      - In diff mode the module returns what changed, or in check mode what would change.
+  idempotent:
+    description:
+      - Running the module again with the same options, while nothing else happens, changes nothing more.
+  action_group:
+    description:
+      - Options for all modules of the collection at once can be set with C(group/stackci.nodepool.all) in
+        C(module_defaults).
+    support: full
+    membership:
+      - stackci.nodepool.all
+"""

@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that name the configuration."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Options that name the configuration."""
+
+    DOCUMENTATION = r"""
+options:
+  config:
+    description:
+      - Path of the C(nodepool.yaml) to work with.
+    type: path
+    default: /etc/nodepool/nodepool.yaml
+  secure_config:
+    description:
+      - Path of Nodepool's secure file (C(secure.conf)), whose C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
+        are laid over O(config).
+    type: path
+  strict_config:
+    description:
+      - Treat a key that the configuration does not know as an error instead of a warning.
+    type: bool
+    default: false
+  clouds_config:
+    description:
+      - Path of the C(clouds.yaml) to use. When unset, openstacksdk's own search applies
+        (E(OS_CLIENT_CONFIG_FILE), the current directory, C(~/.config/openstack), C(/etc/openstack)).
+    type: path
+requirements:
+  - python >= 3.11
+  - openstacksdk >= 4.0.0
+  - asyncssh >= 2.14
+  - kazoo >= 2.9.0
+  - jsonschema >= 4.10
+  - PyYAML >= 6.0
+"""

@@ -1,0 +1,329 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: nodepool
+short_description: The nodes of Nodepool as an inventory
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Makes a host of each server that carries Nodepool's metadata. Other servers of a project are left out.
+  - One paged listing for each cloud, all clouds side by side.
+  - Groups C(provider_NAME), C(label_NAME), C(pool_NAME), C(image_NAME), C(az_NAME), C(status_NAME) (of the server)
+    and, with O(zookeeper), C(state_NAME) (of the node record). Every character that a group's name cannot have
+    becomes C(_).
+  - Each host has one variable C(nodepool), a dictionary of C(provider), C(pool), C(label), C(image), C(node_id),
+    C(az), C(server_id), C(name), C(status), C(created), C(addresses), C(metadata) and C(listed_at), and with
+    O(zookeeper) what the node record adds, among it C(state), C(request), C(user), C(port) and C(host_keys).
+  - What comes from clouds and from ZooKeeper is data. It is never taken for a template.
+  - The file must be called C(nodepool.yml), or end with C(.nodepool.yml) or C(.nodepool.yaml).
+requirements:
+  - openstacksdk >= 4.0.0
+  - kazoo >= 2.9.0 (with O(zookeeper))
+  - jsonschema >= 4.0.0 (with O(nodepool_config))
+extends_documentation_fragment:
+  - constructed
+  - inventory_cache
+options:
+  plugin:
+    description:
+      - Names this plugin.
+    type: str
+    required: true
+    choices: [stackci.nodepool.nodepool]
+  nodepool_config:
+    description:
+      - The C(nodepool.yaml) whose providers are listed. A relative path starts at the folder of the inventory file,
+        as in all other options of this plugin that name a file.
+      - Either this or O(clouds) is needed.
+    type: str
+  secure_config:
+    description:
+      - Nodepool's C(secure.conf), where one is used.
+    type: str
+  clouds_config:
+    description:
+      - The C(clouds.yaml) to use. When unset, openstacksdk's own search applies, beginning with
+        E(OS_CLIENT_CONFIG_FILE).
+    type: str
+  clouds:
+    description:
+      - Entries of C(clouds.yaml) to list, for those who have no C(nodepool.yaml) at hand.
+    type: list
+    elements: str
+    default: []
+  providers:
+    description:
+      - Only nodes of these providers.
+    type: list
+    elements: str
+    default: []
+  labels:
+    description:
+      - Only nodes of these labels.
+    type: list
+    elements: str
+    default: []
+  pools:
+    description:
+      - Only nodes of these pools.
+    type: list
+    elements: str
+    default: []
+  statuses:
+    description:
+      - Only servers in these states. With an empty list, servers in any state become hosts.
+    type: list
+    elements: str
+    default: [ACTIVE]
+  states:
+    description:
+      - Only nodes whose record is in one of these states, such as V(ready) or V(hold). Needs O(zookeeper).
+    type: list
+    elements: str
+    default: []
+  hostname:
+    description:
+      - What a host is called. Where that is not unique, the server's id is added.
+    type: str
+    choices: [name, node_id, server_id, address]
+    default: name
+  connect_with:
+    description:
+      - Kinds of addresses in order of preference. The first kind that a node has becomes C(ansible_host).
+      - V(recorded) is the address that the launcher reached the node with and needs O(zookeeper). V(floating) is a
+        floating IP, V(fixed) an IPv4 address and V(ipv6) an IPv6 address of the server itself.
+    type: list
+    elements: str
+    choices: [recorded, floating, fixed, ipv6]
+    default: [recorded, floating, fixed, ipv6]
+  zookeeper:
+    description:
+      - Whether to read the node records in ZooKeeper, which know user, port, connection type, host keys, state and
+        request. Needs O(nodepool_config). Nothing is written there.
+    type: bool
+    default: false
+  known_hosts:
+    description:
+      - File to write the recorded host keys to. Hosts with recorded keys get C(ansible_ssh_common_args) that make
+        ssh believe this file alone. Needs O(zookeeper).
+    type: str
+  deadline:
+    description:
+      - Seconds within which each cloud must have answered.
+    type: int
+    default: 60
+  on_error:
+    description:
+      - What to do when a cloud or ZooKeeper does not answer.
+      - V(fail) fails. V(stale) uses what was cached for that cloud, however old it is, with a warning, and fails
+        where nothing was cached; it needs O(cache). V(skip) goes on without that cloud, with a warning.
+      - How old the data of a host is can be seen in C(nodepool.listed_at) (seconds since 1970).
+    type: str
+    choices: [fail, stale, skip]
+    default: fail
+"""
+
+EXAMPLES = r"""
+# ci.nodepool.yml: all nodes of the providers in nodepool.yaml
+plugin: stackci.nodepool.nodepool
+nodepool_config: /etc/nodepool/nodepool.yaml
+
+---
+# With users, ports and host keys from ZooKeeper, only nodes that somebody holds
+plugin: stackci.nodepool.nodepool
+nodepool_config: /etc/nodepool/nodepool.yaml
+zookeeper: true
+states: [hold]
+known_hosts: ~/.cache/nodepool_known_hosts
+
+---
+# Two clouds without a nodepool.yaml; cached, and the cache serves when a cloud is down
+plugin: stackci.nodepool.nodepool
+clouds: [east, west]
+cache: true
+cache_plugin: ansible.builtin.jsonfile
+cache_connection: ~/.cache/nodepool
+on_error: stale
+compose:
+  ansible_user: "'zuul'"
+keyed_groups:
+  - key: nodepool.label.split('-')[0]
+    prefix: distribution
+"""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ansible.errors import AnsibleParserError
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable, get_cache_plugin
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting import listing
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts import (
+    Host,
+    Selection,
+    all_known_hosts,
+    enriched,
+    hosts,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import write_known_hosts
+
+RECORDS = "ZooKeeper"
+"""Name of the node records among what is fetched; no cloud is called so, it would have a capital."""
+
+Rows = list[dict[str, Any]]
+Part = dict[str, Any]
+"""What was fetched from one place: ``listed_at`` (UNIX time) and ``rows``."""
+
+
+class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
+    """Nodes as hosts."""
+
+    NAME = "stackci.nodepool.nodepool"
+
+    # Texts from the net are no templates; ansible-core takes no untagged text for one.
+    trusted_by_default = False
+
+    def verify_file(self, path: str) -> bool:
+        """Only files that are named for this plugin."""
+        name = os.path.basename(path)
+        named = name == "nodepool.yml" or name.endswith((".nodepool.yml", ".nodepool.yaml"))
+        return named and bool(super().verify_file(path))
+
+    def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
+        """Fill the inventory; *cache* False means that the user wants everything fresh."""
+        super().parse(inventory, loader, path, cache)
+        self._read_config_data(path)
+        self._folder = os.path.dirname(os.path.abspath(path))
+        try:
+            self._check_options()
+            for host in self._hosts(path, cache):
+                self._add(host)
+        except NodepoolError as error:
+            raise AnsibleParserError(f"{path}: {error}") from error
+
+    # -- options ------------------------------------------------------------------------------------------------
+
+    def _check_options(self) -> None:
+        has_config = bool(self.get_option("nodepool_config"))
+        rules = (
+            (has_config != bool(self.get_option("clouds")), "give either nodepool_config or clouds"),
+            (has_config or not self.get_option("zookeeper"), "zookeeper needs nodepool_config"),
+            (self.get_option("zookeeper") or not self.get_option("states"), "states needs zookeeper: true"),
+            (self.get_option("zookeeper") or not self.get_option("known_hosts"), "known_hosts needs zookeeper: true"),
+            (self.get_option("cache") or self.get_option("on_error") != "stale", "on_error: stale needs cache: true"),
+            (self.get_option("deadline") > 0, "deadline must be at least 1 second"),
+        )
+        problems = [text for fine, text in rules if not fine]
+        if problems:
+            raise ConfigError(problems)
+
+    def _path(self, option: str) -> str | None:
+        value = self.get_option(option)
+        if not value:
+            return None
+        text = os.path.expanduser(str(self.templar.template(value)))
+        return os.path.normpath(os.path.join(self._folder, text))
+
+    # -- fetch --------------------------------------------------------------------------------------------------
+
+    def _hosts(self, path: str, cache: bool) -> list[Host]:
+        parts = self._parts(path, cache)
+        records = parts.pop(RECORDS, {"rows": []})["rows"]
+        rows = [{**row, "listed_at": part["listed_at"]} for part in parts.values() for row in part["rows"]]
+        known_hosts = self._path("known_hosts")
+        found = hosts(
+            enriched(rows, records),
+            Selection(*(self.get_option(key) for key in ("labels", "pools", "statuses", "states"))),
+            hostname=self.get_option("hostname"),
+            connect_with=self.get_option("connect_with"),
+            known_hosts=known_hosts,
+        )
+        if known_hosts:
+            try:
+                write_known_hosts(known_hosts, all_known_hosts(found))
+            except OSError as error:
+                raise ConfigError([f"known_hosts cannot be written: {error}"]) from error
+        return found
+
+    def _work(self) -> dict[str, Callable[[], Rows]]:
+        """What has to be fetched, by name of the place."""
+        clouds_config = self._path("clouds_config")
+        wanted = self.get_option("providers")
+        work: dict[str, Callable[[], Rows]] = {}
+        config_path = self._path("nodepool_config")
+        if config_path is None:
+            clouds = [str(self.templar.template(cloud)) for cloud in self.get_option("clouds")]
+            sources = listing.sources_of_clouds(clouds, wanted)
+        else:
+            config = load_config(config_path, self._path("secure_config"))
+            for warning in config.warnings:
+                self.display.vv(f"{config_path}: {warning}")
+            sources = listing.sources_of_config(config, wanted)
+            if self.get_option("zookeeper"):
+                work[RECORDS] = lambda: listing.read_nodes(config)
+        for source in sources:
+            work[source.name] = lambda source=source: listing.list_servers(source, clouds_config)  # type: ignore[misc]
+        return work
+
+    def _parts(self, path: str, cache: bool) -> dict[str, Part]:
+        """From the cache what is young enough, everything else from where it comes from."""
+        stored = self._stored(path)
+        work = self._work()
+        youngest = time.time() - self.get_option("cache_timeout")
+        parts: dict[str, Part] = {}
+        if cache:
+            parts = {name: stored[name] for name in work if name in stored and stored[name]["listed_at"] >= youngest}
+        missing = {name: fetch for name, fetch in work.items() if name not in parts}
+        for name, answer in listing.fetch_all(missing, self.get_option("deadline")).items():
+            if isinstance(answer, Exception):
+                self._give_way(name, answer, stored, parts)
+            else:
+                parts[name] = {"listed_at": time.time(), "rows": answer}
+        if self.get_option("cache"):
+            self._cache[self.get_cache_key(path)] = {**stored, **parts}
+        return parts
+
+    def _stored(self, path: str) -> dict[str, Part]:
+        """What the cache has, however old: its age is looked at for each part, so that old parts can stand in."""
+        if not self.get_option("cache"):
+            return {}
+        options = {"_uri": self.get_option("cache_connection"), "_prefix": self.get_option("cache_prefix")}
+        given = {key: value for key, value in options.items() if value is not None}
+        self._cache = get_cache_plugin(self.get_option("cache_plugin"), _timeout=0, **given)
+        stored = self._cache.get(self.get_cache_key(path))
+        return dict(stored) if isinstance(stored, dict) else {}
+
+    def _give_way(self, name: str, error: Exception, stored: dict[str, Part], parts: dict[str, Part]) -> None:
+        """One place did not answer: fail, use old data, or leave it out, as the user wants it."""
+        policy = self.get_option("on_error")
+        if policy == "skip":
+            self.display.warning(f"{name} is left out of the inventory (on_error: skip): {error}")
+        elif policy == "stale" and name in stored:
+            age = time.time() - stored[name]["listed_at"]
+            parts[name] = stored[name]
+            self.display.warning(f"{name} is shown as it was {age:.0f} s ago (on_error: stale): {error}")
+        else:
+            hint = "; nothing of it was cached" if policy == "stale" else ""
+            raise AnsibleParserError(f"{name} could not be listed: {error}{hint}") from error
+
+    # -- fill ---------------------------------------------------------------------------------------------------
+
+    def _add(self, host: Host) -> None:
+        self.inventory.add_host(host.name)
+        for group in host.groups:
+            self.inventory.add_child(self.inventory.add_group(self._sanitize_group_name(group)), host.name)
+        for key, value in host.variables.items():
+            self.inventory.set_variable(host.name, key, value)
+        strict = self.get_option("strict")
+        self._set_composite_vars(self.get_option("compose"), host.variables, host.name, strict=strict)
+        self._add_host_to_composed_groups(self.get_option("groups"), host.variables, host.name, strict=strict)
+        self._add_host_to_keyed_groups(self.get_option("keyed_groups"), host.variables, host.name, strict=strict)

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads a small text file so that every way in which that can fail becomes a sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+
+RETRIES = 3
+RETRY_AFTER = 0.5
+"""Seconds. Configuration management may replace a file by removing it first."""
+
+LARGEST_FILE = 32 * 1024 * 1024
+"""Bytes."""
+
+
+def read_text(path: str, sleep: Callable[[float], None]) -> str:
+    """The text of the UTF-8 file *path*; one that is missing is waited for, 1.5 s at most.
+
+    :raises ConfigError: it cannot be read.
+    """
+    for attempt in range(RETRIES + 1):
+        try:
+            return _decode(path, _read(path))
+        except FileNotFoundError as error:
+            if attempt == RETRIES:
+                raise ConfigError([f"{path}: does not exist: check the path"]) from error
+            sleep(RETRY_AFTER)
+        except (OSError, ValueError) as error:
+            raise ConfigError([_reason(path, error)]) from error
+    raise AssertionError("unreachable")
+
+
+def _read(path: str) -> bytes:
+    # O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        kind = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(kind):
+            raise ConfigError([f"{path}: is not a regular file: copy its content into one"])
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(LARGEST_FILE + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > LARGEST_FILE:
+        raise ConfigError([f"{path}: is larger than {LARGEST_FILE // 1024 // 1024} MiB: is this the right file?"])
+    return data
+
+
+def _decode(path: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError([f"{path}:{line}: is not UTF-8 text (byte {error.start}): save the file in UTF-8"]) from error
+
+
+def _reason(path: str, error: OSError | ValueError) -> str:
+    if isinstance(error, IsADirectoryError):
+        return f"{path}: is a directory: name the file in it"
+    if isinstance(error, PermissionError):
+        return f"{path}: may not be read by user id {os.geteuid()}: change its owner or mode"
+    if isinstance(error, OSError):
+        return f"{path}: cannot be read: {error.strerror or error}"
+    return f"{path!r}: is not a path: {error}"

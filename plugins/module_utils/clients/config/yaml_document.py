@@ -1,0 +1,277 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""YAML text to plain data and the place of every piece of it.
+
+More careful than ``yaml.safe_load``: the result is always JSON-like (keys are text as they are written, dates stay
+text, no ``.nan``), a key that is written twice is noticed, and neither depth nor aliases can exhaust the machine.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+try:
+    import yaml
+except ImportError:
+    HAS_YAML = False
+    YAML_IMPORT_ERROR: str | None = traceback.format_exc()
+else:
+    HAS_YAML = True
+    YAML_IMPORT_ERROR = None
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Place, Problem
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+
+DEEPEST = 64
+LARGEST = 2_000_000
+"""Pieces of a file with its aliases written out."""
+
+_TAG = "tag:yaml.org,2002:"
+_TEXT_TAGS = frozenset(_TAG + kind for kind in ("str", "timestamp", "value", "merge"))
+_SWITCHES = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
+
+_REMEDIES = (
+    ("tab", "indent with blanks, not with a tab"),
+    ("mapping values are not allowed", "put a text that has ': ' in it in quotes, and check the indentation"),
+    ("undefined alias", "define the anchor (&name) above its first use, or put a text that begins with * in quotes"),
+    ("duplicate anchor", "give each anchor a name of its own"),
+    ("found another document", "keep one document: remove the second ---"),
+    ("cannot start any token", "put a text that begins with @, `, % or a tab in quotes"),
+    ("quoted scalar", "close the quotes, or double the backslash"),
+    ("end of stream", "close the quotes"),
+    ("flow", "close the bracket or brace, and put commas between the items"),
+    ("block", "check the indentation of this line and of those above it"),
+)
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a text holds. *data* is None when it is empty or when a problem is fatal."""
+
+    data: Any
+    places: Place
+    problems: tuple[Problem, ...]
+
+
+class _Refused(Exception):
+    """The text cannot be read at all."""
+
+    def __init__(self, message: str, line: int) -> None:
+        self.message = message
+        self.line = line
+        super().__init__(message)
+
+
+def read_yaml(text: str, *, secret: bool = False) -> Document:
+    """Reads one YAML document. Never raises for what *text* holds; problems carry their line.
+
+    :param secret: True when nothing of the text may be quoted in a message.
+    :raises MissingLibraryError: PyYAML is not installed.
+    """
+    if not HAS_YAML:
+        raise MissingLibraryError("PyYAML", YAML_IMPORT_ERROR)
+    try:
+        _check_characters(text)
+        _check_depth(text)
+        root = yaml.compose(text, Loader=_loader())
+        if root is None:
+            return Document(None, Place(1), ())
+        reader = _Reader(secret)
+        built = reader.build(root)
+        return Document(built.data, _with_line(built.place, 1), tuple(reader.problems))
+    except yaml.YAMLError as error:
+        problem = _syntax_problem(error, text)
+    except _Refused as refusal:
+        problem = Problem((), refusal.message, line=refusal.line)
+    return Document(None, Place(1), (problem,))
+
+
+def _loader() -> Any:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _with_line(place: Place, line: int) -> Place:
+    return Place(line, place.entries)
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _check_characters(text: str) -> None:
+    """A variable of the environment may hold bytes that are no UTF-8; Python keeps them as half characters."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not _encodable(line):
+            raise _Refused("has a character that is not UTF-8, from the environment: mend the variable", number)
+
+
+def _check_depth(text: str) -> None:
+    """The composer of libyaml recurses without a bound, so depth is measured on the events before."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_loader()):
+        if isinstance(event, yaml.events.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise _Refused(f"is nested more than {DEEPEST} levels deep: check the brackets", _line(event))
+        elif isinstance(event, yaml.events.CollectionEndEvent):
+            depth -= 1
+
+
+def _syntax_problem(error: Any, text: str) -> Problem:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    position = getattr(error, "position", None)
+    if mark is None and isinstance(position, int):
+        line = text.count("\n", 0, position) + 1
+        return Problem((), "has a control character that YAML does not allow: remove it", line=line)
+    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+    words = " ".join(part for part in (getattr(error, "context", None), getattr(error, "problem", None)) if part)
+    lines = text.splitlines()
+    if "cannot start any token" in words and line <= len(lines) and lines[line - 1][column - 1 : column] == "\t":
+        words = "tab"
+    remedy = next((remedy for sign, remedy in _REMEDIES if sign in words), "check quotes, colons and indentation")
+    return Problem((), f"is not valid YAML (column {column}): {remedy}", line=line)
+
+
+@dataclass
+class _Built:
+    """A piece of the document. *size* and *depth* count aliases as if they were written out."""
+
+    data: Any
+    place: Place
+    size: int = 1
+    depth: int = 1
+
+
+@dataclass
+class _Reader:
+    """Turns yaml's nodes into data; a node that several aliases share is turned once."""
+
+    secret: bool
+    problems: list[Problem] = field(default_factory=list)
+    _done: dict[int, _Built] = field(default_factory=dict)
+    _tables: dict[int, dict[str, tuple[Any, Any]]] = field(default_factory=dict)
+    _open: set[int] = field(default_factory=set)
+
+    def build(self, node: Any) -> _Built:
+        built = self._done.get(id(node))
+        if built is None:
+            if id(node) in self._open:
+                raise _Refused("an alias refers to the place that it is in: remove it", _line(node))
+            self._open.add(id(node))
+            built = self._build(node)
+            self._open.discard(id(node))
+            self._done[id(node)] = built
+        return built
+
+    def _build(self, node: Any) -> _Built:
+        if isinstance(node, yaml.MappingNode):
+            self._check_tag(node, "map")
+            inner = {key: (_line(key_node), self.build(value)) for key, (key_node, value) in self._table(node).items()}
+            return self._collect(node, {key: part.data for key, (_unused, part) in inner.items()}, inner)
+        if isinstance(node, yaml.SequenceNode):
+            self._check_tag(node, "seq")
+            parts = {index: (_line(item), self.build(item)) for index, item in enumerate(node.value)}
+            return self._collect(node, [part.data for _unused, part in parts.values()], parts)
+        return _Built(self._scalar(node), Place(_line(node)))
+
+    def _collect(self, node: Any, data: Any, parts: Any) -> _Built:
+        size = 1 + sum(part.size for _unused, part in parts.values())
+        depth = 1 + max((part.depth for _unused, part in parts.values()), default=0)
+        if size > LARGEST or depth > DEEPEST:
+            raise _Refused("becomes too large or too deep when its aliases are written out: use fewer", _line(node))
+        entries = {step: _with_line(part.place, line) for step, (line, part) in parts.items()}
+        return _Built(data, Place(_line(node), entries), size, depth)
+
+    def _check_tag(self, node: Any, kind: str) -> None:
+        if node.tag != _TAG + kind:
+            self._complain(node, "has a YAML tag (!…) that means nothing here: remove the tag")
+
+    def _complain(self, node: Any, message: str, severity: str = "error") -> None:
+        self.problems.append(Problem((), message, severity, line=_line(node)))
+
+    def _table(self, node: Any) -> dict[str, tuple[Any, Any]]:
+        """The keys of a mapping with those that ``<<`` brings in; what is written in the mapping itself wins."""
+        if id(node) in self._tables:
+            return self._tables[id(node)]
+        own: dict[str, tuple[Any, Any]] = {}
+        merged: dict[str, tuple[Any, Any]] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _TAG + "merge":
+                for other in self._merged(value_node):
+                    merged.update(other)
+            elif not isinstance(key_node, yaml.ScalarNode):
+                self._complain(key_node, "has a list or a mapping as a key: a key is a text")
+            else:
+                self._add(own, key_node, value_node)
+        table = {**merged, **own}
+        self._tables[id(node)] = table
+        return table
+
+    def _add(self, own: dict[str, tuple[Any, Any]], key_node: Any, value_node: Any) -> None:
+        key = key_node.value
+        if not _encodable(key):
+            self._complain(key_node, "has half a character in a key: remove the \\u escape")
+            return
+        if key in own:
+            name = "a key" if self.secret else repr(key)
+            first = _line(own[key][0])
+            self._complain(
+                key_node,
+                f"{name} stands here a second time (first in line {first}) and this one wins: remove one",
+                "lenient",
+            )
+        own[key] = (key_node, value_node)
+
+    def _merged(self, node: Any) -> Iterator[dict[str, tuple[Any, Any]]]:
+        """Tables that a ``<<`` names, the one that wins last."""
+        if id(node) in self._open:
+            raise _Refused("a merge (<<) refers to the place that it is in: remove it", _line(node))
+        self._open.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            yield self._table(node)
+        elif isinstance(node, yaml.SequenceNode) and all(isinstance(item, yaml.MappingNode) for item in node.value):
+            for item in reversed(node.value):
+                yield from self._merged(item)
+        else:
+            self._complain(node, "a merge (<<) takes a mapping or a list of mappings, such as *name")
+        self._open.discard(id(node))
+
+    def _scalar(self, node: Any) -> Any:
+        kind = node.tag.removeprefix(_TAG)
+        if node.tag in _TEXT_TAGS:
+            if _encodable(node.value):
+                return node.value
+            self._complain(node, "has half a character in a text: remove the \\u escape")
+        elif kind == "null":
+            return None
+        elif kind == "bool" and node.value.lower() in _SWITCHES:
+            return _SWITCHES[node.value.lower()]
+        elif kind in ("int", "float"):
+            return self._number(node, kind)
+        else:
+            self._complain(node, "has a YAML tag (!…) that means nothing here: remove the tag")
+        return ""
+
+    def _number(self, node: Any, kind: str) -> int | float:
+        reader = yaml.constructor.SafeConstructor()
+        try:
+            number = reader.construct_yaml_int(node) if kind == "int" else reader.construct_yaml_float(node)
+            if math.isfinite(number):
+                return number
+        except (ValueError, OverflowError, IndexError):
+            pass
+        self._complain(node, "is not a number that can be used here: write digits, or put a text in quotes")
+        return 0
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

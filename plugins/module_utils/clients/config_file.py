@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""nodepool.yaml and secure.conf: from files or text to a :class:`NodepoolConfig`, or to all that is wrong with them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.text_file import read_text
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.validation import validate
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.yaml_document import read_yaml
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.build import build
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.check import check, check_secure
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Problem, Source, split
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import NODEPOOL, SECURE
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.substitution import expand
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+
+Stamp = tuple[int, int, int]
+"""Time of the last change in ns, size in bytes and inode of a file: differs when the file was changed or replaced."""
+
+
+def file_stamps(paths: Iterable[str]) -> dict[str, Stamp]:
+    """The stamps of those files that are there. Nothing is read; links are followed."""
+    stamps: dict[str, Stamp] = {}
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        stamps[path] = (found.st_mtime_ns, found.st_size, found.st_ino)
+    return stamps
+
+
+def load_config(
+    path: str,
+    secure_path: str | None = None,
+    *,
+    strict: bool = False,
+    environ: Mapping[str, str] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> NodepoolConfig:
+    """Reads nodepool.yaml and, when given, secure.conf.
+
+    :param strict: unknown keys, keys that are written twice and providers of other drivers are errors, not warnings.
+    :param environ: where ``%(NODEPOOL_X)`` is looked up; None for the environment of this process.
+    :param sleep: called with 0.5 s, three times at most for each file, while the file does not exist.
+    :raises ConfigError: with every problem of both files.
+    :raises MissingLibraryError: PyYAML or jsonschema is not installed.
+    """
+    problems: list[str] = []
+    texts: list[str] = []
+    for one in (path, secure_path) if secure_path else (path,):
+        try:
+            texts.append(read_text(one, sleep))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    secure_text = texts[1] if secure_path else None
+    return parse_config(texts[0], path, secure_text, secure_path or "secure.conf", strict=strict, environ=environ)
+
+
+def parse_config(
+    text: str,
+    path: str = "nodepool.yaml",
+    secure_text: str | None = None,
+    secure_path: str = "secure.conf",
+    *,
+    strict: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> NodepoolConfig:
+    """As :func:`load_config`, from text; the paths only name the texts in messages."""
+    if environ is None:
+        environ = os.environ
+    main, main_problems = _read(text, path, environ)
+    secure, secure_problems = _read(secure_text or "", secure_path, environ, secret=True)
+    elsewhere = bool(secure_problems) or bool(secure.data and secure.data.get("zookeeper-servers"))
+    if main.data is not None:
+        found = validate(main, NODEPOOL) + check(main.data, zookeeper_elsewhere=elsewhere)
+        main_problems += _news(main, found, main_problems)
+    elif not main_problems:
+        main_problems.append(Problem((), "is empty: write at least the key zookeeper-servers"))
+    if secure.data is not None:
+        found = validate(secure, SECURE) + check_secure(secure.data, main.data)
+        secure_problems += _news(secure, found, secure_problems)
+    errors, warnings = split(main, main_problems, strict=strict)
+    secure_errors, secure_warnings = split(secure, secure_problems, strict=strict)
+    if errors or secure_errors:
+        raise ConfigError(errors + secure_errors)
+    return build(main.data, secure.data, path=path, warnings=warnings + secure_warnings)
+
+
+def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = False) -> tuple[Source, list[Problem]]:
+    """The data of *text* and what is wrong before its meaning is looked at."""
+    expanded = expand(text, environ)
+    document = read_yaml(expanded.text, secret=secret)
+    problems = [*expanded.problems, *document.problems]
+    data = document.data
+    source = Source(name, data, document.places, expanded.lines, secret=secret, hidden=expanded.values)
+    if data is not None and not isinstance(data, dict):
+        kind = "list" if isinstance(data, list) else "single value"
+        problems.append(Problem((), f"holds a {kind}; expected 'key: value' lines, such as labels: and providers:"))
+        source = replace(source, data=None)
+    return source, problems
+
+
+def _news(source: Source, found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
+    """*found* without what only follows from *known*: judgements on a value that could not be read."""
+    unread = {problem.line for problem in known if problem.severity == "error"}
+    return [
+        problem
+        for problem in found
+        if source.places.line_of(problem.path) not in unread or isinstance(source.value_at(problem.path), dict | list)
+    ]

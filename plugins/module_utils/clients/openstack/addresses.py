@@ -1,0 +1,238 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which of a server's addresses is which: Nodepool's address fields, and whether a floating IP is missing. Pure.
+
+The rules are openstacksdk's, whose address fields Nodepool writes into its nodes. Two of its steps are left out, since
+they cost calls: trying to connect when there are several candidates (we take its order), and asking neutron for
+floating IPs that nova does not show.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+    Address,
+    Network,
+    Port,
+    ReachedAddresses,
+    Server,
+)
+
+
+@dataclass(frozen=True)
+class NetworkRoles:
+    """What clouds.yaml says about networks (names or ids).
+
+    :param external: networks that route IPv4 outside; internal: networks listed as not doing so.
+    :param floating_ips: the cloud has floating IPs (``floating_ip_source``).
+    """
+
+    external: tuple[str, ...] = ()
+    internal: tuple[str, ...] = ()
+    default_interface: str | None = None
+    nat_source: str | None = None
+    nat_destination: str | None = None
+    use_external: bool = True
+    use_internal: bool = True
+    floating_ips: bool = True
+
+
+@dataclass(frozen=True)
+class FloatingIpTarget:
+    """Where a floating IP for a server has to be created, as create_floating_ip takes it."""
+
+    network_id: str
+    port_id: str
+    fixed_address: str
+
+
+DEFAULT_ROLES = NetworkRoles()
+
+
+def _named(network: Network, names: Iterable[str]) -> bool:
+    return network.name in names or network.id in names
+
+
+def external_networks(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_ROLES) -> list[Network]:
+    """The networks whose IPv4 addresses can be reached from outside."""
+    return [
+        network
+        for network in networks
+        if _named(network, roles.external)
+        or ((network.external or network.physical) and not _named(network, roles.internal))
+    ]
+
+
+def internal_networks(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_ROLES) -> list[Network]:
+    """The networks whose IPv4 addresses cannot be reached from outside."""
+    return [
+        network
+        for network in networks
+        if _named(network, roles.internal)
+        or (not network.external and not network.physical and not _named(network, roles.external))
+    ]
+
+
+def _first(
+    server: Server,
+    *,
+    network: str | None = None,
+    floating: bool | None = None,
+    mac: str = "",
+    version: int = 4,
+) -> str:
+    """The first address that matches, floating ones before fixed ones; "" when there is none."""
+    matching = [
+        address
+        for address in server.addresses
+        if address.version == version
+        and network in (None, address.network)
+        and floating in (None, address.floating)
+        and mac in ("", address.mac)
+    ]
+    return next((address.address for address in sorted(matching, key=lambda address: not address.floating)), "")
+
+
+def _public_ipv4(server: Server, networks: Sequence[Network], roles: NetworkRoles) -> str:
+    if not roles.use_external:
+        return ""
+    if server.access_ipv4:
+        return server.access_ipv4
+    for network in external_networks(networks, roles):
+        if found := _first(server, network=network.name):
+            return found
+    return _first(server, floating=True) or _first(server, network="public") or _globally_routable(server.addresses)
+
+
+def _globally_routable(addresses: Iterable[Address]) -> str:
+    for address in addresses:
+        try:
+            parsed = ipaddress.ip_address(address.address)
+        except ValueError:
+            continue
+        if parsed.version == 4 and not parsed.is_private:
+            return str(parsed)
+    return ""
+
+
+def _private_ipv4(server: Server, networks: Sequence[Network], roles: NetworkRoles) -> str:
+    if not roles.use_internal:
+        return ""
+    # With a floating IP the private address is the one behind it: same port, same MAC.
+    mac = next((address.mac for address in server.addresses if address.floating and address.version == 4), "")
+    internal = internal_networks(networks, roles)
+    for floating in (False, None):
+        for network in internal:
+            if found := _first(server, network=network.name, floating=floating, mac=mac):
+                return found
+    return _first(server, network="private", floating=False, mac=mac) or _first(server, network="private")
+
+
+def reached_addresses(
+    server: Server,
+    networks: Sequence[Network],
+    *,
+    private: bool = False,
+    force_ipv4: bool = False,
+    roles: NetworkRoles = DEFAULT_ROLES,
+    local_ipv6: bool = False,
+) -> ReachedAddresses:
+    """Nodepool's address fields for *server*.
+
+    :param private: clouds.yaml's ``private``: the private address is the one to talk to.
+    :param force_ipv4: clouds.yaml's ``force_ipv4``: IPv6 addresses are left out.
+    :param local_ipv6: this machine has a routed IPv6 address (then a public IPv6 is preferred as interface_ip).
+    """
+    public_ipv4 = _public_ipv4(server, networks, roles)
+    private_ipv4 = _private_ipv4(server, networks, roles)
+    public_ipv6 = "" if force_ipv4 else server.access_ipv6 or _first(server, version=6)
+    use_ipv6 = local_ipv6 and not force_ipv4
+    interface_ip = _default_interface(server, networks, roles, use_ipv6)
+    if not interface_ip and private:
+        interface_ip = private_ipv4
+    if not interface_ip:
+        interface_ip = public_ipv6 if public_ipv6 and use_ipv6 else public_ipv4
+    return ReachedAddresses(
+        public_ipv4=public_ipv4, private_ipv4=private_ipv4, public_ipv6=public_ipv6, interface_ip=interface_ip
+    )
+
+
+def _default_interface(server: Server, networks: Sequence[Network], roles: NetworkRoles, use_ipv6: bool) -> str:
+    if not roles.default_interface:
+        return ""
+    for network in networks:
+        if _named(network, (roles.default_interface,)):
+            sixth = _first(server, network=network.name, version=6) if use_ipv6 else ""
+            return sixth or _first(server, network=network.name)
+    return ""
+
+
+def floating_network(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_ROLES) -> Network | None:
+    """The network from which floating IPs come, None when there is none."""
+    for network in networks:
+        if _named(network, (roles.nat_source,)) if roles.nat_source else network.external:
+            return network
+    return None
+
+
+def needs_floating_ip(
+    server: Server, networks: Sequence[Network], *, private: bool = False, roles: NetworkRoles = DEFAULT_ROLES
+) -> bool:
+    """True when *server* can be reached from outside only after it got a floating IP, and the cloud has them."""
+    if private or not roles.floating_ips or any(address.floating for address in server.addresses):
+        return False
+    if not any(address.version == 4 for address in server.addresses):
+        return False
+    return not _public_ipv4(server, networks, roles) and floating_network(networks, roles) is not None
+
+
+def will_need_floating_ip(
+    names: Sequence[str],
+    networks: Sequence[Network],
+    *,
+    private: bool = False,
+    roles: NetworkRoles = DEFAULT_ROLES,
+) -> bool:
+    """What :func:`needs_floating_ip` will most likely say of a server on the networks *names* (none: those that nova
+    takes when it is told none)."""
+    if private or not roles.floating_ips or floating_network(networks, roles) is None:
+        return False
+    named = [item for item in networks if item.name in names or item.id in names]
+    chosen = named if names else [item for item in networks if not item.external]
+    internal = internal_networks(networks, roles)
+    return bool(chosen) and all(item in internal for item in chosen)
+
+
+def floating_ip_target(
+    server: Server, networks: Sequence[Network], ports: Sequence[Port], *, roles: NetworkRoles = DEFAULT_ROLES
+) -> FloatingIpTarget | None:
+    """Where the floating IP of *server* belongs; None when no port of it can have one.
+
+    With several ports clouds.yaml's nat_destination decides, otherwise the first internal network.
+    """
+    source = floating_network(networks, roles)
+    if source is None:
+        return None
+    candidates = [port for port in ports if port.server_id == server.id]
+    if len(candidates) > 1:
+        if roles.nat_destination:
+            ids = [network.id for network in networks if _named(network, (roles.nat_destination,))]
+        else:
+            ids = [network.id for network in internal_networks(networks, roles)]
+        candidates = [port for network_id in ids for port in candidates if port.network_id == network_id]
+    for port in candidates:
+        for address in port.fixed_addresses:
+            if _is_ipv4(address):
+                return FloatingIpTarget(source.id, port.id, address)
+    return None
+
+
+def _is_ipv4(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).version == 4
+    except ValueError:
+        return False

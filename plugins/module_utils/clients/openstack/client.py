@@ -1,0 +1,393 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One provider's cloud: every call the collection makes to OpenStack."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import addresses, shapes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import load_cloud_entry
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.local import has_routed_ipv6
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.rest import Rest
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import Transport
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+    CloudLimits,
+    Flavor,
+    FloatingIp,
+    Image,
+    Network,
+    Port,
+    ReachedAddresses,
+    Server,
+    ServerSpec,
+    Volume,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudNotFound, CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+
+T = TypeVar("T")
+
+PAGE = 1000
+"""Items asked for at once; nova's own default maximum."""
+
+EMBEDDED_FLAVOR = "2.47"
+"""The first microversion that shows a server's sizes in the listing."""
+
+_PORT_IDS_PER_CALL = 100
+"""As many as fit into a URL that every proxy takes (8 KiB)."""
+
+_UUID = re.compile(r"^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECASE)
+
+
+class CloudClient:
+    """All calls block, are rate-limited and bounded in time, and raise the Cloud* family. Thread-safe.
+
+    :param clouds_config: path of clouds.yaml; None: found as the SDK does.
+    :param connect_timeout: seconds for a connection.
+    :param read_timeout: longest silence of the cloud in seconds.
+    :param total_timeout: longest time of one HTTP call in seconds (name resolution apart).
+    :param concurrency: HTTP calls side by side.
+    :param transport: what carries the calls.
+    :raises CloudAuthError: clouds.yaml cannot be used. The constructor makes no call.
+    :raises MissingLibraryError: openstacksdk is not installed.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        clouds_config: str | None = None,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 30.0,
+        total_timeout: float = 60.0,
+        concurrency: int = 16,
+        transport: type[Transport] = Transport,
+    ) -> None:
+        entry = load_cloud_entry(provider.name, provider.cloud, provider.region_name, clouds_config)
+        self.provider = provider.name
+        self.fingerprint = f"{entry.fingerprint} {provider.rate:g}"
+        """Another one in a new client means that the connection settings have changed."""
+        self.place = entry.place
+        self.private = entry.private
+        self.force_ipv4 = entry.force_ipv4
+        self.roles = entry.roles
+        self.local_ipv6 = has_routed_ipv6()
+        self.counters = CallCounters()
+        self._rest = Rest(
+            provider.name,
+            entry,
+            transport(
+                RateLimiter(provider.rate),
+                self.counters,
+                connect_timeout=connect_timeout,
+                read_timeout=read_timeout,
+                total_timeout=total_timeout,
+                concurrency=concurrency,
+            ),
+        )
+        self._microversion: str | None = EMBEDDED_FLAVOR
+        self._sizes: dict[str, Resources] = {}
+        self._sizes_lock = threading.Lock()
+
+    def close(self) -> None:
+        """Closes idle connections; running calls are not interrupted."""
+        self._rest.close()
+
+    # Servers
+
+    def list_servers(self, changes_since: str | None = None) -> list[Server]:
+        """All servers of the project (paged); with *changes_since* (ISO 8601) those changed, deleted ones included."""
+        params = {"changes-since": changes_since} if changes_since else {}
+        servers = self._with_microversion(
+            lambda version: self._list(
+                "compute", "/servers/detail", "servers", shapes.server_from, params=params, microversion=version
+            )
+        )
+        return self._with_sizes(servers)
+
+    def _with_microversion(self, read: Callable[[str | None], T]) -> T:
+        """*read* at EMBEDDED_FLAVOR, or at nova's base where it does not know that one."""
+        version = self._microversion
+        try:
+            return read(version)
+        except CloudRefused as refusal:
+            # 406: an older nova. Still older ones ignore the header.
+            if refusal.status != 406 or version is None:
+                raise
+            self._microversion = None
+            return read(None)
+
+    def _with_sizes(self, servers: list[Server]) -> list[Server]:
+        """Fills in what a nova without embedded flavors leaves open, from the list of flavors."""
+        missing = {server.flavor_id for server in servers if server.resources is None and server.flavor_id}
+        if not missing:
+            return servers
+        with self._sizes_lock:
+            if not missing <= self._sizes.keys():
+                found = {flavor.id: shapes.size(flavor.cores, flavor.ram) for flavor in self.list_flavors()}
+                # A deleted flavor is in no list; remembered as one instance, so that it is not asked for each time.
+                unknown = {flavor_id: Resources({"instances": 1}) for flavor_id in missing}
+                self._sizes = {**unknown, **self._sizes, **found}
+            sizes = self._sizes
+        return [
+            replace(server, resources=sizes.get(server.flavor_id or "")) if server.resources is None else server
+            for server in servers
+        ]
+
+    def get_server(self, server_id: str) -> Server | None:
+        """One server, None when it is gone. Dear on the cloud's side: the list is for polling."""
+        try:
+            answer = self._with_microversion(
+                lambda version: self._rest.call(
+                    "compute", "GET", f"/servers/{server_id}", key="server", microversion=version
+                )
+            )
+        except CloudNotFound:
+            return None
+        return self._with_sizes([self._made("GET /servers/{id}", shapes.server_from, answer.document["server"])])[0]
+
+    def create_server(self, spec: ServerSpec) -> str:
+        """Starts a server; its id. After an error with *unclear* it may exist all the same: look for its mark.
+
+        :raises CloudQuotaRefused: with the resources that nova names.
+        """
+        answer = self._rest.call("compute", "POST", "/servers", body=shapes.create_body(spec), key="server")
+        return self._made("POST /servers", lambda server: str(server["id"]), answer.document["server"])
+
+    def delete_server(self, server_id: str) -> bool:
+        """Asks for the deletion; False when it was gone."""
+        return self._delete("compute", f"/servers/{server_id}")
+
+    def force_delete_server(self, server_id: str) -> bool:
+        """Asks for the deletion whatever state the server is in; False when it was gone.
+
+        :raises CloudRefused: 403 where the cloud leaves it to administrators, 400 or 404 where nova does not have it.
+        """
+        try:
+            self._rest.call("compute", "POST", f"/servers/{server_id}/action", body={"forceDelete": None})
+        except CloudNotFound as missing:
+            if server_id in str(missing):
+                return False
+            raise
+        return True
+
+    def console_log(self, server_id: str, lines: int | None = None) -> str:
+        """The last *lines* lines of the console, all when None; "" when the server is gone."""
+        body = {"os-getConsoleOutput": {} if lines is None else {"length": lines}}
+        try:
+            answer = self._rest.call("compute", "POST", f"/servers/{server_id}/action", body=body, key="output")
+        except CloudNotFound:
+            return ""
+        return str(answer.document["output"] or "")
+
+    # What servers are made of
+
+    def list_flavors(self) -> list[Flavor]:
+        """All flavors that the project may use."""
+        return self._list("compute", "/flavors/detail", "flavors", shapes.flavor_from)
+
+    def availability_zones(self) -> list[str]:
+        """Names of the available zones; none when the cloud does not tell."""
+        try:
+            answer = self._rest.call("compute", "GET", "/os-availability-zone", key="availabilityZoneInfo")
+        except CloudRefused as refusal:
+            if refusal.status not in (403, 404):
+                raise
+            return []
+        return self._made(
+            "GET /os-availability-zone",
+            lambda zones: [str(zone["zoneName"]) for zone in zones if zone["zoneState"]["available"]],
+            answer.document["availabilityZoneInfo"],
+        )
+
+    def find_image(self, name_or_id: str) -> Image | None:
+        """The image with this id or exact name, None when there is none.
+
+        :raises CloudRefused: several images have the name.
+        """
+        if _UUID.match(name_or_id):
+            try:
+                answer = self._rest.call("image", "GET", f"/images/{name_or_id}", key="id")
+                return self._made("GET /images/{id}", shapes.image_from, answer.document)
+            except CloudNotFound:
+                pass
+        found = self._list("image", "/images", "images", shapes.image_from, params={"name": name_or_id})
+        found = [image for image in found if image.name == name_or_id]
+        if len(found) > 1:
+            ids = ", ".join(sorted(image.id for image in found))
+            raise CloudRefused(
+                f"provider {self.provider}: {len(found)} images are named {name_or_id!r} ({ids}):"
+                " use image-id in the cloud-image",
+                provider=self.provider,
+                call="GET /images",
+            )
+        return found[0] if found else None
+
+    def list_own_images(self) -> list[Image]:
+        """All images that belong to the project."""
+        params = {"owner": self._rest.project_id()}
+        return self._list("image", "/images", "images", shapes.image_from, params=params)
+
+    def delete_image(self, image_id: str) -> bool:
+        """Deletes it; False when it was gone."""
+        return self._delete("image", f"/images/{image_id}")
+
+    # Volumes
+
+    def list_volumes(self) -> list[Volume]:
+        """All volumes of the project; none when the cloud has no cinder."""
+        if not self._rest.has("block-storage"):
+            return []
+        return self._list("block-storage", "/volumes/detail", "volumes", shapes.volume_from)
+
+    def delete_volume(self, volume_id: str) -> bool:
+        """Asks for the deletion; False when it was gone."""
+        return self._delete("block-storage", f"/volumes/{volume_id}")
+
+    # Limits
+
+    def limits(self, *, volumes: bool = False, network: bool = False) -> CloudLimits:
+        """Bounds and usage of the project: nova's, and cinder's (*volumes*) and neutron's (*network*) where present."""
+        answer = self._rest.call("compute", "GET", "/limits", key="limits")
+        bounds, used = self._made(
+            "GET /limits", lambda document: shapes.absolute_limits(document, shapes.NOVA_LIMITS), answer.document
+        )
+        parts = [(bounds, used)]
+        if volumes and self._rest.has("block-storage"):
+            answer = self._rest.call("block-storage", "GET", "/limits", key="limits")
+            parts.append(
+                self._made(
+                    "GET /volume/limits",
+                    lambda document: shapes.absolute_limits(document, shapes.CINDER_LIMITS),
+                    answer.document,
+                )
+            )
+        if network and self._rest.has("network"):
+            parts.extend(self._network_quota())
+        return CloudLimits(
+            bounds=Limits({name: value for part, _used in parts for name, value in part.items()}),
+            used=Resources({name: value for _bounds, part in parts for name, value in part.items()}),
+        )
+
+    def _network_quota(self) -> Iterable[tuple[dict[str, float], dict[str, float]]]:
+        path = f"/quotas/{self._rest.project_id()}/details.json"
+        try:
+            answer = self._rest.call("network", "GET", path, key="quota")
+        except CloudRefused as refusal:
+            # The extension may be absent, or its use reserved to administrators: then nothing is known.
+            if refusal.status not in (403, 404):
+                raise
+            return []
+        return [self._made("GET /quotas/{id}/details", shapes.network_quota, answer.document)]
+
+    # Networks
+
+    def list_networks(self) -> list[Network]:
+        """All networks that the project sees; none when the cloud has no neutron."""
+        if not self._rest.has("network"):
+            return []
+        return self._list("network", "/networks", "networks", shapes.network_from)
+
+    def list_ports(self, server_ids: Sequence[str]) -> list[Port]:
+        """The ports of these servers; one call for a hundred of them."""
+        ports: list[Port] = []
+        for start in range(0, len(server_ids), _PORT_IDS_PER_CALL):
+            some = server_ids[start : start + _PORT_IDS_PER_CALL]
+            ports += self._list("network", "/ports", "ports", shapes.port_from, params={"device_id": list(some)})
+        return ports
+
+    def list_down_ports(self) -> list[Port]:
+        """The project's ports that nothing uses (status DOWN); none when the cloud has no neutron."""
+        if not self._rest.has("network"):
+            return []
+        params = {"project_id": self._rest.project_id(), "status": "DOWN"}
+        return self._list("network", "/ports", "ports", shapes.port_from, params=params)
+
+    def delete_port(self, port_id: str) -> bool:
+        """Deletes it; False when it was gone."""
+        return self._delete("network", f"/ports/{port_id}")
+
+    def list_floating_ips(self) -> list[FloatingIp]:
+        """All floating IPs of the project; none when the cloud has no neutron."""
+        if not self._rest.has("network"):
+            return []
+        params = {"project_id": self._rest.project_id()}
+        return self._list("network", "/floatingips", "floatingips", shapes.floating_ip_from, params=params)
+
+    def create_floating_ip(
+        self, network_id: str, port_id: str, fixed_address: str | None, description: str
+    ) -> FloatingIp:
+        """A new floating IP, bound to the port from the start. *description* carries our mark."""
+        wanted = {"floating_network_id": network_id, "port_id": port_id, "description": description}
+        if fixed_address:
+            wanted["fixed_ip_address"] = fixed_address
+        answer = self._rest.call("network", "POST", "/floatingips", body={"floatingip": wanted}, key="floatingip")
+        return self._made("POST /floatingips", shapes.floating_ip_from, answer.document["floatingip"])
+
+    def delete_floating_ip(self, floating_ip_id: str) -> bool:
+        """Deletes it; False when it was gone."""
+        return self._delete("network", f"/floatingips/{floating_ip_id}")
+
+    # Addresses
+
+    def reached_addresses(self, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
+        """addresses.reached_addresses with what clouds.yaml says of this cloud."""
+        return addresses.reached_addresses(
+            server,
+            networks,
+            private=self.private,
+            force_ipv4=self.force_ipv4,
+            roles=self.roles,
+            local_ipv6=self.local_ipv6,
+        )
+
+    def needs_floating_ip(self, server: Server, networks: Sequence[Network]) -> bool:
+        """addresses.needs_floating_ip with what clouds.yaml says of this cloud."""
+        return addresses.needs_floating_ip(server, networks, private=self.private, roles=self.roles)
+
+    # Helpers
+
+    def _list(
+        self,
+        service: str,
+        path: str,
+        key: str,
+        make: Callable[[Any], T],
+        *,
+        params: dict[str, Any] | None = None,
+        microversion: str | None = None,
+    ) -> list[T]:
+        kind = f"GET {path}"
+
+        def page(marker: str | None) -> Any:
+            asked = {**(params or {}), "limit": PAGE, **({"marker": marker} if marker else {})}
+            return self._rest.call(service, "GET", path, params=asked, microversion=microversion, key=key).document
+
+        documents = pages(page, key, PAGE, lambda what: self._rest.senseless(kind, what))
+        return [self._made(kind, make, document) for document in documents]
+
+    def _delete(self, service: str, path: str) -> bool:
+        try:
+            self._rest.call(service, "DELETE", path)
+        except CloudNotFound:
+            return False
+        return True
+
+    def _made(self, kind: str, make: Callable[[Any], T], document: Any) -> T:
+        """*make* of a document of the cloud; what it cannot read is the cloud's fault."""
+        try:
+            return make(document)
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise self._rest.senseless(
+                kind, f"its answer lacks what the API promises ({type(problem).__name__}: {problem})"
+            ) from problem

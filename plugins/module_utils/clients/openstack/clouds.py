@@ -1,0 +1,210 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A provider's entry in clouds.yaml: how to log in, and what it says about networks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import library
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import clean
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an entry leads: two entries of one place see the same servers. The values are digests, "" is unknown."""
+
+    auth_url: str = ""
+    project: str = ""
+    region: str = ""
+
+    def matches(self, other: Place) -> bool:
+        """True unless something that is known of both differs."""
+        pairs = ((self.auth_url, other.auth_url), (self.project, other.project), (self.region, other.region))
+        return all(one == two or not one or not two for one, two in pairs)
+
+    def document(self) -> dict[str, str]:
+        """As it is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Any) -> Place:
+        """From what was stored; what is not readable is unknown."""
+        values = document if isinstance(document, dict) else {}
+        return cls(**{key: str(values.get(key) or "") for key in ("auth_url", "project", "region")})
+
+
+@dataclass(frozen=True)
+class CloudEntry:
+    """An entry of clouds.yaml for one region.
+
+    :param where: names entry and file, for error sentences.
+    :param region: the SDK's CloudRegion.
+    :param secrets: values that must not appear in any message.
+    """
+
+    cloud: str
+    where: str
+    region: Any
+    private: bool
+    force_ipv4: bool
+    roles: NetworkRoles
+    secrets: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that the entry says: another one means another client."""
+        return _digest([self.cloud, self.region.config, self.private, self.force_ipv4, repr(self.roles)])
+
+    @property
+    def place(self) -> Place:
+        """The cloud, project and region that it leads to, whoever logs in."""
+        config = self.region.config
+        auth = config.get("auth") or {}
+        project = auth.get("project_id") or auth.get("project_name") or auth.get("tenant_id") or auth.get("tenant_name")
+        url = str(auth.get("auth_url") or "").rstrip("/").removesuffix("/v3").lower()
+        region = config.get("region_name")
+        return Place(*(_digest(str(value)) if value else "" for value in (url, project, region)))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def clouds_files(clouds_config: str | None = None) -> list[str]:
+    """The files that :func:`load_cloud_entry` looks at, whether they exist or not; none without the SDK."""
+    if library.IMPORT_ERROR is not None:
+        return []
+    return [*_candidates(clouds_config), *library.sdk_config.SECURE_FILES]
+
+
+def load_cloud_entry(
+    provider: str, cloud: str, region_name: str | None, clouds_config: str | None = None
+) -> CloudEntry:
+    """The entry *cloud*, found as the SDK does (OS_CLIENT_CONFIG_FILE, ., ~/.config/openstack, /etc/openstack).
+
+    :param provider: name of the provider, for error sentences.
+    :param clouds_config: path of a clouds.yaml that is used instead.
+    :raises CloudAuthError: no readable file, no such entry or region, or its login options are incomplete.
+    :raises MissingLibraryError: openstacksdk is not installed.
+    """
+    library.require()
+    path = _readable_file(provider, clouds_config)
+    where = f"entry {cloud!r} in {path}"
+    try:
+        config = library.sdk_config.OpenStackConfig(config_files=[path], load_envvars=clouds_config is None)
+        names = sorted(config.get_cloud_names())
+        if cloud not in names:
+            raise CloudAuthError(
+                f"provider {provider}: {path} has no entry {cloud!r} under 'clouds'; it has"
+                f" {', '.join(names) or 'none'}: correct 'cloud' of the provider or add the entry",
+                provider=provider,
+            )
+        with warnings.catch_warnings():
+            # The SDK announces the end of a feature at each load, whether it is used or not.
+            warnings.filterwarnings("ignore", message="Support for InfluxDB")
+            region = _region(config, cloud, region_name)
+    except _unusable() as problem:
+        raise CloudAuthError(
+            f"provider {provider}: {where} cannot be used: {clean(str(problem))}", provider=provider
+        ) from problem
+    if not hasattr(region.get_auth(), "get_access"):
+        raise CloudAuthError(
+            f"provider {provider}: {where} has auth_type {region.config.get('auth_type')!r}, which gives no token and"
+            " no catalog: use a password, an application credential or a token",
+            provider=provider,
+        )
+    return CloudEntry(
+        cloud=cloud,
+        where=where,
+        region=region,
+        private=bool(region.config.get("private", False)),
+        force_ipv4=bool(region.force_ipv4),
+        roles=_roles(region),
+        secrets=_secrets(region.config.get("auth") or {}),
+    )
+
+
+def _candidates(clouds_config: str | None) -> list[str]:
+    if clouds_config is not None:
+        return [clouds_config]
+    override = os.environ.get("OS_CLIENT_CONFIG_FILE")
+    return ([override] if override else []) + list(library.sdk_config.CONFIG_FILES)
+
+
+def _readable_file(provider: str, clouds_config: str | None) -> str:
+    """The first candidate that can be read and parsed. The SDK would pass over a broken file in silence."""
+    candidates = _candidates(clouds_config)
+    for path in candidates:
+        if clouds_config is None and not os.path.exists(path):
+            continue
+        try:
+            with open(path, encoding="utf-8") as stream:
+                document = library.yaml.safe_load(stream)
+        except OSError as problem:
+            why = f"cannot be read: {problem.strerror or problem}"
+        except UnicodeDecodeError:
+            why = "is not UTF-8 text"
+        except library.yaml.YAMLError as problem:
+            # Only the place: the text of the problem may show a line with a password.
+            mark = getattr(problem, "problem_mark", None)
+            why = "is not valid YAML" + (f" (line {mark.line + 1})" if mark else "")
+        else:
+            if isinstance(document, dict) and isinstance(document.get("clouds"), dict):
+                return path
+            why = "has no mapping 'clouds'"
+        raise CloudAuthError(f"provider {provider}: {path} {why}: mend the file", provider=provider)
+    looked = ", ".join(path for path in candidates if path.endswith(".yaml"))
+    raise CloudAuthError(
+        f"provider {provider}: no clouds.yaml was found ({looked}): create one or name it", provider=provider
+    )
+
+
+def _unusable() -> tuple[type[Exception], ...]:
+    """What the SDK raises for an entry that it cannot make sense of."""
+    return (library.sdk_exceptions.SDKException, library.ks_exceptions.ClientException, TypeError, ValueError)
+
+
+def _region(config: Any, cloud: str, region_name: str | None) -> Any:
+    options = {"region_name": region_name} if region_name else {}
+    region = config.get_one(cloud=cloud, **options)
+    auth = region.config.get("auth") or {}
+    versioned = str(auth.get("auth_url", "")).rstrip("/").endswith("/v3")
+    if versioned and region.config.get("auth_type") in (None, "password"):
+        # The versioned plugin needs no discovery of the identity service: one call less at each start, and only one
+        # time-out when it does not answer. It does not know all options of the other one.
+        try:
+            return config.get_one(cloud=cloud, auth_type="v3password", **options)
+        except _unusable():
+            pass
+    return region
+
+
+def _roles(region: Any) -> NetworkRoles:
+    source = region.config.get("floating_ip_source")
+    return NetworkRoles(
+        external=tuple(region.get_external_ipv4_networks()),
+        internal=tuple(region.get_internal_ipv4_networks()),
+        default_interface=region.get_default_network(),
+        nat_source=region.get_nat_source(),
+        nat_destination=region.get_nat_destination(),
+        use_external=bool(region.config.get("use_external_network", True)),
+        use_internal=bool(region.config.get("use_internal_network", True)),
+        floating_ips=bool(source) and str(source).lower() != "none",
+    )
+
+
+def _secrets(auth: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        str(value)
+        for key, value in auth.items()
+        if value and any(word in key for word in ("password", "secret", "token", "passcode"))
+    )

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Counts of API calls by kind and status."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CallCount:
+    """Calls of one kind that ended in one way: how many, and their seconds together and at most."""
+
+    calls: int
+    seconds: float
+    longest: float
+
+
+class CallCounters:
+    """Thread-safe counts; a key is (kind, status): ("POST /servers", "202"), ("GET /limits", "timeout")."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._counts: dict[tuple[str, str], CallCount] = {}
+        self._running: dict[int, tuple[str, float]] = {}
+
+    def started(self, kind: str = "") -> None:
+        """A call of *kind* is on its way in this thread."""
+        with self._lock:
+            self._running[threading.get_ident()] = (kind, self._clock())
+
+    def ended(self, kind: str, status: str, seconds: float) -> None:
+        """A call of *kind* ended with *status* after *seconds* (waiting for the rate limit not counted)."""
+        with self._lock:
+            self._running.pop(threading.get_ident(), None)
+            old = self._counts.get((kind, status), CallCount(0, 0.0, 0.0))
+            self._counts[kind, status] = CallCount(old.calls + 1, old.seconds + seconds, max(old.longest, seconds))
+
+    @property
+    def running(self) -> int:
+        """Calls without an answer at this moment."""
+        with self._lock:
+            return len(self._running)
+
+    def longest_wait(self) -> tuple[str, float]:
+        """(kind, seconds) of the call that has been without an answer for longest; ("", 0.0) when there is none."""
+        with self._lock:
+            if not self._running:
+                return "", 0.0
+            kind, began = min(self._running.values(), key=lambda running: running[1])
+            return kind, self._clock() - began
+
+    @property
+    def total(self) -> int:
+        """All calls that ended."""
+        with self._lock:
+            return sum(count.calls for count in self._counts.values())
+
+    def snapshot(self) -> Mapping[tuple[str, str], CallCount]:
+        """A copy of all counts."""
+        with self._lock:
+            return dict(self._counts)
+
+    def document(self) -> dict[str, dict[str, int]]:
+        """Kind → status → calls, sorted, for a module's result."""
+        result: dict[str, dict[str, int]] = {}
+        for (kind, status), count in sorted(self.snapshot().items()):
+            result.setdefault(kind, {})[status] = count.calls
+        return result

@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From an answer, or the lack of one, to an error of the Cloud family. Pure."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quota import (
+    is_quota_text,
+    quota_resources,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudAuthError,
+    CloudConflict,
+    CloudError,
+    CloudNotFound,
+    CloudQuotaRefused,
+    CloudRefused,
+    CloudUnavailable,
+)
+
+LONGEST_TEXT = 300
+_SECRETS = (
+    re.compile(r"gAAAA[\w=-]{20,}"),
+    re.compile(r"(?i)((?:x-auth-token|x-subject-token|password|secret|token)[\"']?\s*[:=]\s*[\"']?)[^\s\"',}&]+"),
+    re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"),
+)
+
+
+class _Text(HTMLParser):
+    """Collects the readable words of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._silent += tag in ("script", "style", "title")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent = max(0, self._silent - (tag in ("script", "style", "title")))
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.words.extend(data.split())
+
+
+def _from_html(body: str) -> str:
+    page = _Text()
+    page.feed(body)
+    return " ".join(page.words)
+
+
+def _from_json(document: Any, depth: int = 0) -> str:
+    """The sentence in an error document of any service: the first ``message``, ``detail`` or ``title`` found."""
+    if isinstance(document, str):
+        return document
+    if isinstance(document, Mapping) and depth < 4:
+        for key in ("message", "faultstring", "detail", "title"):
+            if isinstance(document.get(key), str) and document[key]:
+                return str(document[key])
+        children: Iterable[Any] = document.values()
+    elif isinstance(document, list) and depth < 4:
+        children = document
+    else:
+        return ""
+    texts = (_from_json(child, depth + 1) for child in children if isinstance(child, (Mapping, list)) or depth == 0)
+    return next((text for text in texts if text), "")
+
+
+def clean(text: str, secrets: Iterable[str] = ()) -> str:
+    """*text* on one line, short, without *secrets* and without anything that looks like a token or password."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "***")
+    text = _SECRETS[0].sub("***", text)
+    text = _SECRETS[1].sub(r"\1***", text)
+    text = _SECRETS[2].sub("***", text)
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+
+
+def message_of(body: str, secrets: Iterable[str] = ()) -> str:
+    """What an error body says: JSON of nova, neutron, cinder, glance or keystone, HTML, or plain text."""
+    stripped = body.strip()
+    try:
+        text = _from_json(json.loads(stripped))
+    except (ValueError, RecursionError):
+        text = _from_html(stripped) if "<" in stripped else stripped
+    return clean(text, secrets)
+
+
+def retry_after_seconds(value: str | None, now: Callable[[], datetime]) -> float | None:
+    """Seconds of a Retry-After header (a number, or an HTTP date against *now*); None when absent or unreadable."""
+    if not value:
+        return None
+    try:
+        return max(0.0, float(int(value.strip())))
+    except ValueError:
+        pass
+    try:
+        when = email.utils.parsedate_to_datetime(value)
+    except (ValueError, TypeError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, (when - now()).total_seconds())
+
+
+def changes_something(method: str) -> bool:
+    """True for a call that may have taken effect although no good answer came."""
+    return method.upper() not in ("GET", "HEAD", "OPTIONS")
+
+
+def error_from_answer(
+    *,
+    provider: str,
+    call: str,
+    status: int,
+    body: str,
+    headers: Mapping[str, str] | None = None,
+    secrets: Iterable[str] = (),
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> CloudError:
+    """The error for an answer with *status* that is not a success.
+
+    :param call: the kind of call, its first word is the method.
+    :param headers: of the answer, case-insensitive; only Retry-After is looked at.
+    """
+    said = message_of(body, secrets)
+    retry_after = retry_after_seconds((headers or {}).get("Retry-After"), now)
+    message = f"provider {provider}: {call} was answered with {status}" + (f": {said}" if said else "")
+    context: dict[str, Any] = {"provider": provider, "call": call, "status": status, "retry_after": retry_after}
+    changing = changes_something(call.split(" ", 1)[0])
+    if status == 401:
+        return CloudAuthError(message, **context)
+    if status >= 500 or status in (408, 425, 429) or status < 400:
+        return CloudUnavailable(message, unclear=changing and (status >= 500 or status < 400), **context)
+    if status in (400, 403, 409, 413) and changing and is_quota_text(said):
+        return CloudQuotaRefused(message, resources=quota_resources(said), **context)
+    if status == 413:
+        # Old novas answer 413 with overLimit when a client is too fast.
+        return CloudUnavailable(message, **context)
+    kind = {404: CloudNotFound, 409: CloudConflict}.get(status, CloudRefused)
+    return kind(message, **context)
+
+
+def error_without_answer(
+    *, provider: str, call: str, what: str, sent: bool, secrets: Iterable[str] = ()
+) -> CloudUnavailable:
+    """The error for a call that got no usable answer.
+
+    :param what: what happened, e.g. ``no answer within 30 s``.
+    :param sent: False when the request certainly never reached the service.
+    """
+    return CloudUnavailable(
+        f"provider {provider}: {call}: {clean(what, secrets)}",
+        provider=provider,
+        call=call,
+        unclear=sent and changes_something(call.split(" ", 1)[0]),
+    )

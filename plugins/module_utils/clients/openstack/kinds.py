@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kind of an API call: its method and its path without what differs from object to object."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+_VERSION = re.compile(r"^v\d+(\.\d+)?$")
+_ID = re.compile(r"^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d+)$")
+_COLLECTIONS = frozenset(
+    ("servers", "flavors", "images", "networks", "subnets", "ports", "floatingips", "quotas", "volumes", "routers")
+)
+_NOT_AN_ID = frozenset(("detail", "details", "defaults"))
+
+
+def call_kind(method: str, url: str) -> str:
+    """``GET /servers/{id}`` for GET https://nova.example/compute/v2.1/servers/0b1e….
+
+    The prefix up to the API version and a project id after it are left out; only a bare version keeps it
+    (``GET /v3``, a discovery). Cinder's limits are told from nova's by the version: ``GET /volume/limits``.
+    """
+    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
+    version = ""
+    for index, segment in enumerate(segments):
+        if _VERSION.match(segment):
+            version, segments = segment, segments[index + 1 :]
+            break
+    if not segments:
+        return f"{method} /{version}"
+    if len(segments) > 1 and version and _ID.match(segments[0]):
+        segments = segments[1:]
+    named: list[str] = []
+    for segment in segments:
+        word = segment.removesuffix(".json")
+        after = named[-1] if named else ""
+        is_id = after in _COLLECTIONS and word not in _NOT_AN_ID
+        named.append("{id}" if is_id or _ID.match(word) else word)
+    kind = f"{method} /{'/'.join(named)}"
+    return f"{method} /volume/limits" if named == ["limits"] and version == "v3" else kind

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one place where openstacksdk and what comes with it are imported."""
+
+from __future__ import annotations
+
+import traceback
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+
+try:
+    import requests
+    import urllib3
+    import yaml
+    from keystoneauth1 import exceptions as ks_exceptions
+    from keystoneauth1 import session as ks_session
+    from openstack import exceptions as sdk_exceptions
+    from openstack.config import loader as sdk_config
+    from requests.adapters import HTTPAdapter
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+    IMPORT_ERROR: str | None = None
+except ImportError:
+    IMPORT_ERROR = traceback.format_exc()
+    # Stand-ins, so that classes which derive from these can be defined, and files that use these be imported;
+    # require() stops whoever wants to use them.
+    requests = urllib3 = yaml = ks_exceptions = ks_session = sdk_exceptions = sdk_config = None  # type: ignore[assignment]
+    HTTPAdapter = object  # type: ignore[assignment,misc]
+    HTTPConnection = object  # type: ignore[assignment,misc]
+    HTTPSConnection = object  # type: ignore[assignment,misc]
+    HTTPConnectionPool = object  # type: ignore[assignment,misc]
+    HTTPSConnectionPool = object  # type: ignore[assignment,misc]
+
+__all__ = [
+    "HTTPAdapter",
+    "HTTPConnection",
+    "HTTPConnectionPool",
+    "HTTPSConnection",
+    "HTTPSConnectionPool",
+    "ks_exceptions",
+    "ks_session",
+    "requests",
+    "require",
+    "sdk_config",
+    "sdk_exceptions",
+    "urllib3",
+    "yaml",
+]
+
+
+def require() -> None:
+    """Raises MissingLibraryError when openstacksdk cannot be imported."""
+    if IMPORT_ERROR is not None:
+        raise MissingLibraryError("openstacksdk", IMPORT_ERROR)

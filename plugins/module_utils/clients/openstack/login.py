@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One token per process and login, shared by all clients that use it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import CloudEntry
+
+FIRST_PAUSE = 5.0
+LONGEST_PAUSE = 60.0
+"""Seconds for which a refused login is not tried again; doubled with each refusal. An identity service that counts
+failed logins would lock the account."""
+REFUSED = frozenset({401, 403})
+
+
+class Login:
+    """Holds the auth plugin of a cloud entry. Thread-safe.
+
+    keystoneauth lets every waiting thread try again after the one before it failed; against a dead identity service
+    the last of sixteen would wait sixteen time-outs. Here those who waited for a failed attempt share its failure. A
+    refused login is not repeated before a pause is over; a changed clouds.yaml makes another login.
+    """
+
+    def __init__(self, plugin: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self._plugin = plugin
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failed_at = float("-inf")
+        self._failure: Exception | None = None
+        self._refusals = 0
+
+    def access(self, session: Any) -> Any:
+        """keystoneauth's AccessInfo with a valid token; fetched over *session* when there is none.
+
+        :raises keystoneauth1.exceptions.ClientException: the identity service refused or did not answer.
+        """
+        asked = self._clock()
+        with self._lock:
+            if self._failure is not None and asked <= self._failed_at + self._pause:
+                raise self._failure
+            try:
+                access = self._plugin.get_access(session)
+            except Exception as problem:
+                self._failed_at, self._failure = self._clock(), problem
+                self._refusals = self._refusals + 1 if getattr(problem, "http_status", None) in REFUSED else 0
+                raise
+            self._failure, self._refusals = None, 0
+            return access
+
+    @property
+    def _pause(self) -> float:
+        return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._refusals - 1, 10)) if self._refusals else 0.0
+
+    def reject(self, token: str) -> None:
+        """*token* was answered with 401: the next access fetches another one, unless somebody did so already."""
+        with self._lock:
+            current = getattr(self._plugin, "auth_ref", None)
+            if current is None or current.auth_token == token:
+                self._plugin.invalidate()
+
+
+_logins: weakref.WeakValueDictionary[str, Login] = weakref.WeakValueDictionary()
+_logins_lock = threading.Lock()
+
+
+def shared_login(entry: CloudEntry) -> Login:
+    """The login for *entry*; the same object for entries with the same credentials, whatever their region."""
+    config = entry.region.config
+    parts = [config.get(name) for name in ("auth_type", "auth", "verify", "cacert", "cert", "key", "insecure")]
+    text = json.dumps(parts, sort_keys=True, default=str)
+    key = hashlib.sha256(text.encode()).hexdigest()
+    with _logins_lock:
+        login = _logins.get(key)
+        if login is None:
+            login = _logins[key] = Login(entry.region.get_auth())
+        return login

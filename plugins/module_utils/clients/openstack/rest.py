@@ -1,0 +1,252 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Calls of the OpenStack services as method, path and JSON; errors as the Cloud family."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import CloudEntry
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import (
+    error_from_answer,
+    error_without_answer,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.kinds import call_kind
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.library import (
+    ks_exceptions,
+    ks_session,
+    requests,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.login import shared_login
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import Transport, outcome
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, CloudError
+
+# What follows a catalog's URL when it names no version. All four have been the only current major version for years.
+_VERSIONS = {"compute": "v2.1", "block-storage": "v3", "image": "v2", "network": "v2.0"}
+_HAS_VERSION = re.compile(r"/v\d+(\.\d+)?(/|$)")
+_NEVER_SENT = ("no-connection", "tls")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A success: *document* is the JSON body, None when it is empty or not asked for."""
+
+    status: int
+    document: Any
+    headers: Mapping[str, str]
+
+
+class Rest:
+    """One provider's session. Thread-safe.
+
+    :param entry: from load_cloud_entry.
+    :param transport: mounted for http and https, so that it sees every call.
+    """
+
+    def __init__(self, provider: str, entry: CloudEntry, transport: Transport) -> None:
+        self._provider = provider
+        self._entry = entry
+        self._http = requests.Session()
+        self._http.mount("http://", transport)
+        self._http.mount("https://", transport)
+        verify, cert = entry.region.get_requests_verify_args()
+        # keystoneauth adds no time-outs or retries of its own here: the transport bounds, the callers decide.
+        self._session = ks_session.Session(
+            auth=None, session=self._http, verify=verify, cert=cert, app_name="stackci.nodepool"
+        )
+        self._login = shared_login(entry)
+        self._endpoints: dict[str, str] = {}
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        self._http.close()
+
+    def project_id(self) -> str:
+        """Id of the project of our token."""
+        return str(self._access("").project_id or "")
+
+    def has(self, service: str) -> bool:
+        """True when the cloud's catalog (or clouds.yaml) knows *service* in our region."""
+        return self._endpoint(service, self._access("")) is not None
+
+    def call(
+        self,
+        service: str,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        params: Any = None,
+        microversion: str | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """One call, with at most one new token when the old one is not accepted.
+
+        :param service: "compute", "network", "image" or "block-storage".
+        :param path: below the endpoint.
+        :param body: JSON to send.
+        :param key: the top-level key that the answer must have.
+        :raises CloudError: anything but a success.
+        """
+        call = call_kind(method, f"http://cloud/v0/{path.lstrip('/')}")
+        access = self._access(call)
+        url = self._url(service, path, access, call)
+        call = call_kind(method, url)
+        response = self._send(call, url, method, body, params, microversion, access)
+        if response.status_code == 401:
+            self._login.reject(access.auth_token)
+            response = self._send(call, url, method, body, params, microversion, self._access(call))
+        return self._answer(call, response, key)
+
+    def _send(
+        self, call: str, url: str, method: str, body: Any, params: Any, microversion: str | None, access: Any
+    ) -> Any:
+        headers = {"Accept": "application/json", "X-Auth-Token": access.auth_token}
+        options: dict[str, Any] = {}
+        if microversion:
+            options = {"microversion": microversion, "microversion_service_type": "compute"}
+        try:
+            return self._session.request(
+                url,
+                method,
+                json=body,
+                params=params,
+                headers=headers,
+                authenticated=False,
+                raise_exc=False,
+                allow_reauth=False,
+                connect_retries=0,
+                status_code_retries=0,
+                **options,
+            )
+        except ks_exceptions.ClientException as problem:
+            raise self._no_answer(call, problem) from problem
+
+    def _no_answer(self, call: str, problem: BaseException) -> CloudError:
+        """*problem* of keystoneauth; what really happened is in the exception it was made from."""
+        cause: BaseException | None = problem
+        while cause is not None and not isinstance(cause, requests.exceptions.RequestException):
+            cause = cause.__cause__ or cause.__context__
+        if cause is None:
+            return error_without_answer(
+                provider=self._provider, call=call, what=str(problem), sent=True, secrets=self._entry.secrets
+            )
+        status = outcome(cause)
+        what = {
+            "timeout": "no answer in time",
+            "no-connection": "no connection",
+            "tls": "no TLS connection",
+            "reset": "the connection broke",
+        }.get(status, "no answer")
+        return error_without_answer(
+            provider=self._provider,
+            call=call,
+            what=f"{what} ({cause})",
+            sent=status not in _NEVER_SENT,
+            secrets=self._entry.secrets,
+        )
+
+    def _answer(self, call: str, response: Any, key: str | None) -> Answer:
+        status: int = response.status_code
+        if not 200 <= status < 300:
+            raise error_from_answer(
+                provider=self._provider,
+                call=call,
+                status=status,
+                body=response.content.decode("utf-8", "replace"),
+                headers=response.headers,
+                secrets=self._entry.secrets,
+            )
+        if call.startswith("DELETE ") and response.content.strip():
+            # The services answer a deletion without a word; whatever says something stands between them and us.
+            raise self.senseless(call, f"its answer ({status}) has a body, which that of a deletion has not")
+        document = None
+        if key is not None:
+            try:
+                document = json.loads(response.content)
+            except ValueError:
+                document = None
+            if not isinstance(document, dict) or key not in document:
+                raise self.senseless(call, f"its answer ({status}) is not JSON with {key!r}")
+        return Answer(status, document, response.headers)
+
+    def senseless(self, call: str, what: str) -> CloudError:
+        """The error for a success whose content makes no sense; it may have taken effect."""
+        return error_without_answer(
+            provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
+        )
+
+    def _access(self, call: str) -> Any:
+        try:
+            return self._login.access(self._session)
+        except ks_exceptions.HttpError as problem:
+            status = int(problem.http_status or 0)
+            if status in (401, 403, 404):
+                raise CloudAuthError(
+                    f"provider {self._provider}: the cloud does not accept the login of {self._entry.where}"
+                    f" ({status}): correct its credentials, project and auth_url",
+                    provider=self._provider,
+                    call="POST /auth/tokens",
+                    status=status,
+                ) from problem
+            body = getattr(problem.response, "text", "") or str(problem.message or "")
+            error = error_from_answer(
+                provider=self._provider,
+                call="POST /auth/tokens",
+                status=status,
+                body=body,
+                headers=getattr(problem.response, "headers", None),
+                secrets=self._entry.secrets,
+            )
+            error.unclear = False
+            raise error from problem
+        except ks_exceptions.ClientException as problem:
+            # Nothing that the caller wanted has been sent yet.
+            error = self._no_answer(call or "POST /auth/tokens", problem)
+            error.unclear = False
+            raise error from problem
+
+    def _url(self, service: str, path: str, access: Any, call: str) -> str:
+        endpoint = self._endpoint(service, access)
+        if endpoint is None:
+            region = self._entry.region.get_region_name(service)
+            raise CloudAuthError(
+                f"provider {self._provider}: the cloud's catalog has no service {service!r}"
+                f" in region {region!r} for {self._entry.where}: correct region-name of the provider",
+                provider=self._provider,
+                call=call,
+            )
+        return f"{endpoint}/{path.lstrip('/')}"
+
+    def _endpoint(self, service: str, access: Any) -> str | None:
+        known = self._endpoints.get(service)
+        if known is not None:
+            return known
+        region = self._entry.region
+        url: str | None = region.get_endpoint(service) or self._catalog_url(service, access)
+        if not url:
+            return None
+        url = url.rstrip("/")
+        if not _HAS_VERSION.search(urlsplit(url).path + "/"):
+            url = f"{url}/{_VERSIONS[service]}"
+        self._endpoints[service] = url
+        return url
+
+    def _catalog_url(self, service: str, access: Any) -> str | None:
+        region = self._entry.region
+        try:
+            found = access.service_catalog.get_endpoints_data(
+                service_type=region.get_service_type(service),
+                service_name=region.get_service_name(service),
+                interface=region.get_interface(service) or "public",
+                region_name=region.get_region_name(service) or None,
+            )
+        except (ValueError, ks_exceptions.ClientException):
+            return None
+        return next((str(entry.url) for entries in found.values() for entry in entries if entry.url), None)

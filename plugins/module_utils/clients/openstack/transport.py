@@ -1,0 +1,259 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one way out: every HTTP call of a client, token and discovery included, passes through ``Transport``."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.kinds import call_kind
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.library import (
+    HTTPAdapter,
+    HTTPConnection,
+    HTTPConnectionPool,
+    HTTPSConnection,
+    HTTPSConnectionPool,
+    requests,
+    urllib3,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.watchdog import WATCHDOG, Watchdog
+
+LARGEST_BODY = 64 * 1024 * 1024
+_PIECE = 65536
+_here = threading.local()
+
+
+class _Call:
+    """One call on its way: knows the socket, so that the watchdog can end it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._handle: socket.socket | None = None
+        self._over = False
+        self.expired = False
+        self._left_behind: list[socket.socket] = []
+
+    def attach(self, handle: socket.socket) -> None:
+        with self._lock:
+            self._handle = handle
+
+    def keep(self, handle: socket.socket) -> None:
+        """Takes over a handle whose connection was closed while the body is still to be read."""
+        self._left_behind.append(handle)
+
+    def expire(self) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self.expired = True
+            if self._handle is not None:
+                with contextlib.suppress(OSError):
+                    self._handle.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            self._handle = None
+        for handle in self._left_behind:
+            handle.close()
+
+
+class _Watched:
+    """A connection that tells the running call its socket.
+
+    What it tells is a duplicate made before TLS starts: shutting it down works in every phase and leaves the state
+    of the TLS object, which another thread is using, alone.
+    """
+
+    _handle: socket.socket | None = None
+
+    def _new_conn(self) -> socket.socket:
+        sock: socket.socket = super()._new_conn()  # type: ignore[misc]
+        self._drop_handle()
+        self._handle = sock.dup()
+        call: _Call | None = getattr(_here, "call", None)
+        if call is not None:
+            call.attach(self._handle)
+        return sock
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        call: _Call | None = getattr(_here, "call", None)
+        if call is not None and self._handle is not None:
+            call.attach(self._handle)
+        return super().request(*args, **kwargs)  # type: ignore[misc]
+
+    def close(self) -> None:
+        super().close()  # type: ignore[misc]
+        self._drop_handle()
+
+    def _drop_handle(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            call: _Call | None = getattr(_here, "call", None)
+            if call is not None:
+                call.keep(handle)
+            else:
+                handle.close()
+
+
+class _Connection(_Watched, HTTPConnection):
+    pass
+
+
+class _TlsConnection(_Watched, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class Transport(HTTPAdapter):
+    """Requests adapter that limits rate and concurrency, bounds the time of each call, and counts.
+
+    :param limiter: consulted before each call is sent.
+    :param connect_timeout: seconds for a TCP or TLS connection (per address of the host).
+    :param read_timeout: longest silence in seconds.
+    :param total_timeout: longest time of a call in seconds, name resolution apart, and also the longest wait for a
+        free slot.
+    :param concurrency: calls side by side, and size of the connection pool.
+    """
+
+    def __init__(
+        self,
+        limiter: RateLimiter,
+        counters: CallCounters,
+        *,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 30.0,
+        total_timeout: float = 60.0,
+        concurrency: int = 16,
+        clock: Callable[[], float] = time.monotonic,
+        watchdog: Watchdog = WATCHDOG,
+    ) -> None:
+        self._limiter = limiter
+        self._counters = counters
+        self._timeouts = (min(connect_timeout, total_timeout), min(read_timeout, total_timeout))
+        self._total = total_timeout
+        self._slots = threading.BoundedSemaphore(concurrency)
+        self._clock = clock
+        self._watchdog = watchdog
+        super().__init__(pool_connections=10, pool_maxsize=concurrency, max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        return manager
+
+    def send(self, request: Any, *args: Any, **options: Any) -> Any:
+        """Sends one request and reads its whole answer. *options*: verify, cert and proxies; others are ours to set.
+
+        :raises requests.exceptions.RequestException: no answer; ReadTimeout also when the total time is over.
+        """
+        kind = call_kind(request.method, request.url)
+        if not self._slots.acquire(timeout=self._total):
+            self._counters.started(kind)
+            self._counters.ended(kind, "queue-timeout", self._total)
+            raise requests.exceptions.ConnectTimeout(
+                f"no free slot within {self._total:g} s: all calls allowed side by side are waiting for answers",
+                request=request,
+            )
+        try:
+            self._limiter.wait()
+            self._counters.started(kind)
+            began = self._clock()
+            status = "error"
+            try:
+                response = self._exchange(request, options)
+                status = str(response.status_code)
+                return response
+            except requests.exceptions.RequestException as problem:
+                status = outcome(problem)
+                raise
+            finally:
+                self._counters.ended(kind, status, self._clock() - began)
+        finally:
+            self._slots.release()
+
+    def _exchange(self, request: Any, options: dict[str, Any]) -> Any:
+        call = _Call()
+        ticket = self._watchdog.watch(self._clock() + self._total, call.expire)
+        _here.call = call
+        try:
+            response = super().send(request, **{**options, "stream": True, "timeout": self._timeouts})
+            _read_body(response, request)
+        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as problem:
+            if call.expired:
+                raise self._late(request) from problem
+            if isinstance(problem, requests.exceptions.RequestException):
+                raise
+            raise requests.exceptions.ConnectionError(problem, request=request) from problem
+        finally:
+            self._watchdog.cancel(ticket)
+            _here.call = None
+            call.end()
+        if call.expired:
+            raise self._late(request)
+        return response
+
+    def _late(self, request: Any) -> Exception:
+        return requests.exceptions.ReadTimeout(f"no complete answer within {self._total:g} s", request=request)
+
+
+def _read_body(response: Any, request: Any) -> None:
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        for piece in response.iter_content(_PIECE):
+            size += len(piece)
+            if size > LARGEST_BODY:
+                raise requests.exceptions.ConnectionError(
+                    f"the answer is larger than {LARGEST_BODY} bytes", request=request
+                )
+            pieces.append(piece)
+    except requests.exceptions.ConnectionError as problem:
+        response.close()
+        # iter_content reports a read time-out as a ConnectionError.
+        if any(isinstance(part, urllib3.exceptions.ReadTimeoutError) for part in problem.args):
+            raise requests.exceptions.ReadTimeout(*problem.args, request=request) from problem
+        raise
+    except Exception:
+        response.close()
+        raise
+    response._content = b"".join(pieces)
+    response._content_consumed = True
+
+
+def outcome(problem: BaseException) -> str:
+    """The status under which a call without an answer is counted; "no-connection" and "tls" mean: never sent."""
+    known = requests.exceptions
+    if isinstance(problem, (known.ConnectTimeout, known.ProxyError)):
+        return "no-connection"
+    if isinstance(problem, known.Timeout):
+        return "timeout"
+    if isinstance(problem, known.SSLError):
+        return "tls"
+    if isinstance(problem, known.ConnectionError):
+        reason = getattr(problem.args[0], "reason", None) if problem.args else None
+        if isinstance(reason, (urllib3.exceptions.NewConnectionError, urllib3.exceptions.NameResolutionError)):
+            return "no-connection"
+        return "reset"
+    if isinstance(problem, known.ChunkedEncodingError):
+        return "reset"
+    return "error"

@@ -1,0 +1,11 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Finding out when a node can be reached, and its host keys."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob, ScanResult
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.scanner import Scanner
+
+__all__ = ["ScanJob", "ScanResult", "Scanner"]

@@ -1,0 +1,225 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The scanner: one thread with an event loop for all hosts; the ssh protocol is asyncssh's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob, ScanResult
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.library import asyncssh, require
+
+PAUSE = 0.5
+"""Seconds between the starts of two attempts at the same host."""
+LONGEST_ATTEMPT = 10.0
+"""Seconds for one connection, host key included."""
+KEY_TYPES = (
+    ("ssh-ed25519",),
+    ("ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"),
+    ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"),
+)
+"""Types of host keys that are collected, in the order in which they are reported."""
+TRIES_FOR_MORE = 3
+"""How often a further type of key is tried when the connection breaks; a host with one key is usable."""
+LONGEST_END = 5.0
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Scanner:
+    """Waits until hosts accept TCP connections and collects their ssh host keys.
+
+    A host is tried at once and then each half second until its deadline. Once it has shown a key, it is asked for
+    the types that are left, until it has no more.
+
+    :param on_result: called once for each job that was not cancelled, in the scanner's thread; it must be quick.
+    :param limit: connections side by side.
+    :raises MissingLibraryError: asyncssh is not installed.
+    """
+
+    def __init__(
+        self,
+        on_result: Callable[[ScanResult], None],
+        *,
+        limit: int = 200,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        require()
+        self._on_result = on_result
+        self._clock = clock
+        self._jobs: dict[str, Future[None]] = {}
+        self._problem: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._slots = asyncio.Semaphore(limit)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="ssh-scanner", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: ScanJob) -> None:
+        """Begin with *job*; a running one with the same key is replaced without a result."""
+        self.cancel(job.key)
+        began = self._clock()
+        with self._lock:
+            if self._loop.is_closed():
+                raise RuntimeError("the scanner is closed")
+            self._jobs[job.key] = asyncio.run_coroutine_threadsafe(self._scan(job, began), self._loop)
+
+    def cancel(self, key: str) -> None:
+        """Forget a job; an unknown key is no error. A result that is being delivered may still arrive."""
+        with self._lock:
+            running = self._jobs.pop(key, None)
+        if running is not None:
+            running.cancel()
+
+    def close(self) -> None:
+        """End the thread and all connections; running jobs get no result."""
+        with self._lock:
+            self._jobs.clear()
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._loop.stop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(LONGEST_END)
+
+    # All below runs in the scanner's thread.
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            pending = asyncio.all_tasks(self._loop)
+            for task in pending:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+            with self._lock:
+                self._loop.close()
+
+    async def _scan(self, job: ScanJob, began: float) -> None:
+        keys: dict[int, str] = {}
+        error = None
+        try:
+            await asyncio.wait_for(self._until_known(job, keys), job.deadline)
+        except TimeoutError:
+            if not keys:
+                wanted = "host key" if job.want_keys else "connection"
+                where = f"{job.address} port {job.port}"
+                error = f"no {wanted} from {where} within {job.deadline:g} s: {self._problem.get(job.key, 'no answer')}"
+        except ValueError:
+            error = f"{job.address!r} is not an IP address"
+        finally:
+            self._problem.pop(job.key, None)
+        with self._lock:
+            self._jobs.pop(job.key, None)
+        found = tuple(keys[number] for number in sorted(keys))
+        try:
+            self._on_result(ScanResult(job.key, found, error, self._clock() - began))
+        except Exception:
+            _log.exception("the receiver of scan results failed")
+
+    async def _until_known(self, job: ScanJob, keys: dict[int, str]) -> None:
+        """Try until the host has answered, then ask for its other types of keys, one connection for each it has."""
+        ipaddress.ip_address(job.address)
+        while True:
+            started = self._loop.time()
+            try:
+                if not job.want_keys:
+                    await self._attempt(self._connect(job))
+                    return
+                more = await self._attempt(self._another_key(job, keys))
+                break
+            except Exception as problem:  # whatever one server does, it is tried again and the others go on
+                self._problem[job.key] = _sentence(problem)
+                await asyncio.sleep(max(0.0, started + PAUSE - self._loop.time()))
+        for _try in range(TRIES_FOR_MORE):
+            try:
+                while more:
+                    more = await self._attempt(self._another_key(job, keys))
+                return
+            except _NoSuchKey:
+                return
+            except Exception:  # a broken connection is tried again
+                await asyncio.sleep(PAUSE)
+
+    async def _attempt(self, work: Awaitable[T]) -> T:
+        async with self._slots:
+            return await asyncio.wait_for(work, LONGEST_ATTEMPT)
+
+    async def _connect(self, job: ScanJob) -> None:
+        _reader, writer = await asyncio.open_connection(job.address, job.port)
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+    async def _another_key(self, job: ScanJob, keys: dict[int, str]) -> bool:
+        """Ask for a key of any type that *keys* does not have, and put it there as ``keytype base64``.
+
+        :return: True when the host may have more.
+        :raises _NoSuchKey: the host has none.
+        """
+        ssh = asyncssh()
+        wanted = [name for number, names in enumerate(KEY_TYPES) if number not in keys for name in names]
+        made: list[Any] = []
+
+        class Client(ssh.SSHClient):  # type: ignore[name-defined]
+            def connection_made(self, conn: Any) -> None:
+                made.append(conn)
+
+        options = ssh.SSHClientConnectionOptions(client_factory=Client, config=None)
+        try:
+            key = await ssh.get_server_host_key(
+                job.address, job.port, server_host_key_algs=wanted, options=options, config=None
+            )
+        except (ssh.Error, OSError) as problem:
+            # sshd says nothing when it has no such key, it hangs up. Before its greeting that would mean overload.
+            if keys and any(conn.get_extra_info("server_version") for conn in made):
+                raise _NoSuchKey from problem
+            raise
+        if key is None:
+            raise ConnectionError("connected, but no host key")
+        text = " ".join(key.export_public_key().decode("ascii").split()[:2])
+        kind = text.split(" ", 1)[0]
+        number = next((number for number, names in enumerate(KEY_TYPES) if kind in names), None)
+        if number is None or number in keys:
+            raise ConnectionError(f"the host showed a key of the type {kind}, which it was not asked for")
+        keys[number] = text
+        left = {name for other, names in enumerate(KEY_TYPES) if other not in keys for name in names}
+        offered = _offered(made[-1]) if made else None
+        return bool(left if offered is None else left & offered)
+
+
+def _offered(connection: Any) -> set[str] | None:
+    """The types of host keys that the server named when the handshake began; None when that is not known.
+
+    asyncssh has it but shows it to nobody, so it may be elsewhere in another release; then it costs a connection more.
+    """
+    payload = getattr(connection, "_server_kexinit", None)
+    if not isinstance(payload, bytes):
+        return None
+    try:
+        packet = asyncssh().packet.SSHPacket(payload)
+        packet.get_bytes(1 + 16)  # the kind of message and the cookie
+        packet.get_namelist()  # ways of exchanging keys
+        return {name.decode("ascii") for name in packet.get_namelist()}
+    except (AttributeError, ValueError):
+        return None
+
+
+class _NoSuchKey(Exception):
+    """The host has no key of the types that it was asked for."""
+
+
+def _sentence(problem: Exception) -> str:
+    if isinstance(problem, TimeoutError):
+        return f"no host key within {LONGEST_ATTEMPT:g} s"
+    said = getattr(problem, "reason", None) or getattr(problem, "strerror", None) or str(problem)
+    return said or type(problem).__name__

@@ -1,0 +1,196 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One ZooKeeper session over kazoo, with what released kazoo lacks.
+
+kazoo up to 2.11 has no persistent watches, hands watch events and answers to different threads (so their order is
+lost), retries connecting for ever without saying why it fails, queues what is asked for while disconnected and
+sends it later, and opens a new session by itself when the old one has expired. Here
+
+* ``AddWatch`` is one more request, and its events come through the queue of the answers: whoever works there sees
+  events and answers in the order in which the server sent them;
+* what was asked for without a connection fails at once;
+* a session that has expired stays dead: its successor is another object;
+* the reason why each server could not be used is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperTls
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+
+IMPORT_ERROR: str | None = None
+try:
+    from kazoo.client import KazooClient
+    from kazoo.handlers.threading import SequentialThreadingHandler
+    from kazoo.protocol.connection import ConnectionHandler
+    from kazoo.protocol.serialization import Watch, int_struct, write_string
+    from kazoo.protocol.states import KeeperState
+except ImportError:  # ansible-test imports every file without third-party libraries
+    IMPORT_ERROR = traceback.format_exc()
+    KazooClient = SequentialThreadingHandler = ConnectionHandler = object
+
+_LOG = logging.getLogger(__name__)
+_PERSISTENT_RECURSIVE = 1
+
+CREATED, DELETED, CHANGED = 1, 2, 3
+UP, DOWN, DEAD = "up", "down", "dead"
+
+
+def require_kazoo() -> None:
+    """:raises MissingLibraryError: when kazoo is not installed."""
+    if IMPORT_ERROR is not None:
+        raise MissingLibraryError("kazoo", IMPORT_ERROR)
+
+
+class AddWatch(NamedTuple):
+    """The request that sets a persistent recursive watch; ZooKeeper 3.6 and later."""
+
+    path: str
+    type: int = 106
+
+    def serialize(self) -> bytes:
+        """As it goes over the wire."""
+        return bytes(write_string(self.path) + int_struct.pack(_PERSISTENT_RECURSIVE))
+
+    @classmethod
+    def deserialize(cls, _data: bytes, _offset: int) -> bool:
+        """The answer has nothing in it."""
+        return True
+
+
+class _Handler(SequentialThreadingHandler):
+    """Bounds each attempt to connect, so that one silent server does not use up the time of all."""
+
+    def __init__(self, attempt_timeout: float) -> None:
+        super().__init__()
+        self._attempt_timeout = attempt_timeout
+
+    def create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        """A connected socket."""
+        kwargs["timeout"] = min(kwargs.get("timeout") or self._attempt_timeout, self._attempt_timeout)
+        return super().create_connection(*args, **kwargs)
+
+
+class _Wire(ConnectionHandler):
+    """The connection's thread."""
+
+    def _read_watch_event(self, buffer: bytes, offset: int) -> None:
+        event, _offset = Watch.deserialize(buffer, offset)
+        client = self.client
+        if event.path in client._data_watchers or event.path in client._child_watchers:
+            super()._read_watch_event(buffer, offset)
+        client.handler.completion_queue.put(partial(client.on_event, event.type, client.unchroot(event.path)))
+
+    def _connect(self, host: str, hostip: str, port: int) -> Any:
+        try:
+            read_timeout, connect_timeout = super()._connect(host, hostip, port)
+        except Exception as problem:
+            self.client.failures[f"[{host}]:{port}" if ":" in host else f"{host}:{port}"] = problem
+            raise
+        self.client.negotiated_timeout = read_timeout * 1.5 / 1000.0  # kazoo keeps two thirds of it only
+        return read_timeout, connect_timeout
+
+
+class TreeClient(KazooClient):
+    """A session from its beginning to its end.
+
+    :param hosts: as kazoo takes them, the chroot behind the last one.
+    :param attempt_timeout: seconds for connecting to one server.
+    :param on_link: called in the connection's thread with ``up``, ``down`` or (once) ``dead``.
+    :param on_event: called with kind and path of each change below the watched path, in order with the answers.
+    :param identity: id and password of a session that exists; None begins a new one.
+    :ivar generation: the number of this session among those of its owner; 0 until it is up.
+    """
+
+    def __init__(
+        self,
+        hosts: str,
+        *,
+        tls: ZooKeeperTls | None,
+        timeout: float,
+        attempt_timeout: float,
+        on_link: Callable[[TreeClient, str], None],
+        on_event: Callable[[int, str], None],
+        identity: tuple[int, bytes] | None = None,
+    ) -> None:
+        super().__init__(
+            hosts=hosts,
+            timeout=timeout,
+            client_id=identity,
+            handler=_Handler(attempt_timeout),
+            connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0},
+            command_retry={"max_tries": 1},
+            logger=_LOG,
+            use_ssl=tls is not None,
+            certfile=tls.cert if tls else None,
+            keyfile=tls.key if tls else None,
+            ca=tls.ca if tls else None,
+            verify_certs=True,
+        )
+        self._connection = _Wire(self, self._conn_retry.copy(), logger=_LOG)
+        self._on_link = on_link
+        self.on_event = on_event
+        self.failures: dict[str, Exception] = {}
+        self.negotiated_timeout = timeout
+        self.dead = False
+        self.generation = 0
+        self.seen_zxid = 0
+
+    def submit(self, request: Any, callback: Callable[[Any], None]) -> None:
+        """Send *request*; *callback* gets kazoo's AsyncResult, in the order of answers and events.
+
+        The callback is linked before the request is sent: an answer that came in between would lose its place.
+        """
+        result = self.handler.async_result()
+        result.rawlink(callback)
+        self._call(request, result)
+
+    def absolute(self, path: str) -> str:
+        """*path* with the chroot in front, as requests want it."""
+        return (self.chroot + path.rstrip("/") if path == "/" else self.chroot + path) or "/"
+
+    def watch_below(self, path: str, callback: Callable[[Any], None]) -> None:
+        """Ask for an event at each change at and below *path*; lasts until the connection ends."""
+        self.submit(AddWatch(self.absolute(path)), callback)
+
+    def discard(self, *, wait: float = 0.0) -> None:
+        """End the session without waiting longer than *wait* seconds for that."""
+        self.dead = True
+        ending = threading.Thread(target=self._end, name="zookeeper-end", daemon=True)
+        ending.start()
+        ending.join(wait)
+
+    def _end(self) -> None:
+        with contextlib.suppress(Exception):
+            self.stop()
+        with contextlib.suppress(Exception):
+            self._safe_close()
+        with contextlib.suppress(Exception):
+            self.close()
+
+    def _session_callback(self, state: Any) -> None:
+        before = self._state
+        if state in (KeeperState.CONNECTED, KeeperState.CONNECTED_RO):
+            if not self._stopped.is_set():
+                self._notify_pending(KeeperState.CONNECTING)
+            super()._session_callback(state)
+            self._on_link(self, UP)
+            return
+        ended = state in (KeeperState.EXPIRED_SESSION, KeeperState.AUTH_FAILED, KeeperState.CLOSED)
+        if ended:
+            self.dead = True
+            self._stopped.set()
+        self.seen_zxid = max(self.seen_zxid, self.last_zxid)  # kazoo forgets it with the session
+        if state != before:
+            # Before kazoo fails what is under way: whoever hears of it then finds the state changed already.
+            self._on_link(self, DEAD if ended else DOWN)
+        super()._session_callback(state)

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Registrations of components: who else works on this tree."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import (
+    ComponentKind,
+    PoolComponent,
+    registration,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
+
+
+class Registration:
+    """A registration of ours. It is renewed by itself when the session was lost."""
+
+    def __init__(self, session: Session, kind: str, hostname: str, fields: Mapping[str, Any]) -> None:
+        self._session = session
+        self._kind = kind
+        self._hostname = hostname
+        self._fields = dict(fields)
+        self._lock = threading.Lock()
+        self._active = True
+        self._generation = 0
+        self._stored = b""
+        self._version = -1
+        self.path: str | None = None
+        """Full path of the znode; None while it is not registered."""
+
+    def update(self, **fields: Any) -> None:
+        """Change fields; written only when something differs, and later when there is no connection now."""
+        with self._lock:
+            self._fields.update(fields)
+        with contextlib.suppress(StoreError):
+            self.renew()
+
+    def unregister(self) -> None:
+        """Delete the registration. Never raises: it is gone with the session at the latest."""
+        with self._lock:
+            self._active = False
+            path, self.path = self.path, None
+            if path is None or self._generation != self._session.generation:
+                return
+            try:
+                self._session.remove([path])
+            except StoreError:
+                self._session.remove_later(path)
+
+    def renew(self) -> None:
+        """Make the tree say what we want it to say. Also called after each reconnection.
+
+        :raises StoreError: not possible now.
+        """
+        with self._lock:
+            if not self._active:
+                return
+            wanted = registration(self._kind, self._hostname, self._fields)
+            current = self.path is not None and self._generation == self._session.generation
+            if current and (wanted == self._stored or self._rewrite(wanted)):
+                return
+            self.path = None
+            generation = self._session.generation
+            path, stat = self._session.create(
+                f"{paths.COMPONENTS}/{self._kind}/{self._hostname}",
+                wanted,
+                ephemeral=True,
+                sequence=True,
+                parents=True,
+            )
+            self.path, self._generation, self._stored, self._version = path, generation, wanted, stat.version
+
+    def _rewrite(self, wanted: bytes) -> bool:
+        """False when the znode is gone."""
+        path = self.path or ""
+        try:
+            try:
+                stat = self._session.write(path, wanted, self._version)
+            except StoreConflict:  # only its owner writes it: whoever did it was wrong
+                stat = self._session.write(path, wanted)
+        except StoreGone:
+            return False
+        self._stored, self._version = wanted, stat.version
+        return True
+
+
+class Components:
+    """``/nodepool/components``."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def pools(self) -> list[PoolComponent]:
+        """All registered pools, ours and foreign, from the cache. Broken ones are left out."""
+        root = f"{paths.COMPONENTS}/{ComponentKind.POOL}"
+        pools = []
+        for name, entry in self._session.tree.documents(root):
+            pool = entry.parsed(PoolComponent.from_bytes, name)
+            if pool is not None and not pool.broken:
+                pool = pool.clone()
+                pool.path = f"{root}/{name}"
+                pools.append(pool)
+        return pools
+
+    def register(self, kind: str, hostname: str, fields: Mapping[str, Any]) -> Registration:
+        """Register a component; *fields* are those of the schema beyond kind, hostname and model_api.
+
+        :param hostname: ``socket.gethostname()``, not the FQDN.
+        """
+        made = Registration(self._session, kind, hostname, fields)
+        made.renew()
+        self._session.after_sync.append(made.renew)
+        return made

@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeps a tree equal to what is in ZooKeeper: one walk at the beginning, then events."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import (
+    CREATED,
+    DELETED,
+    TreeClient,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
+
+try:
+    from kazoo.exceptions import NoNodeError
+    from kazoo.protocol.serialization import GetChildren, GetData, Sync
+except ImportError:  # told by client.require_kazoo
+    NoNodeError = Exception
+
+_LOG = logging.getLogger(__name__)
+
+
+class Feed:
+    """Fills a new tree over a connected client.
+
+    All of it happens in the client's completion thread, where answers and events come in the order in which the
+    server sent them; so an answer can never bring back what an event has taken away.
+
+    :param before: the tree of before the reconnection: what has not changed since need not be parsed again.
+    :param notify: called with the path of each change after the walk.
+    """
+
+    def __init__(self, client: TreeClient, before: Tree, notify: Callable[[str], None]) -> None:
+        self.tree = Tree()
+        self.problem: Exception | None = None
+        self._client = client
+        self._before = before
+        self._notify = notify
+        self._open = 0
+        self._walked = threading.Event()
+        self._reading: dict[str, bool] = {}
+
+    def start(self, *, watch: bool) -> None:
+        """Begin the walk."""
+        self._client.on_event = self.on_event
+        if watch:
+            self._client.watch_below(paths.ROOT, self._begin)
+        else:
+            self._client.submit(Sync(self._client.absolute("/")), self._begin)
+
+    def wait(self, timeout: float) -> bool:
+        """True when the walk is over, for better or (see ``problem``) worse."""
+        return self._walked.wait(timeout)
+
+    def on_event(self, kind: int, path: str) -> None:
+        """Something has changed."""
+        if not paths.is_cached(path):
+            return
+        if kind == DELETED:
+            self.tree.drop(path)
+        elif not paths.is_lock(path):
+            self._refresh(path)
+            return
+        elif kind == CREATED:
+            self.tree.touch(path)
+        self._changed(path)
+
+    def _changed(self, path: str) -> None:
+        if self._walked.is_set():
+            self._notify(path)
+
+    def _refresh(self, path: str) -> None:
+        """Read *path*, once for all events that come until the answer is there."""
+        if path in self._reading:
+            self._reading[path] = True
+            return
+        self._reading[path] = False
+
+        def answered(result: Any) -> None:
+            again = self._reading.pop(path)
+            if again and result.exception is None:
+                self._refresh(path)
+            if self._received(path, result):
+                self._changed(path)
+
+        self._client.submit(GetData(self._client.absolute(path), None), answered)
+
+    def _received(self, path: str, result: Any) -> bool:
+        """Store an answer; True when it was news."""
+        if isinstance(result.exception, NoNodeError):
+            self.tree.drop(path)
+            return True
+        if result.exception is not None:
+            return False  # the connection is gone: the next walk will see to it
+        data, stat = result.value
+        before = self._before.entry(path)
+        if before is not None and before.stat.mzxid == stat.mzxid and self.tree.entry(path) is None:
+            self.tree.carry(path, before)
+            return True
+        return self.tree.put(path, data, stat)
+
+    # -- the walk -----------------------------------------------------------------------------------------------
+
+    def _begin(self, result: Any) -> None:
+        if result.exception is not None:
+            self._fail(result.exception)
+            return
+        self._open += 1
+        for root in paths.DOCUMENT_ROOTS:
+            self._visit(root)
+        self._close()
+
+    def _visit(self, path: str) -> None:
+        self._open += 1
+
+        def answered(result: Any) -> None:
+            self._received(path, result)
+            if result.exception is None:
+                if result.value[1].numChildren:
+                    self._list(path)
+                if path.startswith(paths.REQUESTS + "/"):
+                    # Locks of requests outlive them by hours; only those of living ones are of interest.
+                    self._list(f"{paths.REQUEST_LOCKS}/{paths.split(path)[1]}")
+            self._close(result.exception)
+
+        self._client.submit(GetData(self._client.absolute(path), None), answered)
+
+    def _list(self, path: str) -> None:
+        self._open += 1
+
+        def answered(result: Any) -> None:
+            if result.exception is None:
+                if paths.is_lock(path):
+                    self.tree.touch(path)
+                for name in result.value:
+                    child = f"{path}/{name}"
+                    if not paths.is_lock(child):
+                        self._visit(child)
+                        continue
+                    self.tree.touch(child)
+                    if not paths.is_lock(path):
+                        self._list(child)
+            self._close(result.exception)
+
+        self._client.submit(GetChildren(self._client.absolute(path), None), answered)
+
+    def _close(self, problem: Exception | None = None) -> None:
+        if problem is not None and not isinstance(problem, NoNodeError):
+            self._fail(problem)
+        self._open -= 1
+        if self._open == 0:
+            self._before = Tree()
+            self._walked.set()
+
+    def _fail(self, problem: Exception) -> None:
+        self.problem = self.problem or problem
+        self._walked.set()

@@ -1,0 +1,28 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Node records and their locks."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.records import Records
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+
+
+class Nodes(Records[Node]):
+    """``/nodepool/nodes``. The lock lives below the node: taking it never re-creates a node that is gone."""
+
+    ROOT = paths.NODES
+    KIND = Node
+
+    def create(self, node: Node) -> None:
+        """Store a new node; sets ``node.id`` and ``node.version``. The cache knows it at once."""
+        path, stat = self._session.create(f"{self.ROOT}/", node.to_bytes(), sequence=True, parents=True)
+        node.id = paths.split(path)[1]
+        node.version = stat.version
+
+    def lock(self, record_id: str) -> Held | None:
+        """Take the node's lock without waiting; None when somebody has it or the node is gone."""
+        return acquire(self._session, self._lock_path(record_id))

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where things live in Nodepool's tree, and which of it we read."""
+
+from __future__ import annotations
+
+import string
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+
+ROOT = "/nodepool"
+NODES = f"{ROOT}/nodes"
+REQUESTS = f"{ROOT}/requests"
+REQUEST_LOCKS = f"{ROOT}/requests-lock"
+IMAGES = f"{ROOT}/images"
+COMPONENTS = f"{ROOT}/components"
+OWN = f"{ROOT}/stackci"
+
+DOCUMENT_ROOTS = (NODES, REQUESTS, IMAGES, COMPONENTS, OWN)
+"""Everything below these is kept in the cache."""
+LOCK = "lock"
+CONTENDER = "__lock__"
+_IMAGE_DEPTH = 3
+_PLAIN = frozenset(string.ascii_letters + string.digits + "-_.+@ ():,")
+
+
+def split(path: str) -> tuple[str, str]:
+    """Parent and name; the parent of a top-level znode is ""."""
+    parent, _slash, name = path.rpartition("/")
+    return parent, name
+
+
+def below(path: str, root: str) -> bool:
+    """True when *path* is *root* or lies below it."""
+    return path == root or path.startswith(root + "/")
+
+
+def is_lock(path: str) -> bool:
+    """True for a lock directory and everything in it: only its existence matters, its data is never read."""
+    if below(path, REQUEST_LOCKS):
+        return path != REQUEST_LOCKS
+    if "/" + LOCK not in path:
+        return False
+    segments = path.split("/")[1:]
+    first = _IMAGE_DEPTH if segments[1:2] == ["images"] else 2  # an image may well be called "lock"
+    return LOCK in segments[first:]
+
+
+def is_cached(path: str) -> bool:
+    """True for what the cache follows."""
+    return below(path, REQUEST_LOCKS) or any(below(path, root) for root in DOCUMENT_ROOTS)
+
+
+def own(path: str) -> str:
+    """The full path of a document of ours.
+
+    :raises StoreError: when *path* cannot be a path below our subtree.
+    """
+    segments = path.split("/")
+    for segment in segments:
+        if not segment or segment in (".", "..", LOCK) or any(ord(letter) < 32 for letter in segment):
+            raise StoreError(
+                f"{path!r} cannot be stored in ZooKeeper: {segment!r} is no name of a znode of ours; "
+                "use segment() on names that users choose"
+            )
+    return f"{OWN}/{path}"
+
+
+def segment(name: str) -> str:
+    """A name that somebody chose, as one segment of a path: unchanged where possible, else percent-encoded."""
+    if name in (".", "..", LOCK):
+        return _encoded(name)
+    return "".join(letter if letter in _PLAIN else _encoded(letter) for letter in name)
+
+
+def _encoded(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))

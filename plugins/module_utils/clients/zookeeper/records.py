@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What nodes and requests have in common: documents in a directory, each with a lock."""
+
+from __future__ import annotations
+
+import builtins
+from typing import ClassVar, Generic, TypeVar
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import StatefulDocument
+
+R = TypeVar("R", bound=StatefulDocument)
+
+
+class Records(Generic[R]):
+    """The documents in one directory."""
+
+    ROOT: ClassVar[str]
+    KIND: type[R]
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def list(self) -> builtins.list[R]:
+        """All records, from the cache; each object is the caller's own. Znodes without a JSON object are left out."""
+        records = []
+        for name, entry in self._session.tree.documents(self.ROOT):
+            record = entry.parsed(self._parse, name)
+            if record is not None:
+                records.append(record.clone())
+        return records
+
+    def ids(self) -> builtins.list[str]:
+        """The ids of all znodes, parseable or not, from the cache, in order."""
+        return sorted(name for name, _entry in self._session.tree.documents(self.ROOT))
+
+    def get(self, record_id: str) -> R | None:
+        """One record from the cache; the object is the caller's own."""
+        entry = self._session.tree.entry(self._path(record_id))
+        record = entry.parsed(self._parse, record_id) if entry else None
+        return record.clone() if record else None
+
+    def read(self, record_id: str) -> R | None:
+        """One record fresh from ZooKeeper; None when it is gone or holds no JSON object."""
+        found = self._session.read(self._path(record_id))
+        return self.KIND.from_bytes(record_id, found[0], found[1].version) if found else None
+
+    def write(self, record: R, *, held: Held | None = None, if_unchanged: bool = False) -> None:
+        """Replace the whole document, unknown keys included; the cache knows it at once. Sets ``record.version``.
+
+        :param held: the lock that allows it; the write happens in the session that took it or not at all.
+        :param if_unchanged: write only when the znode still has ``record.version``.
+        :raises StoreGone: the record was deleted.
+        :raises StoreConflict: somebody else has written it since (with *if_unchanged*).
+        """
+        version = record.version if if_unchanged else -1
+        path = self._path(record.id)
+        client = held.client if held else None
+        record.version = self._session.write(path, record.to_bytes(), version, client=client).version
+
+    def delete(self, record_id: str) -> None:
+        """Delete the record and all below it; one that is absent is fine."""
+        self._session.delete(self._path(record_id))
+
+    def lock(self, record_id: str) -> Held | None:
+        """Take the lock without waiting; None when somebody has it or the record is gone."""
+        raise NotImplementedError
+
+    def is_locked(self, record_id: str) -> bool:
+        """True when the lock has contenders, from the cache."""
+        return self._session.tree.is_locked(self._lock_path(record_id))
+
+    def empty(self) -> builtins.list[str]:
+        """Ids of znodes without data: what remains where somebody locked a deleted record."""
+        return [name for name, entry in self._session.tree.documents(self.ROOT) if not entry.data]
+
+    def _parse(self, record_id: str, data: bytes, version: int) -> R | None:
+        return self.KIND.from_bytes(record_id, data, version)
+
+    def _path(self, record_id: str) -> str:
+        return f"{self.ROOT}/{record_id}"
+
+    def _lock_path(self, record_id: str) -> str:
+        return f"{self.ROOT}/{record_id}/{paths.LOCK}"

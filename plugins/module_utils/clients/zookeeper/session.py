@@ -1,0 +1,348 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Single operations on ZooKeeper: bounded in time, known to the cache at once, errors in our words."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import TreeClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import CONNECTED, Link
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
+
+try:
+    from kazoo.exceptions import (
+        BadVersionError,
+        ConnectionClosedError,
+        ConnectionLoss,
+        NodeExistsError,
+        NoNodeError,
+        NotEmptyError,
+        SessionExpiredError,
+    )
+    from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData, Transaction
+    from kazoo.security import OPEN_ACL_UNSAFE
+except ImportError:  # told by client.require_kazoo
+    BadVersionError = ConnectionClosedError = ConnectionLoss = SessionExpiredError = Exception
+    NodeExistsError, NoNodeError, NotEmptyError = (type(name, (Exception,), {}) for name in ("Exists", "Gone", "Full"))
+
+_EPHEMERAL, _SEQUENCE = 1, 2
+_ROUNDS = 10
+
+
+class Unanswered(Exception):
+    """The server gave no answer in time; what was asked for may happen all the same."""
+
+
+class _Answer:
+    """Hands an answer over from the completion thread. *apply* is called there, in the order of answers and events."""
+
+    __slots__ = ("_apply", "_done", "error", "thread", "value")
+
+    def __init__(self, apply: Callable[[Any], None] | None) -> None:
+        self._apply = apply
+        self._done = threading.Event()
+        self.value: Any = None
+        self.error: Exception | None = None
+
+    def __call__(self, result: Any) -> None:
+        self.error = result.exception
+        if self.error is None:
+            self.value = result.value
+            if self._apply is not None:
+                self._apply(self.value)
+        self._done.set()
+
+    def wait(self, timeout: float) -> Any:
+        if not self._done.wait(timeout):
+            raise Unanswered
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class Releasable(Protocol):
+    """A lock."""
+
+    def release(self) -> None:
+        """Give it back."""
+
+
+class _Fence(threading.local):
+    """The session in which a thread may change something; each thread has its own."""
+
+    generation: int | None = None
+
+
+class Session(Link):
+    """Operations by absolute path (``/nodepool/…``)."""
+
+    def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
+        super().__init__(settings, connect_timeout=connect_timeout)
+        self._fence = _Fence()
+        self.held: set[Releasable] = set()
+        """The locks that are ours, or were in an earlier session."""
+
+    def fence(self, generation: int | None) -> None:
+        """See :meth:`Store.fence`."""
+        self._fence.generation = generation
+
+    def perform(self, request: Any, *, client: TreeClient, apply: Callable[[Any], None] | None = None) -> Any:
+        """Send *request* over *client* and wait for the answer; raises kazoo's exceptions and :class:`Unanswered`."""
+        answer = _Answer(apply)
+        client.submit(request, answer)
+        return answer.wait(self.timeout)
+
+    def writer(self, path: str, client: TreeClient | None = None) -> TreeClient:
+        """The session to change *path* with.
+
+        :param client: the only session that may do it.
+        :raises StoreError: there is no connection, or that session is gone.
+        """
+        if not self.mutable:
+            raise StoreError(f"{path} cannot be changed: the ZooKeeper session is closed, or open for reading only")
+        now, state = self.client, self.state
+        if now is None or state != CONNECTED:
+            raise StoreError(f"{path} cannot be changed now: the connection to ZooKeeper is {state}")
+        outside = self._fence.generation not in (None, now.generation)
+        if outside or (client is not None and client is not now):
+            raise StoreError(f"{path} cannot be changed: the ZooKeeper session that held its lock is gone")
+        return now
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def read(self, path: str) -> tuple[bytes, Stat] | None:
+        """Data and stat, fresh; None when there is no such znode."""
+        client = self._reader(path)
+        try:
+            data, stat = self.perform(GetData(client.absolute(path), None), client=client)
+        except NoNodeError:
+            return None
+        except Exception as problem:
+            raise translated(problem, path, "read") from problem
+        return data or b"", stat
+
+    def children(self, path: str) -> list[str]:
+        """Names of the children, fresh; none when there is no such znode."""
+        client = self._reader(path)
+        try:
+            return sorted(self.perform(GetChildren(client.absolute(path), None), client=client))
+        except NoNodeError:
+            return []
+        except Exception as problem:
+            raise translated(problem, path, "list") from problem
+
+    def _reader(self, path: str) -> TreeClient:
+        client = self.client
+        if client is None or self.state != CONNECTED:
+            raise StoreError(f"{path} cannot be read now: the connection to ZooKeeper is {self.state}")
+        return client
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        sequence: bool = False,
+        parents: bool = False,
+        client: TreeClient | None = None,
+    ) -> tuple[str, Stat]:
+        """Create a znode; returns its path (with the sequence) and stat.
+
+        :param parents: create what is missing above it.
+        :raises StoreConflict: it exists already.
+        :raises StoreGone: what is above it does not exist.
+        """
+        client = self.writer(path, client)
+        for _round in range(_ROUNDS):
+            try:
+                return self._create(client, path, data, ephemeral, sequence)
+            except NoNodeError as problem:
+                if not parents:
+                    raise translated(problem, paths.split(path)[0], "create") from problem
+                try:
+                    self._make(client, paths.split(path)[0])
+                except Exception as trouble:
+                    raise translated(trouble, paths.split(path)[0], "create") from trouble
+            except Exception as problem:
+                if sequence and isinstance(problem, (ConnectionLoss, Unanswered)):
+                    self._undo_creation(path, data)
+                raise translated(problem, path, "create") from problem
+        raise StoreError(f"{path} could not be created: what is above it keeps vanishing")
+
+    def _create(self, client: TreeClient, path: str, data: bytes, ephemeral: bool, sequence: bool) -> tuple[str, Stat]:
+        flags = _EPHEMERAL * ephemeral | _SEQUENCE * sequence
+        made: list[str] = []
+
+        def apply(answer: tuple[str, Stat]) -> None:
+            made.append(client.unchroot(answer[0]))
+            self._learn(made[0], data, answer[1])
+
+        request = Create2(client.absolute(path), data, OPEN_ACL_UNSAFE, flags)
+        _path, stat = self.perform(request, client=client, apply=apply)
+        return made[0], stat
+
+    def _learn(self, path: str, data: bytes, stat: Stat) -> None:
+        if not paths.is_cached(path):
+            return
+        if paths.is_lock(path):
+            self.tree.touch(path)
+        else:
+            self.tree.put(path, data, stat)
+
+    def _make(self, client: TreeClient, path: str) -> None:
+        """Create *path* and what is missing above it."""
+        try:
+            self._create(client, path, b"", False, False)
+        except NodeExistsError:
+            return
+        except NoNodeError:
+            parent = paths.split(path)[0]
+            if not parent:
+                raise
+            self._make(client, parent)
+            self._make(client, path)
+
+    def _undo_creation(self, path: str, data: bytes) -> None:
+        """The answer to a creation was lost: whoever asked was told that it failed, so it must not exist.
+
+        It is recognised by its place and its very bytes (documents hold times and ids), by never having been written
+        again, and by not having been there before. (Lock contenders have no data; their names tell.)
+        """
+        parent, prefix = paths.split(path)
+        known = set(self.tree.names(parent))
+
+        def amend() -> bool:
+            for name, entry in self.tree.documents(parent):
+                mine = name.startswith(prefix) and name not in known and entry.data == data
+                if mine and entry.stat.version == 0:
+                    self.remove([f"{parent}/{name}"])
+                    return True
+            return False
+
+        if data:
+            self.make_up_for(amend)
+
+    def write(self, path: str, data: bytes, version: int = -1, *, client: TreeClient | None = None) -> Stat:
+        """Replace the data; returns the new stat.
+
+        :param version: the version that the znode must have; -1 for any.
+        :raises StoreGone: there is no such znode.
+        :raises StoreConflict: it has another version.
+        """
+        client = self.writer(path, client)
+
+        def apply(stat: Stat) -> None:
+            self._learn(path, data, stat)
+
+        try:
+            return self.perform(SetData(client.absolute(path), data, version), client=client, apply=apply)  # type: ignore[no-any-return]
+        except Exception as problem:
+            raise translated(problem, path, "write") from problem
+
+    def delete(self, path: str) -> None:
+        """Delete *path* and all below it; absent is fine."""
+        client = self.writer(path)
+        try:
+            if self._delete_at_once(client, self.tree.subtree(path)):
+                return
+            for _round in range(_ROUNDS):
+                if self._delete_recursively(client, path):
+                    return
+        except Exception as problem:
+            raise translated(problem, path, "delete") from problem
+        raise StoreError(f"{path} could not be deleted: something is created below it again and again")
+
+    def remove(self, znodes: Iterable[str], *, client: TreeClient | None = None) -> None:
+        """Delete single znodes without children; absent is fine."""
+        for path in znodes:
+            using = self.writer(path, client)
+            try:
+                self._delete_one(using, path)
+            except Exception as problem:
+                raise translated(problem, path, "delete") from problem
+
+    def _delete_one(self, client: TreeClient, path: str) -> None:
+        try:
+            self.perform(Delete(client.absolute(path), -1), client=client)
+        except NoNodeError:
+            return
+
+    def _delete_at_once(self, client: TreeClient, znodes: list[str]) -> bool:
+        """All of them in one transaction; False when the cache was behind."""
+        request = Transaction([Delete(client.absolute(path), -1) for path in znodes])
+        results = self.perform(request, client=client)
+        return not any(isinstance(result, Exception) for result in results)
+
+    def _delete_recursively(self, client: TreeClient, path: str) -> bool:
+        try:
+            self._delete_one(client, path)
+            return True
+        except NotEmptyError:
+            pass
+        try:
+            names = self.perform(GetChildren(client.absolute(path), None), client=client)
+        except NoNodeError:
+            return True
+        for name in names:
+            self._delete_recursively(client, f"{path}/{name}")
+        try:
+            self._delete_one(client, path)
+        except NotEmptyError:
+            return False
+        return True
+
+    def _make_chroot(self, client: TreeClient) -> None:
+        parts = [part for part in client.chroot.split("/") if part]
+        try:
+            for depth in range(1, len(parts) + 1):
+                path = "/" + "/".join(parts[:depth])
+                try:
+                    self.perform(Create2(path, b"", OPEN_ACL_UNSAFE, 0), client=client)
+                except NodeExistsError:
+                    continue
+        except Exception as problem:
+            raise translated(problem, client.chroot, "create the chroot") from problem
+
+    def settle(self, client: TreeClient) -> None:
+        """Wait until the cache knows every event that has arrived so far."""
+        passed = threading.Event()
+        client.handler.completion_queue.put(passed.set)
+        passed.wait(self.timeout)
+
+    def remove_later(self, path: str) -> None:
+        """Delete a single znode as soon as there is a connection."""
+
+        def amend() -> bool:
+            self.remove([path])
+            return True
+
+        self.make_up_for(amend)
+
+
+def translated(problem: Exception, path: str, verb: str) -> StoreError:
+    """*problem* in our words."""
+    if isinstance(problem, StoreError):
+        return problem
+    if isinstance(problem, NoNodeError):
+        return StoreGone(f"{path} does not exist in ZooKeeper (any more); it could not be used to {verb}")
+    if isinstance(problem, BadVersionError):
+        return StoreConflict(f"{path} was changed by somebody else since it was read; read it again")
+    if isinstance(problem, NodeExistsError):
+        return StoreConflict(f"{path} exists already in ZooKeeper")
+    if isinstance(problem, Unanswered):
+        return StoreError(f"ZooKeeper gave no answer in time to: {verb} {path}; it may have happened all the same")
+    if isinstance(problem, (ConnectionLoss, ConnectionClosedError)):
+        return StoreError(f"the connection to ZooKeeper broke during: {verb} {path}; it may have happened all the same")
+    if isinstance(problem, SessionExpiredError):
+        return StoreError(f"the ZooKeeper session expired during: {verb} {path}")
+    return StoreError(f"ZooKeeper refused to {verb} {path}: {type(problem).__name__} {problem}".rstrip())

@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Word for a successor on the same host: which ZooKeeper session a process has, in a file that only its user can read.
+
+As long as the process lives it holds the file's flock, which the kernel takes back at its death, however it dies and
+whatever PID namespace it lives in. Whoever gets the flock knows that the owner is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
+
+NAME = "stackci-nodepool"
+_LARGEST = 4096
+_OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_ENDED = frozenset("ZXx")
+
+
+class FolderNotPrivate(Exception):
+    """The folder cannot be used; the text says why and what to do."""
+
+
+def default_folder() -> str:
+    """The user's own folder below the system's runtime directory, or below the one for temporary files."""
+    user = os.geteuid()
+    if user == 0:
+        return f"/run/{NAME}"
+    runtime = Path(f"/run/user/{user}")
+    with contextlib.suppress(OSError):
+        if runtime.stat().st_uid == user:
+            return str(runtime / NAME)
+    return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"{NAME}-{user}")
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a file says. *started* is the process's start in clock ticks since the boot *boot*."""
+
+    pid: int
+    started: int
+    boot: str
+    namespace: str
+    session_id: int
+    password: bytes = field(repr=False)
+
+    @classmethod
+    def of_this_process(cls, identity: tuple[int, bytes]) -> Word:
+        """About a session of ours."""
+        seen = _look(os.getpid())
+        return cls(os.getpid(), seen[1] if seen else 0, _boot(), _namespace(), identity[0], identity[1])
+
+    @classmethod
+    def parse(cls, data: bytes) -> Word | None:
+        """None for anything that was not written by :meth:`data`, or only in part."""
+        try:
+            found: dict[str, Any] = json.loads(data)
+            return cls(
+                int(found["pid"]),
+                int(found["started"]),
+                str(found["boot"]),
+                str(found["namespace"]),
+                int(found["session_id"]),
+                bytes.fromhex(found["password"]),
+            )
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def identity(self) -> tuple[int, bytes]:
+        """As kazoo takes it."""
+        return self.session_id, self.password
+
+    @property
+    def is_from_this_boot(self) -> bool:
+        """False for what another host wrote, or this one before it was started anew."""
+        return self.boot == _boot()
+
+    @property
+    def process_is_seen(self) -> bool:
+        """True when the process is there and is the same; one in another PID namespace is never seen."""
+        if not self.is_from_this_boot or self.namespace != _namespace():
+            return False
+        seen = _look(self.pid)
+        return seen is not None and seen[1] == self.started and seen[0] not in _ENDED
+
+    def data(self) -> bytes:
+        """As it is written."""
+        return json.dumps(
+            {
+                "pid": self.pid,
+                "started": self.started,
+                "boot": self.boot,
+                "namespace": self.namespace,
+                "session_id": self.session_id,
+                "password": self.password.hex(),
+            }
+        ).encode()
+
+
+class SessionFolder:
+    """The files of one tree in one folder.
+
+    :raises FolderNotPrivate: somebody else could read or replace what is in it.
+    """
+
+    def __init__(self, path: str, settings: ZooKeeperSettings) -> None:
+        self.path = path
+        tree = "\0".join([reasons.connection_string(settings), str(settings.tls is not None)])
+        self._prefix = f"session-{hashlib.sha256(tree.encode()).hexdigest()[:16]}-"
+        self._fd = _open_private(path)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        os.close(self._fd)
+
+    def make(self) -> SessionFile:
+        """A file for this process, locked and empty.
+
+        :raises OSError: it cannot be made.
+        """
+        name = f"{self._prefix}{os.getpid()}-{os.urandom(4).hex()}"
+        fd = os.open(name, _OPEN | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self._fd)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            raise
+        return SessionFile(self._fd, name, fd)
+
+    def names(self) -> list[str]:
+        """The files about this tree."""
+        return sorted(name for name in os.listdir(self._fd) if name.startswith(self._prefix))
+
+    def inherit(self, name: str) -> SessionFile | None:
+        """The file of a process that is gone, locked; None while its owner lives, or when it is none of ours."""
+        try:
+            fd = os.open(name, _OPEN | os.O_RDWR, dir_fd=self._fd)
+        except OSError:
+            return None
+        try:
+            found = os.fstat(fd)
+            private = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+            if private and found.st_nlink == 1:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(fd).st_nlink == 1:
+                    return SessionFile(self._fd, name, fd)
+        except OSError:
+            pass
+        os.close(fd)
+        return None
+
+
+class SessionFile:
+    """A file whose lock is ours."""
+
+    def __init__(self, folder: int, name: str, fd: int) -> None:
+        self._folder = folder
+        self._fd = fd
+        self.name = name
+
+    def write(self, word: Word) -> None:
+        """Replace what it says. Whoever reads it has the lock, so nobody sees half of it."""
+        data = word.data()
+        os.pwrite(self._fd, data, 0)
+        os.ftruncate(self._fd, len(data))
+
+    def read(self) -> Word | None:
+        """What it says, None when that makes no sense."""
+        return Word.parse(os.pread(self._fd, _LARGEST, 0))
+
+    def age(self, now: float) -> float:
+        """Seconds since it was written."""
+        return now - os.fstat(self._fd).st_mtime
+
+    def remove(self) -> None:
+        """Delete it and let it go."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.name, dir_fd=self._folder)
+        self.leave()
+
+    def leave(self) -> None:
+        """Let it go."""
+        os.close(self._fd)
+
+
+def _open_private(path: str) -> int:
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as problem:
+        raise FolderNotPrivate(f"{path} cannot be used as state_dir: {problem.strerror}") from problem
+    found = os.fstat(fd)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        os.close(fd)
+        raise FolderNotPrivate(
+            f"{path} cannot be used as state_dir: it must belong to the user of the launcher and be writable by nobody"
+            " else (mode 0700)"
+        )
+    return fd
+
+
+def _look(pid: int) -> tuple[str, int] | None:
+    """(state, start) of a process, None when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return fields[0].decode(), int(fields[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _boot() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""

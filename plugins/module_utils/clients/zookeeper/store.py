@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one way to ZooKeeper: owns the session, keeps the cache and puts the entities together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Components
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.images import Images
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.requests import Requests
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
+
+
+class Store:
+    """Nodepool's tree in ZooKeeper.
+
+    Reads marked "cache" cost nothing and are as fresh as the watch; writes are in the cache when they return. Every
+    call is bounded in time and raises :class:`StoreError` naming the path. A call that changes something raises at
+    once while the session is suspended or lost.
+
+    :param connect_timeout: seconds that :meth:`open` may take to connect, and that any single operation may take.
+    """
+
+    def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
+        self._session = Session(settings, connect_timeout=connect_timeout)
+        self.nodes = Nodes(self._session)
+        self.requests = Requests(self._session)
+        self.images = Images(self._session)
+        self.components = Components(self._session)
+        self.own = OwnDocuments(self._session)
+
+    def open(self, *, watch: bool = True) -> None:
+        """Connect and fill the cache.
+
+        :param watch: False reads the tree once and neither watches nor writes anything, ever (check mode).
+        :raises StoreError: no server could be used in time; the sentence names the hosts and the remedy.
+        :raises MissingLibraryError: kazoo is not installed.
+        """
+        self._session.open(watch=watch)
+
+    def close(self) -> None:
+        """Close the session, and with it every lock and registration. Never raises."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self.close()
+
+    @property
+    def state(self) -> str:
+        """``connected``, ``suspended`` (locks may still be ours; nothing can be written) or ``lost``."""
+        return self._session.state
+
+    @property
+    def generation(self) -> int:
+        """Rises with each new session: whatever was locked in an older one is gone."""
+        return self._session.generation
+
+    @property
+    def identity(self) -> tuple[int, bytes] | None:
+        """Id and password of the present session: whoever knows them can end it. None while there is none."""
+        client = self._session.client
+        return client.client_id if client is not None else None
+
+    def fence(self, generation: int | None) -> None:
+        """From now on the calling thread changes something only in the session of that *generation*, or not at all.
+
+        What a cycle decided under its locks must not be written when the locks are gone: anything it then writes
+        raises :class:`StoreError`, although the connection may be good again. None takes the fence away.
+        """
+        self._session.fence(generation)
+
+    def release_locks(self) -> None:
+        """Give back every lock that was taken through this store, whoever has the :class:`Held`. Never raises.
+
+        For whoever does not know any more what it holds. What cannot be given back without a connection is given
+        back after the reconnection.
+        """
+        for held in list(self._session.held):
+            held.release()
+
+    def on_change(self, callback: Callable[[str], None]) -> None:
+        """Call *callback* with the path of each change, and with "" when the state changed or the cache was rebuilt.
+
+        It is called from any thread and must be quick; it must not use the Store.
+        """
+        self._session.on_change(callback)

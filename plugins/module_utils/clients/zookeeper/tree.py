@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What we know of the tree, as plain data: documents by path, names by parent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+
+
+class Stat(Protocol):
+    """What kazoo tells of a znode, as far as we use it."""
+
+    @property
+    def mzxid(self) -> int:
+        """The transaction that wrote it last."""
+
+    @property
+    def version(self) -> int:
+        """How often it was written after its creation."""
+
+    @property
+    def mtime(self) -> int:
+        """When it was written last, in milliseconds."""
+
+    @property
+    def numChildren(self) -> int:  # noqa: N802 (kazoo's name)
+        """How many children it has."""
+
+
+_UNPARSED = object()
+
+
+class Entry:
+    """One version of one znode. Never changed, only replaced; what it parses to is kept with it."""
+
+    __slots__ = ("_parsed", "data", "stat")
+
+    def __init__(self, data: bytes, stat: Stat) -> None:
+        self.data = data
+        self.stat = stat
+        self._parsed: Any = _UNPARSED
+
+    def parsed(self, parse: Callable[[str, bytes, int], Any], name: str) -> Any:
+        """What *parse* makes of it, made once. It belongs to the cache: hand out copies."""
+        if self._parsed is _UNPARSED:
+            self._parsed = parse(name, self.data, self.stat.version)
+        return self._parsed
+
+
+class Tree:
+    """Thread-safe; written by one thread, read by many."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[str, Entry] = {}
+        self._names: dict[str, dict[str, None]] = {}
+
+    def entry(self, path: str) -> Entry | None:
+        """The document at *path*."""
+        return self._entries.get(path)
+
+    def names(self, path: str) -> list[str]:
+        """Names of all children of *path*, sorted."""
+        with self._lock:
+            return sorted(self._names.get(path, ()))
+
+    def documents(self, path: str) -> list[tuple[str, Entry]]:
+        """Name and entry of each child of *path* that is not a lock, sorted by name."""
+        with self._lock:
+            found = [(name, self._entries.get(f"{path}/{name}")) for name in sorted(self._names.get(path, ()))]
+        return [(name, entry) for name, entry in found if entry is not None]
+
+    def is_locked(self, lock_path: str) -> bool:
+        """True when there are contenders in the lock directory."""
+        with self._lock:
+            return any(paths.CONTENDER in name for name in self._names.get(lock_path, ()))
+
+    def exists(self, path: str) -> bool:
+        """True for documents and locks alike."""
+        parent, name = paths.split(path)
+        with self._lock:
+            return name in self._names.get(parent, ())
+
+    def subtree(self, path: str) -> list[str]:
+        """*path* and all that is known below it, children before their parents."""
+        found = [path]
+        for known in found:
+            with self._lock:
+                found.extend(f"{known}/{name}" for name in self._names.get(known, ()))
+        return found[::-1]
+
+    def put(self, path: str, data: bytes | None, stat: Stat) -> bool:
+        """Store what was read or written; False when we know that, or something newer, already."""
+        before = self._entries.get(path)
+        if before is not None and before.stat.mzxid >= stat.mzxid:
+            return False
+        self._store(path, Entry(data or b"", stat))
+        return True
+
+    def carry(self, path: str, entry: Entry) -> None:
+        """Take over an entry of an older tree, with what it was parsed to."""
+        self._store(path, entry)
+
+    def _store(self, path: str, entry: Entry) -> None:
+        parent, name = paths.split(path)
+        with self._lock:
+            self._entries[path] = entry
+            self._names.setdefault(parent, {})[name] = None
+
+    def touch(self, path: str) -> None:
+        """Store that *path* exists."""
+        parent, name = paths.split(path)
+        with self._lock:
+            self._names.setdefault(parent, {})[name] = None
+
+    def drop(self, path: str) -> None:
+        """Forget *path*; ZooKeeper deletes children first, so there are none."""
+        parent, name = paths.split(path)
+        with self._lock:
+            self._entries.pop(path, None)
+            self._names.pop(path, None)
+            siblings = self._names.get(parent)
+            if siblings is not None:
+                siblings.pop(name, None)
+                if not siblings:
+                    del self._names[parent]
+
+    def content(self) -> tuple[dict[str, bytes], set[str]]:
+        """Everything: data by path, and the paths of all locks."""
+        with self._lock:
+            documents = {path: entry.data for path, entry in self._entries.items()}
+            known = {f"{parent}/{name}" for parent, names in self._names.items() for name in names}
+        return documents, known - documents.keys()

@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The wish that a cycle ends before its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+STOPPED = "stopped"
+CONTROLLER_GONE = "controller gone"
+
+
+class Stop:
+    """Asked for at most once, by any thread or a signal handler; looked at by the cycle's thread.
+
+    :ivar reason: how the cycle ends (its ``ended``); None while nobody wants it to.
+    """
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._wake: Callable[[], None] | None = None
+
+    def ask(self, reason: str) -> None:
+        """Have the cycle end: it takes nothing new, waits a moment for creates under way and gives everything back."""
+        if self.reason is None:
+            self.reason = reason
+        if self._wake is not None:
+            self._wake()
+
+    def tell(self, wake: Callable[[], None]) -> None:
+        """*wake* is called when it is asked for, and at once when it was already."""
+        self._wake = wake
+        if self.reason is not None:
+            wake()

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a sweep by hand is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Rules
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind
+
+DISTANCE = 60.0
+"""Seconds between two sightings that count, unless the run waits for the second itself."""
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """The module's options.
+
+    :param kinds: kinds of things to look for.
+    :param min_age: seconds that a thing must have been there.
+    :param max_deletions: deletions at most in each provider, and in the tree.
+    :param wait: seconds after which to look a second time; 0 for one look.
+    """
+
+    config: str
+    secure_config: str | None = None
+    strict_config: bool = False
+    clouds_config: str | None = None
+    providers: tuple[str, ...] | None = None
+    kinds: tuple[str, ...] = Kind.ALL
+    min_age: float = 600.0
+    max_deletions: int = 50
+    wait: float = 0.0
+
+    def load(self) -> NodepoolConfig:
+        """The configuration.
+
+        :raises ConfigError: with all problems, those of the options included.
+        """
+        problems = [
+            f"{name} is {value:g}: give a number of 0 or more"
+            for name, value in (("min_age", self.min_age), ("max_deletions", self.max_deletions), ("wait", self.wait))
+            if value < 0
+        ]
+        if problems:
+            raise ConfigError(problems)
+        config = load_config(self.config, self.secure_config, strict=self.strict_config)
+        known = ", ".join(config.providers) or "none"
+        unknown = [name for name in self.providers or () if name not in config.providers]
+        if unknown:
+            raise ConfigError(
+                [f"providers: {name!r} is not a provider of {config.path}; it has {known}" for name in unknown]
+            )
+        return config
+
+    def chosen(self, config: NodepoolConfig) -> list[str]:
+        """Names of the providers to sweep; none when only the tree is looked at."""
+        if not set(self.kinds) - set(Kind.TREE):
+            return []
+        return [name for name in config.providers if self.providers is None or name in self.providers]
+
+    def client(self, provider: Provider) -> CloudClient:
+        """The client of a provider."""
+        return CloudClient(provider, clouds_config=self.clouds_config)
+
+    @property
+    def rules(self) -> Rules:
+        """How careful to be."""
+        distance = min(DISTANCE, self.wait) if self.wait > 0 else DISTANCE
+        return Rules(self.min_age, distance, self.max_deletions)

@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan is made of: actions, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One node of a set: a ready node to take, or (None) one to launch."""
+
+    label: str
+    node_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Admit:
+    """Serve a request from one pool and availability zone; *slots* are in the order of the request's labels."""
+
+    request_id: str
+    pool_id: str
+    az: str | None
+    slots: tuple[Slot, ...]
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Decline:
+    """Our pools can never serve the request: pool id → reason. *fail*: nobody else is left who could."""
+
+    request_id: str
+    reasons: Mapping[str, Reason]
+    fail: bool
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The request stays as it is."""
+
+    request_id: str
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class LaunchSpare:
+    """Launch a node that nobody asked for, to keep min-ready."""
+
+    label: str
+    pool_id: str
+    az: str | None
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class DeleteNode:
+    """Delete a node and what belongs to it."""
+
+    node_id: str
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class FreeNode:
+    """Take the allocation from a ready node whose request is gone; it serves somebody else."""
+
+    node_id: str
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class DropRequest:
+    """Delete a request of ours that nobody will ever collect."""
+
+    request_id: str
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is to be done, in the order in which it was decided."""
+
+    admit: tuple[Admit, ...] = ()
+    decline: tuple[Decline, ...] = ()
+    wait: tuple[Wait, ...] = ()
+    spare: tuple[LaunchSpare, ...] = ()
+    delete: tuple[DeleteNode, ...] = ()
+    unmet_spares: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Head-room while a plan is being made: what is left in each pool, provider and tenant.
+
+Everything that the plan promises is taken from it at once, also what it reserves for requests that must wait, so that
+nothing is promised twice and nobody jumps the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import PoolState, Snapshot
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+
+
+class Rooms:
+    """The head-room of a snapshot, counted down."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._providers = snapshot.providers
+        self._pools = {pool.id: pool for pool in snapshot.pools}
+        self._of_pool: dict[str, Limits] = {pool.id: pool.limits.less(pool.used) for pool in snapshot.pools}
+        self._of_freeze: dict[str, Limits] = {
+            pool.id: Limits({name: pool.frozen_room[name] for name in pool.frozen}) for pool in snapshot.pools
+        }
+        self._of_provider: dict[str, Limits] = {
+            name: (provider.bounds or Limits()).less(provider.used + provider.others)
+            for name, provider in snapshot.providers.items()
+        }
+        self._of_tenant: dict[str, Limits] = dict(snapshot.tenant_room)
+        self._launching = {name: provider.launching for name, provider in snapshot.providers.items()}
+        self._promised: dict[str, int] = {}
+        self._queued = {pool.id: pool.queued for pool in snapshot.pools}
+        self._admissible = {pool.id: pool.admissible for pool in snapshot.pools}
+        self._both: dict[str, Limits] = {}
+        self._reserved: set[str] = set()
+
+    def in_pool(self, pool: PoolState) -> Limits:
+        """What a new node of the pool may use: the pool's own maxima and, unless ignored, the provider's limits."""
+        if pool.ignore_provider_quota:
+            return self._of_pool[pool.id]
+        if pool.id not in self._both:
+            self._both[pool.id] = self._of_pool[pool.id].both(self._of_provider[pool.provider])
+        return self._both[pool.id]
+
+    def frozen(self, pool: PoolState) -> Limits:
+        """What a new node of the pool may use of the frozen resources; its used-up reservations are taken off."""
+        return self._of_freeze[pool.id]
+
+    def of_tenant(self, tenant: str | None) -> Limits:
+        """What a tenant may still use; unbounded for one without limits."""
+        return self._of_tenant.get(tenant or "", Limits())
+
+    def launches_left(self, pool: PoolState) -> float:
+        """How many more launches max-concurrency allows now."""
+        provider = self._providers[pool.provider]
+        return provider.max_concurrency - self._launching[pool.provider] - self._promised.get(pool.provider, 0)
+
+    def launching(self, pool: PoolState) -> int:
+        """How many launches of the provider are in flight, those planned in this plan included."""
+        return self._launching[pool.provider]
+
+    def may_queue(self, pool: PoolState, launches: int) -> bool:
+        """True when the pool can begin so many launches soon. A set larger than that goes alone."""
+        return launches <= self._admissible[pool.id] or self._queued[pool.id] == 0
+
+    def close_queue(self, pool: PoolState) -> None:
+        """An earlier request waits to begin its launches here: nobody may begin others before it."""
+        self._admissible[pool.id] = 0
+        self._queued[pool.id] += 1
+
+    def reserve_launches(self, pool: PoolState, launches: int) -> None:
+        """An earlier request waits for max-concurrency: no pool of the provider may use up what it waits for."""
+        self._promised[pool.provider] = max(launches, self._promised.get(pool.provider, 0))
+
+    def take(self, pool: PoolState, need: Resources, tenant: str | None, launches: int) -> None:
+        """Promise *need* (of new nodes) to somebody."""
+        self._deduct(pool, need)
+        self._launching[pool.provider] += launches
+        self._queued[pool.id] += launches
+        self._admissible[pool.id] -= launches
+        self.charge_tenant(tenant, need)
+
+    def charge_tenant(self, tenant: str | None, need: Resources) -> None:
+        """Count *need* against the tenant; reused nodes count too."""
+        if tenant in self._of_tenant:
+            self._of_tenant[tenant] = self._of_tenant[tenant].less(need)
+
+    def reserve(self, pool: PoolState, need: Resources) -> None:
+        """Keep room for a request that has to wait."""
+        self._deduct(pool, need)
+        self._reserved.add(pool.id)
+
+    def has_reservation(self, pool: PoolState) -> bool:
+        """True when an earlier request waits for this pool or another of the same provider."""
+        return any(self._pools[other].provider == pool.provider for other in self._reserved)
+
+    def missing(self, pool: PoolState) -> tuple[Resources, Resources]:
+        """What the reservations lack: (in the pool's own maxima, in the provider's limits)."""
+        in_provider = Limits() if pool.ignore_provider_quota else self._of_provider[pool.provider]
+        return _below_zero(self._of_pool[pool.id].both(self._of_freeze[pool.id])), _below_zero(in_provider)
+
+    def _deduct(self, pool: PoolState, need: Resources) -> None:
+        self._both.clear()
+        self._of_pool[pool.id] = self._of_pool[pool.id].less(need)
+        self._of_freeze[pool.id] = self._of_freeze[pool.id].less(need)
+        self._of_provider[pool.provider] = self._of_provider[pool.provider].less(need)
+
+
+def _below_zero(room: Limits) -> Resources:
+    return Resources({name: -left for name, left in room.items() if left < 0})
+
+
+def worst_shortage(short: Mapping[str, tuple[float, float]]) -> tuple[str, float, float]:
+    """The resource that is missing most: (name, needed, left), relative to what is needed."""
+    name, (needed, left) = max(short.items(), key=lambda item: ((item[1][0] - item[1][1]) / item[1][0], item[0]))
+    return name, needed, left

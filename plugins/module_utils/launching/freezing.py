@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Refused creates: how long a pool is left alone, what ends that early, and how gently it starts again.
+
+nova refuses for reasons that its limits do not show (hidden usage, usage not yet given back, other services). Asking
+again at once only costs calls; so a refusal freezes the pool for the resource that was named, for a time that grows
+with each refusal of the past hour. What was in use at the refusal is then taken for the limit: whatever of it is given
+back may be used again at once, but no more. A limit that was raised ends the freeze. After a freeze, and in a new
+cycle, few creates are sent side by side: as many more as were accepted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Evidence, Freeze
+
+FIRST = 30.0
+GROWTH = 4.0
+MOST = 1800.0
+MEMORY = 3600.0
+"""Refusals older than this many seconds are forgiven."""
+
+FIRST_WINDOW = 2
+AFTER_REFUSAL = 1
+QUICKLY_UP_TO = 4
+WIDEST = 16
+NEAR_LIMIT = 3
+"""nova checks its quota without reserving: near a limit several creates at once may all be accepted and then fail."""
+
+
+def refused(
+    before: Freeze | None, resource: str, evidence: Evidence, text: str, now: float, jitter: float, sent_at: float
+) -> Freeze:
+    """The freeze after one more refusal.
+
+    :param evidence: what is known now; what a server uses that was accepted and then failed is not in it.
+    :param jitter: 0…1, spreads the time by a tenth either way.
+    :param sent_at: when the create was sent. Creates that were under way together count as one refusal.
+    """
+    past = [time for time in (before.refusals if before else []) if now - time < MEMORY]
+    if before is not None and past and sent_at <= past[-1]:
+        together = replace(before.evidence, ours=min(before.evidence.ours, evidence.ours))
+        return replace(before, refusals=past, evidence=together, text=text)
+    seconds = min(MOST, FIRST * GROWTH ** len(past)) * (0.9 + 0.2 * jitter)
+    # Within what had been in use before: then that is not what it depends on.
+    blind = before is not None and now < before.until and not is_raised(before, evidence)
+    return Freeze(resource, now + seconds, [*past, now], evidence, text, blind=blind)
+
+
+def is_raised(freeze: Freeze, now: Evidence) -> bool:
+    """True when the cloud's limit is higher than it was at the refusal."""
+    then = freeze.evidence
+    return then.bound is not None and now.bound is not None and now.bound > then.bound
+
+
+def room(freeze: Freeze, known: Evidence, now: float) -> float:
+    """How much of the resource may be used now beyond what *known* says is used; infinite without a freeze."""
+    if now >= freeze.until or is_raised(freeze, known):
+        return float("inf")
+    return 0.0 if freeze.blind else max(0.0, freeze.evidence.used - known.used)
+
+
+def accepted(freeze: Freeze, size: float, sent_at: float) -> Freeze:
+    """A create was accepted. One that was under way at the refusal was in time: what it uses was still to be had."""
+    if not freeze.refusals or sent_at > freeze.refusals[-1]:
+        return freeze
+    return replace(freeze, evidence=replace(freeze.evidence, ours=freeze.evidence.ours + size))
+
+
+def settle(freeze: Freeze, known: Evidence) -> Freeze:
+    """Others have been looked at after the refusal: what they had taken unseen is part of what was in use."""
+    others = max(freeze.evidence.others, known.others)
+    return replace(freeze, evidence=replace(freeze.evidence, others=others), settled=True)
+
+
+def careful(freeze: Freeze, known: Evidence, now: float) -> float:
+    """How many creates may be under way near the usage at which one was refused within the past hour.
+
+    As many as fit below it, one to try what is beyond, and more again the further beyond it has turned out to go.
+    """
+    remembered = bool(freeze.refusals) and now - freeze.refusals[-1] < MEMORY
+    if not remembered or is_raised(freeze, known):
+        return float("inf")
+    below = freeze.evidence.used - known.used
+    return max(1.0, below) if below >= 0 else 1.0 - below
+
+
+@dataclass
+class Window:
+    """How many creates of a pool may be without an answer at once: grows with each one accepted."""
+
+    size: float = FIRST_WINDOW
+
+    def accepted(self) -> None:
+        """One more create was accepted. What is under way when the first is refused is lost: so it grows gently."""
+        self.size = min(WIDEST, self.size + (1.0 if self.size < QUICKLY_UP_TO else 0.5))
+
+    def refused(self) -> None:
+        """A create was refused, or its server failed for want of quota."""
+        self.size = AFTER_REFUSAL
+
+    def allowed(self, near_limit: bool, careful: float = WIDEST) -> int:
+        """Creates at once; *careful*: what refusals of late have taught."""
+        return int(min(self.size, careful, NEAR_LIMIT if near_limit else WIDEST))

@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which request gets which nodes from where: the heart of the launcher, without any side effect.
+
+Requests are looked at in their order. Each goes to the best of all our pools at once: nodes that are ready are reused,
+new ones are launched only where the whole set fits. A request that does not fit reserves room in the pool where it
+lacks least; what comes later in the queue gets only what is left beyond that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import Admit, Decline, Plan, Wait
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms, worst_shortage
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.options import Option, Stock, rank
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
+    OpenRequest,
+    PoolState,
+    Snapshot,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.surplus import make_room, spares
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import (
+    never,
+    not_now,
+    others_able,
+    preferred,
+    unconfirmed,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+
+
+def place(snapshot: Snapshot) -> Plan:
+    """Decide for every open request, then what idle nodes must make room, then min-ready."""
+    return _Placement(snapshot).run()
+
+
+class _Placement:
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._rooms = Rooms(snapshot)
+        self._stock = Stock(snapshot)
+        self._verdicts: dict[tuple[str, tuple[str, ...]], Reason | None] = {}
+        self._waiting: list[tuple[OpenRequest, PoolState]] = []
+        self._everybody = {pool.id for pool in snapshot.others} | {pool.id for pool in snapshot.pools}
+
+    def run(self) -> Plan:
+        admit: list[Admit] = []
+        decline: list[Decline] = []
+        wait: list[Wait] = []
+        for request in sorted(self._snapshot.requests, key=lambda request: request.order):
+            outcome = self._decide(request)
+            if isinstance(outcome, Admit):
+                admit.append(outcome)
+            elif isinstance(outcome, Decline):
+                decline.append(outcome)
+            else:
+                wait.append(outcome)
+        delete = tuple(make_room(self._snapshot, self._rooms, self._stock, self._waiting))
+        spare, unmet = spares(self._snapshot, self._rooms, self._stock, self._snapshot.spares)
+        return Plan(tuple(admit), tuple(decline), tuple(wait), tuple(spare), delete, unmet)
+
+    def _decide(self, request: OpenRequest) -> Admit | Decline | Wait:
+        undecided = [pool for pool in self._snapshot.pools if pool.id not in request.declined_by]
+        verdicts = {pool.id: self._never(pool, request) for pool in undecided}
+        able = [pool for pool in undecided if verdicts[pool.id] is None]
+        others = others_able(request, self._snapshot.others)
+        if not able:
+            return self._decline(request, {key: reason for key, reason in verdicts.items() if reason}, bool(others))
+        allowed = preferred(request, able, others)
+        if not allowed:
+            where = ", ".join(sorted(f"{pool.provider}/{pool.name}" for pool in others))
+            return Wait(request.id, Reason(reasons.FOREIGN_FIRST, {"where": where}))
+        options = sorted(self._stock.options(request, allowed), key=lambda option: rank(option, self._rooms))
+        hindrances: list[tuple[Reason, Option]] = []
+        for option in options:
+            hindrance = self._hindrance(request, option)
+            if hindrance is None:
+                return self._admit(request, option)
+            hindrances.append((hindrance, option))
+        return self._wait(request, hindrances)
+
+    def _never(self, pool: PoolState, request: OpenRequest) -> Reason | None:
+        """The verdict depends on the labels only: many requests ask for the same ones."""
+        key = (pool.id, request.labels)
+        if key not in self._verdicts:
+            self._verdicts[key] = never(pool, request, self._snapshot)
+        return self._verdicts[key]
+
+    def _decline(self, request: OpenRequest, verdicts: dict[str, Reason], others_left: bool) -> Decline | Wait:
+        if others_left:
+            # Stock rule: a pool that merely lacks a label stays silent while somebody else is able.
+            verdicts = {key: reason for key, reason in verdicts.items() if reason.code != reasons.LABEL_UNKNOWN}
+        # Where there is no pool at all nobody has declined; others may be about to be configured.
+        nobody_left = bool(self._everybody) and not others_left
+        fail = nobody_left and self._everybody <= (request.declined_by | set(verdicts) | self._absent(request))
+        if verdicts or fail:
+            return Decline(request.id, verdicts, fail)
+        return Wait(request.id, Reason(reasons.NOT_ACTING, {"where": "every pool that offers its labels"}))
+
+    def _absent(self, request: OpenRequest) -> set[str]:
+        """Known pools that nobody serves at the moment and that lack a label: they could only decline."""
+        wanted = set(request.labels)
+        return {pool.id for pool in self._snapshot.others if not pool.present and not wanted <= pool.labels}
+
+    def _admit(self, request: OpenRequest, option: Option) -> Admit:
+        launches = len(option.to_launch)
+        self._rooms.take(option.pool, option.need, None, launches)
+        self._rooms.charge_tenant(request.tenant, option.whole)
+        self._stock.take(option)
+        if launches:
+            reason = Reason(reasons.FITS, {"where": option.pool.where})
+        else:
+            reason = Reason(reasons.REUSE, {"where": option.pool.where, "count": len(option.reused)})
+        return Admit(request.id, option.pool.id, option.az, option.slots, reason)
+
+    def _wait(self, request: OpenRequest, hindrances: Sequence[tuple[Reason, Option]]) -> Wait:
+        """Say why, and keep room in the pool where the request lacks least."""
+        for reason, option in hindrances:
+            if reason.code == reasons.STARTING:
+                self._rooms.close_queue(option.pool)
+            elif reason.code == reasons.CONCURRENCY:
+                self._rooms.reserve_launches(option.pool, len(option.to_launch))
+        self._reserve_for_tenant(request, hindrances)
+        for_room = [pair for pair in hindrances if pair[0].code in (reasons.NO_ROOM, reasons.FROZEN)]
+        if not for_room:
+            return Wait(request.id, _most_telling([reason for reason, _unused in hindrances]))
+        reason, option = min(for_room, key=lambda pair: (_lack(pair[0]), rank(pair[1], self._rooms)))
+        if self._rooms.has_reservation(option.pool):
+            reason = Reason(reason.code, {**reason.figures, "behind": True})
+        self._rooms.reserve(option.pool, option.need)
+        self._waiting.append((request, option.pool))
+        return Wait(request.id, reason)
+
+    def _reserve_for_tenant(self, request: OpenRequest, hindrances: Sequence[tuple[Reason, Option]]) -> None:
+        """Keep room within the tenant's limit, or its small requests would pass a large one for ever."""
+        limits = self._snapshot.tenant_limits.get(request.tenant or "")
+        held_back = [option for reason, option in hindrances if reason.code == reasons.TENANT_LIMIT]
+        possible = [option for option in held_back if limits is not None and limits.allows(option.whole)]
+        if possible and len(held_back) == len(hindrances):
+            self._rooms.charge_tenant(request.tenant, possible[0].whole)
+
+    def _hindrance(self, request: OpenRequest, option: Option) -> Reason | None:
+        """What keeps an option from being taken now."""
+        short = self._rooms.of_tenant(request.tenant).short_of(option.whole)
+        if short:
+            resource, needed, left = worst_shortage(short)
+            figures = {"tenant": request.tenant, "resource": resource, "needed": needed, "left": max(0, left)}
+            return Reason(reasons.TENANT_LIMIT, figures)
+        labels = option.to_launch
+        if not labels:
+            return None
+        pool = option.pool
+        reason = not_now(pool, labels, self._snapshot)
+        if reason is not None:
+            return reason
+        reason = unconfirmed(pool, request, self._snapshot)
+        if reason is not None:
+            return reason
+        short = self._rooms.in_pool(pool).short_of(option.need)
+        if short:
+            resource, needed, left = worst_shortage(short)
+            figures = {"where": pool.where, "resource": resource, "needed": needed, "left": left}
+            return Reason(reasons.NO_ROOM, figures)
+        short = self._rooms.frozen(pool).short_of(option.need)
+        if short:
+            resource, needed, left = worst_shortage(short)
+            frozen = pool.frozen[resource]
+            return Reason(frozen.code, {**frozen.figures, "needed": needed, "left": left})
+        if not self._rooms.may_queue(pool, len(labels)):
+            return Reason(reasons.STARTING, {"where": pool.where})
+        # A set larger than max-concurrency is let through alone: it could never run otherwise.
+        launching = self._rooms.launching(pool)
+        if launching > 0 and len(labels) > self._rooms.launches_left(pool):
+            return Reason(reasons.CONCURRENCY, {"where": pool.where, "launching": launching})
+        return None
+
+
+def _lack(reason: Reason) -> float:
+    figures = reason.figures
+    return float((figures["needed"] - figures["left"]) / figures["needed"])
+
+
+def _most_telling(candidates: Sequence[Reason]) -> Reason:
+    """A limit tells more than a passing trouble; the first in rank otherwise."""
+    return next((reason for reason in candidates if reason.is_limit), candidates[0])

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node record says at each step of a launch (Nodepool's schema: who writes which key when)."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ReachedAddresses, Server
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
+    ImageSettings,
+    Pool,
+    Provider,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import DEFAULT_USERNAME, Node, NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources
+
+
+def new_node(provider: Provider, pool: Pool, pool_id: str, label: str, request: NodeRequest | None, now: float) -> Node:
+    """The record as it is created, in state init."""
+    node = Node(
+        provider=provider.name,
+        pool=pool.name,
+        type=[label],
+        launcher=pool_id,
+        attributes=dict(pool.node_attributes) if pool.node_attributes is not None else None,
+        created_time=now,
+    )
+    allocate(node, request)
+    node.set_state(NodeState.INIT, now)
+    return node
+
+
+def allocate(node: Node, request: NodeRequest | None) -> None:
+    """Tie the node to a request, or (None) to nobody."""
+    node.allocated_to = request.id if request else None
+    if request is not None:
+        node.tenant_name = request.tenant_name
+        node.requestor = request.requestor
+
+
+def begin(node: Node, image: ImageSettings, upload: Upload | None, need: Resources, now: float) -> None:
+    """Second step: the launcher holds the lock and knows image and size."""
+    node.image_id = upload.path if upload is not None else image.name
+    node.username = (upload.username if upload is not None else None) or image.username or DEFAULT_USERNAME
+    node.python_path = (upload.python_path if upload is not None else None) or image.python_path
+    node.shell_type = (upload.shell_type if upload is not None else None) or image.shell_type
+    node.connection_type = image.connection_type
+    node.connection_port = image.connection_port
+    node.resources = need.document()
+    node.set_state(NodeState.BUILDING, now)
+
+
+def active(
+    node: Node, provider: Provider, server: Server, addresses: ReachedAddresses, floating_address: str | None
+) -> None:
+    """The server is up: where it is and how it is reached."""
+    node.external_id = server.id
+    node.cloud = provider.cloud
+    node.region = provider.region_name
+    node.az = server.az or node.az
+    node.host_id = server.host_id
+    node.public_ipv4 = floating_address or addresses.public_ipv4
+    node.private_ipv4 = addresses.private_ipv4 or node.public_ipv4
+    node.public_ipv6 = addresses.public_ipv6
+    # Nodepool would give up here; where no floating IP is wanted the private address is the one that is meant.
+    node.interface_ip = floating_address or addresses.interface_ip or addresses.private_ipv4
+    if server.resources is not None and node.resources is not None:
+        measured = {name: int(amount) for name, amount in server.resources.items()}
+        node.resources = {**node.resources, **measured}
+
+
+def ready(node: Node, host_keys: tuple[str, ...], now: float) -> None:
+    """Reachable: it may be handed out."""
+    node.host_keys = list(host_keys)
+    node.set_state(NodeState.READY, now)

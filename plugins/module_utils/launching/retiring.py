@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nodes that the configuration has left behind: nobody can be given them any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+
+
+def retirement(provider: Provider, pool_name: str | None, labels: Iterable[str]) -> Reason | None:
+    """Why nothing may be launched for any of the *labels* in a pool, and nobody can be given what is ready there.
+
+    None while the pool offers one of them.
+    """
+    pool = provider.pools.get(pool_name or "")
+    where = f"{provider.name}/{pool_name or '?'}"
+    if pool is None:
+        return Reason(reasons.POOL_GONE, {"where": where})
+    if pool.max_servers <= 0:
+        return Reason(reasons.POOL_DISABLED, {"where": where})
+    wanted = list(labels)
+    if not any(label in pool.labels for label in wanted):
+        return Reason(reasons.LABEL_UNKNOWN, {"where": where, "label": ", ".join(wanted) or "?"})
+    return None
+
+
+class Places:
+    """Where nodes may stay: what the launcher acts for, by name. One that left the configuration has no pools."""
+
+    def __init__(self, providers: Mapping[str, Provider]) -> None:
+        self._providers = providers
+        self._known: dict[tuple[str, ...], Reason | None] = {}
+
+    def retired(self, node: Node) -> Reason | None:
+        """Why a node will never be given to anybody; None for one that may be, and for those of other launchers."""
+        provider = self._providers.get(node.provider or "")
+        if provider is None or node.pool is None:
+            return None
+        # Thousands of nodes share a few places.
+        key = (provider.name, node.pool, *node.type)
+        if key not in self._known:
+            self._known[key] = retirement(provider, node.pool, node.type)
+        return self._known[key]

@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a create asks for: flavor, image, zone, networks and the metadata that ties the server to its node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Formatter
+from types import SimpleNamespace
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+    META_GROUPS,
+    META_IMAGE,
+    META_LABEL,
+    META_LAUNCH,
+    META_NODE_ID,
+    META_POOL,
+    META_PROVIDER,
+    ServerSpec,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
+    ImageSettings,
+    Pool,
+    PoolLabel,
+    Provider,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
+
+SERVER_NAME_PREFIX = "np"
+
+
+def server_name(node_id: str) -> str:
+    """Nodepool's server name; at most 15 characters because Windows truncates longer ones."""
+    return SERVER_NAME_PREFIX + node_id
+
+
+def server_spec(
+    launch: Launch,
+    provider: Provider,
+    pool: Pool,
+    label: PoolLabel,
+    image: ImageSettings,
+    network_ids: tuple[str, ...],
+    request: Mapping[str, Any],
+) -> ServerSpec:
+    """The create of a launch. *request* feeds dynamic-instance-properties; flavor and image are in the record."""
+    return ServerSpec(
+        name=server_name(launch.node_id),
+        image_id=launch.cloud_image_id or "",
+        flavor_id=launch.flavor_id or "",
+        metadata=metadata(launch, provider, pool, label, request),
+        az=launch.az,
+        network_ids=network_ids,
+        security_groups=pool.security_groups,
+        key_name=label.key_name,
+        config_drive=image.config_drive,
+        userdata=label.userdata,
+        boot_from_volume=label.boot_from_volume,
+        volume_size=label.volume_size,
+    )
+
+
+def metadata(
+    launch: Launch, provider: Provider, pool: Pool, label: PoolLabel, request: Mapping[str, Any]
+) -> dict[str, str]:
+    """nova metadata of the server: groups < the user's properties < Nodepool's keys < our mark."""
+    return {
+        META_GROUPS: ",".join((provider.name, label.image_name, label.name)),
+        **label.instance_properties,
+        **dynamic_properties(label.dynamic_instance_properties, request),
+        META_NODE_ID: launch.node_id,
+        META_PROVIDER: provider.name,
+        META_POOL: pool.name,
+        META_IMAGE: label.image_name,
+        META_LABEL: label.name,
+        META_LAUNCH: launch.mark,
+    }
+
+
+def dynamic_properties(templates: Mapping[str, str], request: Mapping[str, Any]) -> dict[str, str]:
+    """The templates filled in with the request; one that cannot be formatted is left out, as in Nodepool."""
+    filled: dict[str, str] = {}
+    values = SimpleNamespace(**request)
+    for key, template in templates.items():
+        if _reaches_into_objects(template):
+            continue
+        try:
+            filled[key] = template.format(request=values)
+        except (LookupError, AttributeError, ValueError, TypeError):
+            continue
+    return filled
+
+
+def _reaches_into_objects(template: str) -> bool:
+    """True for a template that is broken or names a private attribute, by which anything could be printed."""
+    try:
+        names = [name or "" for _text, name, _spec, _conversion in Formatter().parse(template)]
+    except ValueError:
+        return True
+    return any("._" in name for name in names)

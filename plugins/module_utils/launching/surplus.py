@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happens around the queue: idle nodes that must make room for it, and spare nodes when there is room to spare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import DeleteNode, LaunchSpare
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.options import Option, Stock, rank
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
+    OpenRequest,
+    PoolState,
+    ReadyNode,
+    Snapshot,
+    SpareNeed,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import never, not_now
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources, total
+
+
+def make_room(
+    snapshot: Snapshot, rooms: Rooms, stock: Stock, waiting: Sequence[tuple[OpenRequest, PoolState]]
+) -> Iterator[DeleteNode]:
+    """Idle nodes to delete so that the waiting requests will fit, oldest first.
+
+    What is being deleted already counts as room to come, so that nothing is given up twice for the same shortage.
+    """
+    first: dict[str, tuple[OpenRequest, PoolState]] = {}
+    for request, pool in waiting:
+        first.setdefault(pool.id, (request, pool))
+    given_up: dict[str, Resources] = {}
+    for request, pool in first.values():
+        provider = snapshot.providers[pool.provider]
+        in_pool, in_provider = rooms.missing(pool)
+        reason = Reason(reasons.ROOM_NEEDED, {"request": request.id})
+        own = list(stock.idle(pool.id))
+        coming = pool.freeing + given_up.get(pool.id, Resources())
+        gone = list(_oldest(own, in_pool - coming))
+        coming = provider.freeing + given_up.get(pool.provider, Resources())
+        coming = coming + total(node.resources for node in gone)
+        siblings = [other for other in snapshot.pools if other.provider == pool.provider]
+        near = [node for other in siblings for node in stock.idle(other.id) if node not in gone]
+        gone += _oldest(sorted(near, key=lambda node: (node.since, node.id)), in_provider - coming)
+        for node in gone:
+            stock.remove(node)
+            for key in (node.pool_id, pool.provider):
+                given_up[key] = given_up.get(key, Resources()) + node.resources
+            yield DeleteNode(node.id, reason)
+
+
+def _oldest(idle: Sequence[ReadyNode], missing: Resources) -> Iterator[ReadyNode]:
+    for node in idle:
+        if all(amount <= 0 for amount in missing.values()):
+            return
+        if any(amount > 0 and node.resources[name] > 0 for name, amount in missing.items()):
+            missing = missing - node.resources
+            yield node
+
+
+def spares(
+    snapshot: Snapshot, rooms: Rooms, stock: Stock, needs: Sequence[SpareNeed]
+) -> tuple[list[LaunchSpare], dict[str, int]]:
+    """What to launch for min-ready, and per label how many had no place. Never at the cost of a waiting request."""
+    launches: list[LaunchSpare] = []
+    unmet: dict[str, int] = {}
+    for need in sorted(needs, key=lambda need: need.label):
+        for have in range(need.have, need.wanted):
+            option = _place_for_spare(snapshot, rooms, stock, need.label)
+            if option is None:
+                unmet[need.label] = need.wanted - have
+                break
+            rooms.take(option.pool, option.need, None, 1)
+            stock.take(option)
+            figures = {"label": need.label, "have": have, "wanted": need.wanted}
+            launches.append(LaunchSpare(need.label, option.pool.id, option.az, Reason(reasons.MIN_READY, figures)))
+    return launches, unmet
+
+
+def _place_for_spare(snapshot: Snapshot, rooms: Rooms, stock: Stock, label: str) -> Option | None:
+    request = OpenRequest(id="", order=("", 0, ""), labels=(label,), reuse=False)
+    pools = [
+        pool
+        for pool in snapshot.pools
+        if never(pool, request, snapshot) is None
+        and not_now(pool, [label], snapshot) is None
+        and not rooms.has_reservation(pool)
+        and rooms.launches_left(pool) >= 1
+        and rooms.may_queue(pool, 1)
+        and rooms.frozen(pool).allows(pool.offers[label].resources)
+    ]
+    fitting = [option for option in stock.options(request, pools) if rooms.in_pool(option.pool).allows(option.need)]
+    return min(fitting, key=lambda option: rank(option, rooms), default=None)

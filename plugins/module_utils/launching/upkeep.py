@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to do about nodes and requests that nobody is working on: the rules for garbage, age and lost owners."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
+    DeleteNode,
+    DropRequest,
+    FreeNode,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.retiring import Places
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Label, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import request_expiry
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+
+GARBAGE = frozenset(
+    {
+        NodeState.USED,
+        NodeState.IN_USE,
+        NodeState.FAILED,
+        NodeState.DELETING,
+        NodeState.DELETED,
+        NodeState.ABORTED,
+    }
+)
+ORPHAN_SECONDS = 30.0
+"""An unlocked node in init or building without a launch record this old was left by somebody who died."""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """What is there and in nobody's hands: not locked, and not being worked on by this cycle."""
+
+    nodes: Iterable[Node]
+    requests: Iterable[NodeRequest]
+    owners: Collection[str]
+    """Ids of requests that nodes may be allocated to: pending, fulfilled or failed and not yet collected."""
+    launches: Collection[str]
+    """Ids of nodes that have a launch record: they are adopted, not deleted."""
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    """What the launcher acts for, by name: nodes that have no place there any more are not kept."""
+
+
+def owners(requests: Iterable[NodeRequest]) -> set[str]:
+    """Requests that nodes may be allocated to. One in state requested has none: what says so was left behind."""
+    return {request.id for request in requests if request.state != RequestState.REQUESTED}
+
+
+def upkeep(
+    idle: Idle, labels: Mapping[str, Label], max_hold_age: float, now: float
+) -> Iterator[DeleteNode | FreeNode | DropRequest]:
+    """Everything that is due, in the order of ids."""
+    places = Places(idle.providers)
+    for node in sorted(idle.nodes, key=lambda node: node.id):
+        action = _for_node(node, idle, places, labels, max_hold_age, now)
+        if action is not None:
+            yield action
+    for request in sorted(idle.requests, key=lambda request: request.id):
+        expiry = request_expiry(request)
+        if expiry is not None and now > expiry:
+            lease = request.requestor_data.get("lease", "?")
+            yield DropRequest(request.id, Reason(reasons.LEASE_EXPIRED, {"lease": lease}))
+
+
+def _for_node(
+    node: Node, idle: Idle, places: Places, labels: Mapping[str, Label], max_hold_age: float, now: float
+) -> DeleteNode | FreeNode | None:
+    age = now - (node.state_time or 0.0)
+    if node.state in GARBAGE:
+        return DeleteNode(node.id, Reason(reasons.USED, {"state": node.state}))
+    if node.state in (NodeState.INIT, NodeState.BUILDING):
+        if node.id not in idle.launches and age > ORPHAN_SECONDS:
+            return DeleteNode(node.id, Reason(reasons.OWNER_GONE))
+        # Whoever adopts launches does so first: what is still idle cannot be adopted.
+        reason = None if node.allocated_to in idle.owners else places.retired(node)
+        return None if reason is None else DeleteNode(node.id, reason)
+    if node.state == NodeState.READY:
+        if node.allocated_to is not None:
+            if node.allocated_to not in idle.owners:
+                return FreeNode(node.id, Reason(reasons.REQUEST_GONE, {"request": node.allocated_to}))
+            return None
+        reason = places.retired(node)
+        if reason is not None:
+            return DeleteNode(node.id, reason)
+        limit = max((labels[name].max_ready_age for name in node.type if name in labels), default=0)
+        if 0 < limit < age:
+            return DeleteNode(node.id, Reason(reasons.AGED, {"age": age, "limit": limit}))
+    if node.state == NodeState.HOLD:
+        bounds = [bound for bound in (node.hold_expiration or 0, max_hold_age) if bound > 0]
+        if bounds and age > min(bounds):
+            return DeleteNode(node.id, Reason(reasons.HELD_TOO_LONG, {"age": age, "limit": min(bounds)}))
+    return None

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a pool could ever serve a request, and whether it may do so now, before any head-room is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import worst_shortage
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
+    OpenRequest,
+    OtherPool,
+    PoolState,
+    Snapshot,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+    INSTANCES,
+    Limits,
+    Resources,
+    total,
+)
+
+
+def need_of(pool: PoolState, labels: Iterable[str]) -> Resources:
+    """What new nodes for the labels would use in the pool."""
+    return total(pool.offers[label].resources for label in labels)
+
+
+def never(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Reason | None:
+    """Why the pool can never serve the request as things are configured; None when it could."""
+    if pool.limits[INSTANCES] <= 0:
+        return Reason(reasons.POOL_DISABLED, {"where": pool.where})
+    for label in request.labels:
+        offer = pool.offers.get(label)
+        if offer is None:
+            return Reason(reasons.LABEL_UNKNOWN, {"where": pool.where, "label": label})
+        if offer.never is not None:
+            return offer.never
+    need = need_of(pool, request.labels)
+    too_large = _exceeds(pool.limits, need, reasons.TOO_LARGE_FOR_POOL, pool.where)
+    if too_large is None and not pool.ignore_provider_quota:
+        largest = snapshot.providers[pool.provider].largest
+        if largest is not None:
+            too_large = _exceeds(largest, need, reasons.TOO_LARGE_FOR_CLOUD, pool.provider)
+    return too_large
+
+
+def not_now(pool: PoolState, labels: Iterable[str], snapshot: Snapshot) -> Reason | None:
+    """Why nothing may be launched for these labels at the moment, room apart; None when it may."""
+    provider = snapshot.providers[pool.provider]
+    if provider.blocked is not None:
+        return provider.blocked
+    if pool.blocked is not None:
+        return pool.blocked
+    for label in labels:
+        offer = pool.offers[label]
+        if offer.not_now is not None:
+            return offer.not_now
+    if provider.bounds is None and not pool.ignore_provider_quota:
+        return Reason(reasons.FACTS_UNREAD, {"where": pool.provider})
+    return None
+
+
+def unconfirmed(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Reason | None:
+    """Larger than the cloud could be by its only reading so far: neither declined for good nor worth a reservation."""
+    provider = snapshot.providers[pool.provider]
+    if provider.bounds is None or provider.largest is not None or pool.ignore_provider_quota:
+        return None
+    return _exceeds(provider.bounds, need_of(pool, request.labels), reasons.UNCONFIRMED, pool.provider)
+
+
+def others_able(request: OpenRequest, others: Sequence[OtherPool]) -> list[OtherPool]:
+    """Pools of somebody else that offer all labels and have not declined."""
+    wanted = set(request.labels)
+    return [pool for pool in others if pool.id not in request.declined_by and wanted <= pool.labels]
+
+
+def preferred(request: OpenRequest, able: Sequence[PoolState], others: Sequence[OtherPool]) -> list[PoolState]:
+    """Those of our able pools that may serve under the rules that stock launchers keep too.
+
+    A preferred provider is honoured while one of its pools is able; a pool of somebody else with a smaller priority
+    number goes first unless it is paused (Nodepool's rules for choosing requests).
+    """
+    present = [pool for pool in others if pool.present]
+    pools = list(able)
+    if request.provider is not None:
+        ours = [pool for pool in pools if pool.provider == request.provider]
+        if ours or any(pool.provider == request.provider for pool in present):
+            pools = ours
+            present = [pool for pool in present if pool.provider == request.provider]
+    awake = [pool.priority for pool in present if not pool.paused]
+    first = min(awake, default=None)
+    return pools if first is None else [pool for pool in pools if pool.priority <= first]
+
+
+def _exceeds(limits: Limits, need: Resources, code: str, where: str) -> Reason | None:
+    short = limits.short_of(need)
+    if not short:
+        return None
+    resource, needed, left = worst_shortage(short)
+    return Reason(code, {"where": where, "resource": resource, "needed": needed, "left": left})

@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cloud tells us and what we ask of it, as plain values.
+
+Produced and consumed by ``clients/openstack``; the planning floors see nothing else of OpenStack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+
+# Properties of the images that Nodepool uploads; the third is META_PROVIDER.
+IMAGE_BUILD = "nodepool_build_id"
+IMAGE_UPLOAD = "nodepool_upload_id"
+
+# Keys of nova metadata that we write on each server. The first six are Nodepool's (3.x and 11), the last is ours.
+META_GROUPS = "groups"
+META_NODE_ID = "nodepool_node_id"
+META_PROVIDER = "nodepool_provider_name"
+META_POOL = "nodepool_pool_name"
+META_IMAGE = "nodepool_image_name"
+META_LABEL = "nodepool_node_label"
+META_LAUNCH = "stackci_launch"
+"""Our mark: ``<node id>-<attempt>-<nonce>``; stored in ZooKeeper before the create, so that the answer can be lost."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """One address of a server: network name, address, IP version (4 or 6) and whether it is a floating one."""
+
+    network: str
+    address: str
+    version: int
+    floating: bool = False
+    mac: str = ""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server as nova's list shows it. *fault* is the fault message, if any; times are ISO 8601 text of the API."""
+
+    id: str
+    name: str
+    status: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    addresses: tuple[Address, ...] = ()
+    task_state: str | None = None
+    fault: str | None = None
+    flavor_id: str | None = None
+    resources: Resources | None = None
+    volume_ids: tuple[str, ...] = ()
+    az: str | None = None
+    host_id: str | None = None
+    created: str | None = None
+    updated: str | None = None
+    launched_at: str | None = None
+    access_ipv4: str = ""
+    access_ipv6: str = ""
+
+    @property
+    def launch_mark(self) -> str | None:
+        """Our mark, None for a server that we did not create."""
+        return self.metadata.get(META_LAUNCH)
+
+
+@dataclass(frozen=True)
+class Flavor:
+    """A flavor: *cores*, *ram* in MiB, *disk* in GB."""
+
+    id: str
+    name: str
+    cores: int
+    ram: int
+    disk: int = 0
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image in glance."""
+
+    id: str
+    name: str
+    status: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    created: str | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network; *external* is neutron's router:external, *physical* that it shows a provider:physical_network."""
+
+    id: str
+    name: str
+    external: bool = False
+    physical: bool = False
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port with its fixed addresses; *server_id* is neutron's device_id, "" for a port of nothing."""
+
+    id: str
+    server_id: str
+    network_id: str
+    fixed_addresses: tuple[str, ...] = ()
+    status: str = ""
+    device_owner: str = ""
+    description: str = ""
+    created: str | None = None
+
+
+@dataclass(frozen=True)
+class FloatingIp:
+    """A floating IP; *description* carries our mark when it is ours."""
+
+    id: str
+    address: str
+    status: str
+    port_id: str | None = None
+    description: str = ""
+    created: str | None = None
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A volume of cinder; *server_ids* are those of its attachments."""
+
+    id: str
+    name: str
+    status: str
+    server_ids: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    created: str | None = None
+
+
+@dataclass(frozen=True)
+class CloudLimits:
+    """One reading of what the project may use and uses, over all the services that were asked.
+
+    *bounds*: upper bounds. *used*: what the services themselves count as used; a name that no service counts is absent.
+    """
+
+    bounds: Limits
+    used: Resources
+
+
+@dataclass(frozen=True)
+class ServerSpec:
+    """Everything that goes into one create."""
+
+    name: str
+    image_id: str
+    flavor_id: str
+    metadata: Mapping[str, str]
+    az: str | None = None
+    network_ids: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    key_name: str | None = None
+    config_drive: bool | None = None
+    userdata: str | None = None
+    boot_from_volume: bool = False
+    volume_size: int = 50
+
+
+@dataclass(frozen=True)
+class ReachedAddresses:
+    """The addresses of an active server sorted into Nodepool's fields; "" when there is none of the kind."""
+
+    public_ipv4: str = ""
+    private_ipv4: str = ""
+    public_ipv6: str = ""
+    interface_ip: str = ""

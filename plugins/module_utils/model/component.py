@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Component registrations: ``/nodepool/components/<kind>/<hostname><10 digits>``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    Document,
+    Reader,
+    dump,
+    text,
+    whole,
+    whole_or_zero,
+    words,
+)
+
+MODEL_API = 0
+"""Nodepool's daemons refuse to start where every registered component has a higher one."""
+DEFAULT_POOL_PRIORITY = 100
+
+
+class ComponentKind:
+    """The kinds that Nodepool registers."""
+
+    LAUNCHER = "launcher"
+    BUILDER = "builder"
+    POOL = "pool"
+
+    ALL = frozenset((LAUNCHER, BUILDER, POOL))
+
+
+class ComponentState:
+    """The states of a component."""
+
+    INITIALIZING = "initializing"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+
+    ALL = frozenset((INITIALIZING, RUNNING, PAUSED, STOPPED))
+
+
+def registration(kind: str, hostname: str, fields: Mapping[str, Any]) -> bytes:
+    """The document of a registration; *fields* may override the defaults but not what identifies it."""
+    document = {"state": ComponentState.INITIALIZING, "version": "unknown", **fields}
+    document.update(kind=kind, hostname=hostname, model_api=MODEL_API)
+    return dump(document, sort_keys=True)
+
+
+def _priority(value: Any) -> int:
+    number = whole(value)
+    return DEFAULT_POOL_PRIORITY if number is None else number
+
+
+@dataclass
+class PoolComponent(Document):
+    """A registered provider pool, ours or foreign.
+
+    *id* is the launcher id that ``declined_by`` quotes. The version of its software is in ``extra``, because
+    ``version`` is the znode's.
+    """
+
+    NEEDED: ClassVar[tuple[str, ...]] = ("id", "provider_name")
+    ABSENT: ClassVar[Mapping[str, Any]] = {
+        "id": "",
+        "state": "",
+        "supported_labels": [],
+        "priority": DEFAULT_POOL_PRIORITY,
+        "paused": False,
+        "model_api": 0,
+    }
+    KEYS: ClassVar[Mapping[str, Reader]] = {
+        "id": lambda value: text(value) or "",
+        "name": text,
+        "provider_name": text,
+        "supported_labels": words,
+        "priority": _priority,
+        "paused": lambda value: value is True,
+        "state": lambda value: text(value) or "",
+        "hostname": text,
+        "kind": text,
+        "model_api": whole_or_zero,
+    }
+
+    name: str | None = None
+    provider_name: str | None = None
+    supported_labels: list[str] = field(default_factory=list)
+    priority: int = DEFAULT_POOL_PRIORITY
+    paused: bool = False
+    state: str = ""
+    hostname: str | None = None
+    kind: str | None = None
+    model_api: int = MODEL_API
+    path: str = ""

@@ -1,0 +1,216 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From plain data that was found right to the values of :mod:`types`, every default filled in by those."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OURS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.inheritance import OVERRIDDEN, merged
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+    CORES,
+    INSTANCES,
+    RAM,
+    VOLUME_GB,
+    VOLUMES,
+    Limits,
+)
+
+Raw = Mapping[str, Any]
+
+WINRM_PORT = 5986
+
+LIMIT_KEYS = {
+    "max-servers": INSTANCES,
+    "max-cores": CORES,
+    "max-ram": RAM,
+    "max-volumes": VOLUMES,
+    "max-volume-gb": VOLUME_GB,
+}
+
+
+def build(
+    main: Raw, secure: Raw | None = None, *, path: str = "", warnings: Iterable[str] = ()
+) -> types.NodepoolConfig:
+    """The configuration that *main* and *secure* make together.
+
+    Both must have passed the schema and :mod:`check`; providers of other drivers are left out.
+    """
+    secure = secure or {}
+    webapp = main.get("webapp") or {}
+    return types.NodepoolConfig(
+        path=path,
+        zookeeper=_zookeeper(main, secure),
+        labels=_by_name(_label(item) for item in main.get("labels") or []),
+        diskimages=_diskimages(main, secure),
+        providers=_by_name(
+            _provider(item) for item in main.get("providers") or [] if (item.get("driver") or OURS) == OURS
+        ),
+        tenant_limits={item["tenant-name"]: _tenant_limits(item) for item in main.get("tenant-resource-limits") or []},
+        warnings=tuple(warnings),
+        **_given(main, ("max-hold-age", "images-dir", "elements-dir", "build-log-dir", "build-log-retention")),
+        **{f"webapp_{key}": value for key, value in _given(webapp, ("port", "listen_address")).items()},
+    )
+
+
+def _given(section: Raw, keys: Iterable[str]) -> dict[str, Any]:
+    """Those of *keys* that have a value, as attributes; the others are left to the defaults of the type."""
+    return {key.replace("-", "_"): _plain(section[key]) for key in keys if section.get(key) is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    # JSON Schema takes 8192.0 for a whole number.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _texts(values: Raw | None) -> dict[str, str]:
+    return {key: str(value) for key, value in (values or {}).items()}
+
+
+def _by_name(items: Iterable[Any]) -> dict[str, Any]:
+    return {item.name: item for item in items}
+
+
+def _zookeeper(main: Raw, secure: Raw) -> types.ZooKeeperSettings:
+    raw_servers = secure.get("zookeeper-servers") or main.get("zookeeper-servers") or []
+    tls = secure.get("zookeeper-tls") or main.get("zookeeper-tls")
+    servers = [types.ZooKeeperServer(**_given(item, ("host", "port", "chroot"))) for item in raw_servers]
+    chroot = next((path for server in servers if (path := server.chroot.strip("/"))), "")
+    settings = types.ZooKeeperSettings(
+        servers=tuple(
+            replace(server, host=server.host.strip("[]"), chroot=f"/{chroot}" if chroot else "") for server in servers
+        ),
+        tls=types.ZooKeeperTls(**_given(tls, ("cert", "key", "ca"))) if tls else None,
+    )
+    timeout = main.get("zookeeper-timeout")
+    return settings if timeout is None else replace(settings, timeout=float(timeout))
+
+
+def _label(item: Raw) -> types.Label:
+    given = _given(item, ("name", "min-ready", "max-ready-age"))
+    return types.Label(**{**given, "min_ready": max(0, given.get("min_ready", 0))})
+
+
+def _diskimages(main: Raw, secure: Raw) -> dict[str, types.Diskimage]:
+    entries = {item["name"]: item for item in main.get("diskimages") or []}
+    secrets = {item["name"]: item.get("env-vars") or {} for item in secure.get("diskimages") or []}
+    return {
+        name: _diskimage(merged(item, entries), secrets.get(name, {}))
+        for name, item in entries.items()
+        if not item.get("abstract")
+    }
+
+
+def _diskimage(item: Raw, secrets: Raw) -> types.Diskimage:
+    given = _given(item, ("name", "elements", *OVERRIDDEN))
+    if "release" in item:
+        given["release"] = str(item["release"])
+    return types.Diskimage(**given, env_vars={**item["env-vars"], **secrets}, metadata=_texts(item["metadata"]))
+
+
+def _connection(item: Raw) -> dict[str, Any]:
+    given = _given(item, ("connection-type", "connection-port"))
+    if given.get("connection_type") == "winrm":
+        given.setdefault("connection_port", WINRM_PORT)
+    return given
+
+
+def _provider_diskimage(item: Raw) -> types.ProviderDiskimage:
+    return types.ProviderDiskimage(
+        **_given(item, ("name", "pause", "config-drive")), **_connection(item), meta=_texts(item.get("meta"))
+    )
+
+
+def _cloud_image(item: Raw) -> types.CloudImage:
+    keys = ("name", "image-id", "image-name", "config-drive", "username", "python-path", "shell-type")
+    return types.CloudImage(**_given(item, keys), **_connection(item))
+
+
+def _provider(item: Raw) -> types.Provider:
+    keys = (
+        "name",
+        "cloud",
+        "region-name",
+        "priority",
+        "boot-timeout",
+        "launch-timeout",
+        "image-upload-timeout",
+        "image-name-format",
+        "post-upload-hook",
+        "clean-floating-ips",
+        "port-cleanup-interval",
+    )
+    provider = types.Provider(
+        **_given(item, keys),
+        diskimages=_by_name(_provider_diskimage(image) for image in item.get("diskimages") or []),
+        cloud_images=_by_name(_cloud_image(image) for image in item.get("cloud-images") or []),
+    )
+    concurrency = item.get("max-concurrency")
+    rate, retries = item.get("rate"), item.get("launch-retries")
+    return replace(
+        provider,
+        max_concurrency=int(concurrency) if concurrency is not None and concurrency > 0 else math.inf,
+        rate=provider.rate if rate is None else float(rate),
+        launch_retries=provider.launch_retries if retries is None else max(1, int(retries)),
+        pools=_by_name(_pool(pool, provider) for pool in item.get("pools") or []),
+    )
+
+
+def _limits(item: Raw) -> dict[str, float]:
+    return {resource: int(item[key]) for key, resource in LIMIT_KEYS.items() if item.get(key) is not None}
+
+
+def _tenant_limits(item: Raw) -> Limits:
+    others = {
+        key: int(value)
+        for key, value in item.items()
+        if value is not None and key not in LIMIT_KEYS and not key.startswith(("max-", "tenant"))
+    }
+    return Limits({**others, **_limits(item)})
+
+
+def _pool(item: Raw, provider: types.Provider) -> types.Pool:
+    keys = (
+        "name",
+        "priority",
+        "ignore-provider-quota",
+        "availability-zones",
+        "networks",
+        "security-groups",
+        "auto-floating-ip",
+        "host-key-checking",
+    )
+    given = {"priority": provider.priority, **_given(item, keys)}
+    pool = types.Pool(**given, limits=Limits(_limits(item)), node_attributes=item.get("node-attributes"))
+    return replace(pool, labels=_by_name(_pool_label(label, pool) for label in item.get("labels") or []))
+
+
+def _pool_label(item: Raw, pool: types.Pool) -> types.PoolLabel:
+    keys = (
+        "name",
+        "diskimage",
+        "cloud-image",
+        "flavor-name",
+        "min-ram",
+        "key-name",
+        "console-log",
+        "boot-from-volume",
+        "volume-size",
+        "userdata",
+        "networks",
+        "host-key-checking",
+    )
+    inherited = {"networks": pool.networks, "host_key_checking": pool.host_key_checking}
+    return types.PoolLabel(
+        **{**inherited, **_given(item, keys)},
+        instance_properties=_texts(item.get("instance-properties")),
+        dynamic_instance_properties=_texts(item.get("dynamic-instance-properties")),
+    )

@@ -1,0 +1,251 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one place of the configuration says about another: judged on plain data, before it is built.
+
+Works on any data, also on what the schema objects to; a section of a wrong type is skipped, so that one mistake gives
+one message.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shlex
+import string
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OTHER_DRIVERS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.inheritance import (
+    cycle_from,
+    ineffective_keys,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.messages import suggestion
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Path, Problem, shown
+
+IMAGE_NAME_FIELDS = ("image_name", "upload_id", "timestamp")
+
+
+def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
+    """Problems of nodepool.yaml: names, references and what else a schema cannot say.
+
+    :param main: data of nodepool.yaml.
+    :param zookeeper_elsewhere: secure.conf names the ZooKeeper servers, or may do so.
+    """
+    images = Images(main)
+    return [
+        *_zookeeper(main, zookeeper_elsewhere),
+        *_unique(main, ("labels",)),
+        *_unique(main, ("diskimages",)),
+        *_unique(main, ("providers",)),
+        *_unique(main, ("tenant-resource-limits",), "tenant-name"),
+        *_diskimages(main, images),
+        *_providers(main, images),
+    ]
+
+
+def check_secure(secure: Any, main: Any) -> list[Problem]:
+    """Problems of secure.conf that need nodepool.yaml to be seen."""
+    images = Images(main)
+    problems = [*_unique(secure, ("diskimages",)), *_servers(secure)]
+    for index, item in _items(secure, "diskimages"):
+        name = _name(item)
+        if name in images.abstract:
+            problems.append(
+                Problem(
+                    ("diskimages", index, "name"),
+                    "names an abstract diskimage, which takes no env-vars here: name the images that inherit from it",
+                )
+            )
+        elif name is not None and images.known is not None and name not in images.known:
+            problems.append(
+                Problem(
+                    ("diskimages", index, "name"),
+                    "names a diskimage that nodepool.yaml does not define: correct the name, or define it there",
+                )
+            )
+    return problems
+
+
+class Images:
+    """The diskimages of nodepool.yaml by name. *known* is None when the section cannot be judged."""
+
+    def __init__(self, main: Any) -> None:
+        self.items = {name: item for _unused, item in _items(main, "diskimages") if (name := _name(item)) is not None}
+        self.abstract = {name for name, item in self.items.items() if item.get("abstract") is True}
+        self.known = set(self.items) - self.abstract if _is_list(main, "diskimages") else None
+
+
+def _is_list(section: Any, key: str) -> bool:
+    return isinstance(section, dict) and (section.get(key) is None or isinstance(section[key], list))
+
+
+def _items(section: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The mappings in the list *key* of *section* with their indices."""
+    values = section.get(key) if isinstance(section, dict) else None
+    for index, item in enumerate(values if isinstance(values, list) else []):
+        if isinstance(item, dict):
+            yield index, item
+
+
+def _name(item: dict[str, Any], key: str = "name") -> str | None:
+    name = item.get(key)
+    return name if isinstance(name, str) and name else None
+
+
+def _names(section: Any, key: str) -> set[str] | None:
+    """The names in a list; None when it is no list."""
+    if not _is_list(section, key):
+        return None
+    return {name for _unused, item in _items(section, key) if (name := _name(item)) is not None}
+
+
+def _undefined(
+    path: Path, kind: str, name: str, known: Collection[str], where: str = "at the top of the file"
+) -> Problem:
+    hint = suggestion(name, known)
+    return Problem(path, f"names the {kind} {shown(name)!r}, which is not defined {where}: {hint or 'define it there'}")
+
+
+def _unique(section: Any, prefix: Path, key: str = "name") -> Iterator[Problem]:
+    """*prefix* leads to *section*'s list and ends with its key."""
+    seen: dict[str, int] = {}
+    for index, item in _items(section, str(prefix[-1])):
+        name = _name(item, key)
+        if name is None:
+            continue
+        if name in seen:
+            message = f"is the name of an earlier entry (number {seen[name] + 1}): rename or remove one"
+            yield Problem((*prefix, index, key), message)
+        seen.setdefault(name, index)
+
+
+def _zookeeper(main: Any, elsewhere: bool) -> Iterator[Problem]:
+    if isinstance(main, dict) and main.get("zookeeper-servers") is None and not elsewhere:
+        yield Problem((), "lacks the key zookeeper-servers: add it here or in secure.conf")
+    yield from _servers(main)
+
+
+def _servers(section: Any) -> Iterator[Problem]:
+    chroots: set[str] = set()
+    for index, item in _items(section, "zookeeper-servers"):
+        host, chroot = item.get("host"), item.get("chroot")
+        if isinstance(host, str) and host and not _is_host(host):
+            yield Problem(
+                ("zookeeper-servers", index, "host"),
+                "is neither a host name nor an address: write the name alone, and the port in the key port",
+            )
+        if isinstance(chroot, str) and chroot.strip("/"):
+            chroots.add(chroot.strip("/"))
+    if len(chroots) > 1:
+        yield Problem(("zookeeper-servers",), "has different chroots: an ensemble has one, give it once")
+
+
+def _is_host(host: str) -> bool:
+    if ":" in host or "[" in host:
+        try:
+            ipaddress.IPv6Address(host.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return host.startswith("[") == host.endswith("]")
+    return not any(character.isspace() or character in ",/" for character in host)
+
+
+def _diskimages(main: Any, images: Images) -> Iterator[Problem]:
+    for index, item in _items(main, "diskimages"):
+        path: Path = ("diskimages", index)
+        parent = _name(item, "parent")
+        if parent is not None and parent not in images.items:
+            yield _undefined((*path, "parent"), "diskimage", parent, images.items, "in diskimages")
+        elif ring := cycle_from(item, images.items):
+            way = " → ".join(map(shown, ring))
+            yield Problem((*path, "parent"), f"inherits from itself ({way}): remove one parent")
+        else:
+            for key, ancestor in ineffective_keys(item, images.items):
+                yield Problem(
+                    (*path, key),
+                    f"cannot switch off what the parent {shown(ancestor)} sets, as in Nodepool: "
+                    "set it in those images that need it and not in the parent",
+                    "warning",
+                )
+        if isinstance(item.get("release"), float):
+            yield Problem((*path, "release"), f"is read as the number {item['release']}: put it in quotes", "warning")
+        yield from _command(item, path)
+
+
+def _command(item: dict[str, Any], path: Path) -> Iterator[Problem]:
+    command = item.get("dib-cmd")
+    if isinstance(command, str):
+        try:
+            shlex.split(command)
+        except ValueError:
+            yield Problem((*path, "dib-cmd"), "has a quote that is not closed: close it")
+
+
+def _providers(main: Any, images: Images) -> Iterator[Problem]:
+    labels = _names(main, "labels")
+    for index, provider in _items(main, "providers"):
+        path: Path = ("providers", index)
+        driver = provider.get("driver")
+        if isinstance(driver, str) and driver in OTHER_DRIVERS:
+            yield Problem(
+                path,
+                f"has the driver {driver}; only openstack is supported, the provider and its pools are left out: "
+                "remove it, or serve its labels in another way",
+                "lenient",
+            )
+            continue
+        yield from _image_name_format(provider, path)
+        yield from _provider_images(provider, path, images)
+        yield from _unique(provider, (*path, "pools"))
+        for number, pool in _items(provider, "pools"):
+            yield from _pool(pool, (*path, "pools", number), labels, provider, images)
+
+
+def _image_name_format(provider: dict[str, Any], path: Path) -> Iterator[Problem]:
+    pattern = provider.get("image-name-format")
+    if not isinstance(pattern, str):
+        return
+    try:
+        fields = {name for _text, name, _spec, _conversion in string.Formatter().parse(pattern) if name is not None}
+    except ValueError:
+        yield Problem((*path, "image-name-format"), "has a brace without its partner: close it, or double it")
+        return
+    for name in sorted(fields - set(IMAGE_NAME_FIELDS)):
+        yield Problem(
+            (*path, "image-name-format"), f"uses {{{shown(name)}}}; there are {', '.join(IMAGE_NAME_FIELDS)}: use these"
+        )
+
+
+def _provider_images(provider: dict[str, Any], path: Path, images: Images) -> Iterator[Problem]:
+    yield from _unique(provider, (*path, "diskimages"))
+    yield from _unique(provider, (*path, "cloud-images"))
+    for number, item in _items(provider, "diskimages"):
+        name = _name(item)
+        if name is None or images.known is None:
+            continue
+        place = (*path, "diskimages", number, "name")
+        if name in images.abstract:
+            yield Problem(place, "is an abstract diskimage, which is never built: name one that is not abstract")
+        elif name not in images.known:
+            yield _undefined(place, "diskimage", name, images.known)
+
+
+def _pool(
+    pool: dict[str, Any], path: Path, labels: set[str] | None, provider: dict[str, Any], images: Images
+) -> Iterator[Problem]:
+    yield from _unique(pool, (*path, "labels"))
+    local = {"diskimage": _names(provider, "diskimages"), "cloud-image": _names(provider, "cloud-images")}
+    for number, item in _items(pool, "labels"):
+        place: Path = (*path, "labels", number)
+        name = _name(item)
+        if name is not None and labels is not None and name not in labels:
+            yield _undefined((*place, "name"), "label", name, labels)
+        for kind, known in local.items():
+            image = _name(item, kind)
+            if image is None or known is None or image in known:
+                continue
+            if kind == "diskimage" and images.known is not None and image not in images.known:
+                yield _undefined((*place, kind), kind, image, images.known)
+            else:
+                yield _undefined((*place, kind), kind, image, known, f"in the {kind}s of this provider")

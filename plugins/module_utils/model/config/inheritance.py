@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a diskimage takes over what its parents say.
+
+Nodepool's rules: parents first, then the entry itself. A single value of the entry wins unless it is empty, 0 or false;
+elements are appended, env-vars are laid over the parent's, formats replace the parent's; name, abstract, parent and
+metadata are never inherited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+RawImage = Mapping[str, Any]
+
+OVERRIDDEN = (
+    "release",
+    "formats",
+    "keep-formats",
+    "delete-after-upload",
+    "rebuild-age",
+    "build-timeout",
+    "pause",
+    "username",
+    "python-path",
+    "shell-type",
+    "dib-cmd",
+)
+
+
+def lineage(image: RawImage, images: Mapping[str, RawImage]) -> list[RawImage]:
+    """*image* and its ancestors, the oldest first. Ends at a parent that does not exist and before a repetition."""
+    line = [image]
+    while True:
+        parent = images.get(_parent(line[-1]) or "")
+        if parent is None or any(parent is seen for seen in line):
+            return line[::-1]
+        line.append(parent)
+
+
+def cycle_from(image: RawImage, images: Mapping[str, RawImage]) -> list[str]:
+    """The names on the way from *image* back to itself; empty when it does not lead there."""
+    names = [str(image.get("name"))]
+    place: RawImage | None = image
+    while place is not None and len(names) <= len(images) + 1:
+        name = _parent(place)
+        if name is None:
+            return []
+        names.append(name)
+        place = images.get(name)
+        if place is image:
+            return names
+    return []
+
+
+def merged(image: RawImage, images: Mapping[str, RawImage]) -> dict[str, Any]:
+    """What *image* says together with its ancestors, in the keys of the file."""
+    result: dict[str, Any] = {"name": image.get("name"), "metadata": image.get("metadata")}
+    elements: list[str] = []
+    env_vars: dict[str, str] = {}
+    for ancestor in lineage(image, images):
+        elements += ancestor.get("elements") or []
+        env_vars |= ancestor.get("env-vars") or {}
+        result |= {key: ancestor[key] for key in OVERRIDDEN if ancestor.get(key)}
+    return {**result, "elements": elements, "env-vars": env_vars}
+
+
+def ineffective_keys(image: RawImage, images: Mapping[str, RawImage]) -> Iterator[tuple[str, str]]:
+    """Keys that *image* sets to false, 0 or nothing although an ancestor sets them: key and name of that ancestor."""
+    ancestors = lineage(image, images)[:-1]
+    for key in OVERRIDDEN:
+        if key in image and image[key] is not None and not image[key]:
+            for ancestor in reversed(ancestors):
+                if ancestor.get(key):
+                    yield key, str(ancestor.get("name"))
+                    break
+
+
+def _parent(image: RawImage) -> str | None:
+    parent = image.get("parent")
+    return parent if isinstance(parent, str) and parent else None

@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what a JSON Schema validator objects to, to sentences for an operator."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OPTIONS_OF_OTHER_DRIVERS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import (
+    Path,
+    Problem,
+    Source,
+    shown,
+)
+
+
+class SchemaError(Protocol):
+    """As much of ``jsonschema.ValidationError`` as is used here."""
+
+    validator: Any
+    validator_value: Any
+    instance: Any
+    schema: Any
+
+    @property
+    def absolute_path(self) -> Sequence[str | int]: ...
+
+
+_KINDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+_RULES = ("oneOf", "anyOf", "not", "pattern")
+"""Rules that a person cannot read; schemas have an ``errorMessage`` beside them."""
+
+_HUGE = 10**9
+"""Bounds from here on only keep figures sane and are named when they were crossed."""
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?\Z")
+_SWITCH_WORDS = frozenset(("true", "false", "yes", "no", "on", "off"))
+
+
+def problems_of(errors: Iterable[SchemaError], source: Source) -> list[Problem]:
+    """One problem for each thing that is wrong; unknown keys are *lenient*."""
+    return [problem for error in errors for problem in _problems(error, source)]
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """``did you mean x?`` or an empty text."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _problems(error: SchemaError, source: Source) -> Iterator[Problem]:
+    path: Path = tuple(error.absolute_path)
+    rule = str(error.validator)
+    if rule == "additionalProperties":
+        yield from _unknown_keys(error, path)
+    elif rule == "required":
+        # The validator reports each missing key by itself, but names it only in its English sentence.
+        missing = [key for key in error.validator_value if key not in error.instance]
+        yield Problem(path, f"lacks {' and '.join(map(repr, missing))}: add {'it' if len(missing) == 1 else 'them'}")
+    elif rule in _RULES:
+        # What is no mapping at all has got its message for that.
+        if rule == "pattern" or isinstance(error.instance, Mapping):
+            yield Problem(path, str(error.schema["errorMessage"]))
+    elif rule == "enum":
+        yield _not_allowed(error, path, source)
+    elif rule == "type":
+        yield _wrong_type(error, path, source)
+    else:
+        yield Problem(path, _out_of_range(error, path, source))
+
+
+def _unknown_keys(error: SchemaError, path: Path) -> Iterator[Problem]:
+    known = list(error.schema.get("properties", {}))
+    patterns = list(error.schema.get("patternProperties", {}))
+    for key in error.instance:
+        if key in known or any(re.search(pattern, key) for pattern in patterns):
+            continue
+        drivers = OPTIONS_OF_OTHER_DRIVERS.get(key)
+        if drivers and path[:1] == ("providers",):
+            message = f"is an option of the {_either(drivers)} driver and ignored: remove it"
+        else:
+            message = f"is not a known key here and ignored: {suggestion(key, known) or 'remove it'}"
+        yield Problem((*path, key), message, "lenient")
+
+
+def _either(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _not_allowed(error: SchemaError, path: Path, source: Source) -> Problem:
+    allowed = [value for value in error.validator_value if value is not None]
+    hint = suggestion(error.instance, allowed) if isinstance(error.instance, str) else ""
+    found = _value(error.instance, path, source)
+    return Problem(path, f"is {found}; expected one of {_either(allowed)}{'; ' if hint else ''}{hint}")
+
+
+def _wrong_type(error: SchemaError, path: Path, source: Source) -> Problem:
+    wanted = _kinds(error.schema)
+    if error.instance is None:
+        return Problem(path, f"has no value; expected {_expected(error.schema)}: add one")
+    remedy = _remedy(error.instance, wanted, error.schema)
+    found = _value(error.instance, path, source)
+    return Problem(path, f"is {found}; expected {_expected(error.schema)}{': ' if remedy else ''}{remedy}")
+
+
+def _kinds(schema: Mapping[str, Any]) -> list[str]:
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return [kind for kind in kinds if kind != "null"]
+
+
+def _remedy(found: Any, wanted: Sequence[str], schema: Mapping[str, Any]) -> str:
+    numeric = "integer" in wanted or "number" in wanted
+    if isinstance(found, bool | int | float) and "string" in wanted:
+        return "put it in quotes"
+    if isinstance(found, str) and numeric:
+        if _NUMBER.match(found):
+            return "write it without quotes"
+        unit = schema.get("x-unit")
+        return f"write the number alone, in {unit}" if unit else "write the number alone"
+    if isinstance(found, str) and "boolean" in wanted and found.lower() in _SWITCH_WORDS:
+        return "write it without quotes"
+    if "array" in wanted:
+        return "put '- ' before each entry" if isinstance(found, Mapping) else "write a list, [one, two]"
+    if "object" in wanted:
+        return "write 'key: value' lines below it"
+    return ""
+
+
+def _out_of_range(error: SchemaError, path: Path, source: Source) -> str:
+    if error.validator == "minLength":
+        return "is empty: write a text"
+    if error.validator == "minItems":
+        return "is an empty list: name at least one"
+    return f"is {_value(error.instance, path, source)}; expected {_expected(error.schema, error.instance)}"
+
+
+def _expected(schema: Mapping[str, Any], found: Any = None) -> str:
+    text = " or ".join(_KINDS[kind] for kind in _kinds(schema))
+    if "x-unit" in schema:
+        text += f" of {schema['x-unit']}"
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is None or most is None:
+        return text
+    if isinstance(found, int | float) and found > most:
+        return f"{text}, {most} at most"
+    if most < _HUGE:
+        return f"{text} from {least} to {most}"
+    return f"{text}, {least} or more" if least > -_HUGE else text
+
+
+def _value(value: Any, path: Path, source: Source) -> str:
+    """What stands there: its kind, and for a short scalar that is no secret itself."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    visible = source.may_show(path, value)
+    if isinstance(value, bool):
+        return str(value).lower() if visible else "true or false"
+    if isinstance(value, str):
+        return f"the text {shown(value)!r}" if visible else "a text"
+    return f"the number {shown(str(value))}" if visible else "a number"

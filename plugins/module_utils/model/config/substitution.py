@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``%(NODEPOOL_X)``: variables of the environment in the text of a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Problem
+
+_REFERENCE = re.compile(r"%\((NODEPOOL_\w*)\)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """*text* with values in place of references.
+
+    *lines*: for each line of *text* the line of the file it came from. *values*: what was put in.
+    """
+
+    text: str
+    lines: tuple[int, ...]
+    values: frozenset[str]
+    problems: tuple[Problem, ...]
+
+
+def expand(text: str, environ: Mapping[str, str]) -> Expanded:
+    """Replaces each ``%(NODEPOOL_X)`` by that variable; a value is not searched for references again.
+
+    A variable that is not set is a problem, except in a line that is a comment.
+    """
+    result: list[str] = []
+    lines: list[int] = []
+    values: set[str] = set()
+    problems: list[Problem] = []
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+
+        def value_of(match: re.Match[str], line: str = line) -> str:
+            name = match.group(1)
+            if name in environ:
+                values.add(environ[name])
+                return environ[name]
+            if line.lstrip().startswith("#"):
+                return match.group(0)
+            problems.append(_missing(name, len(lines) + 1))
+            # Not the reference itself: % cannot begin a text in YAML, and one mistake should give one message.
+            return name
+
+        expanded = _REFERENCE.sub(value_of, line)
+        result.append(expanded)
+        lines.extend([number] * max(1, len(expanded.splitlines())))
+    return Expanded("".join(result), tuple(lines), frozenset(values - {""}), tuple(problems))
+
+
+def _missing(name: str, line: int) -> Problem:
+    return Problem(
+        (),
+        f"the environment variable {name} is not set, but %({name}) refers to it: set it where this runs, "
+        "or write the value itself",
+        line=line,
+    )

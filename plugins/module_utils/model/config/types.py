@@ -1,0 +1,246 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a nodepool.yaml says, as immutable values with every default filled in.
+
+Times are seconds, ram is MiB, volumes are GB, as in Nodepool's manual. Objects compare by content, which is how a
+changed provider is noticed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
+
+
+@dataclass(frozen=True)
+class ZooKeeperServer:
+    """One server of the ensemble."""
+
+    host: str
+    port: int = 2281
+    chroot: str = ""
+
+
+@dataclass(frozen=True)
+class ZooKeeperTls:
+    """Paths of PEM files."""
+
+    cert: str
+    key: str
+    ca: str
+
+
+@dataclass(frozen=True)
+class ZooKeeperSettings:
+    """How to reach ZooKeeper. *tls* None means plain."""
+
+    servers: tuple[ZooKeeperServer, ...]
+    tls: ZooKeeperTls | None = None
+    timeout: float = 10.0
+
+
+@dataclass(frozen=True)
+class Label:
+    """A top-level label. 0 means off for both numbers."""
+
+    name: str
+    min_ready: int = 0
+    max_ready_age: int = 0
+
+
+@dataclass(frozen=True)
+class Diskimage:
+    """A top-level diskimage after inheritance (abstract ones are not in the configuration's mapping)."""
+
+    name: str
+    elements: tuple[str, ...] = ()
+    env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """May hold secrets, hence not in ``repr``, which ends up in logs."""
+    release: str = ""
+    formats: tuple[str, ...] = ()
+    keep_formats: tuple[str, ...] = ()
+    delete_after_upload: bool = False
+    rebuild_age: int = 86400
+    build_timeout: int = 28800
+    pause: bool = False
+    username: str = "zuul"
+    python_path: str = "auto"
+    shell_type: str | None = None
+    dib_cmd: str = "disk-image-create"
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProviderDiskimage:
+    """How a provider uses a diskimage."""
+
+    name: str
+    pause: bool = False
+    config_drive: bool | None = None
+    meta: Mapping[str, str] = field(default_factory=dict)
+    connection_type: str = "ssh"
+    connection_port: int = 22
+
+
+@dataclass(frozen=True)
+class CloudImage:
+    """An image that somebody else keeps in the cloud: by id, or by name in glance."""
+
+    name: str
+    image_id: str | None = None
+    image_name: str | None = None
+    config_drive: bool | None = None
+    username: str | None = None
+    python_path: str = "auto"
+    shell_type: str | None = None
+    connection_type: str = "ssh"
+    connection_port: int = 22
+
+
+@dataclass(frozen=True)
+class PoolLabel:
+    """A label as a pool offers it, with the pool's values filled in.
+
+    Exactly one of *diskimage* and *cloud_image* is set.
+    """
+
+    name: str
+    diskimage: str | None = None
+    cloud_image: str | None = None
+    flavor_name: str | None = None
+    min_ram: int = 0
+    key_name: str | None = None
+    console_log: bool = False
+    boot_from_volume: bool = False
+    volume_size: int = 50
+    instance_properties: Mapping[str, str] = field(default_factory=dict)
+    dynamic_instance_properties: Mapping[str, str] = field(default_factory=dict)
+    userdata: str | None = field(default=None, repr=False)
+    networks: tuple[str, ...] = ()
+    host_key_checking: bool = True
+
+    @property
+    def image_name(self) -> str:
+        """The nodepool name of its image."""
+        return self.diskimage or self.cloud_image or ""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool of a provider. *limits* bounds instances, cores, ram, volumes and volume-gb as far as configured."""
+
+    name: str
+    priority: int = 100
+    limits: Limits = field(default_factory=Limits)
+    ignore_provider_quota: bool = False
+    availability_zones: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    auto_floating_ip: bool = True
+    host_key_checking: bool = True
+    node_attributes: Mapping[str, Any] | None = None
+    labels: Mapping[str, PoolLabel] = field(default_factory=dict)
+
+    @property
+    def max_servers(self) -> float:
+        """math.inf when not configured; 0 or less disables the pool."""
+        return self.limits["instances"]
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider of the openstack driver."""
+
+    name: str
+    cloud: str
+    region_name: str | None = None
+    priority: int = 100
+    max_concurrency: float = math.inf
+    """Launches side by side; math.inf when not configured or not positive."""
+    rate: float = 0.1
+    boot_timeout: int = 60
+    launch_timeout: int = 3600
+    launch_retries: int = 3
+    image_upload_timeout: int = 3600
+    image_name_format: str = "{image_name}-{timestamp}"
+    post_upload_hook: str | None = None
+    clean_floating_ips: bool = False
+    port_cleanup_interval: int = 600
+    diskimages: Mapping[str, ProviderDiskimage] = field(default_factory=dict)
+    cloud_images: Mapping[str, CloudImage] = field(default_factory=dict)
+    pools: Mapping[str, Pool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ImageSettings:
+    """What a launch needs to know of a label's image, whatever its kind.
+
+    For a diskimage *image_id* and *image_name* are None: the upload record in ZooKeeper names the cloud's image.
+    """
+
+    kind: str  # "diskimage" or "cloud-image"
+    name: str
+    image_id: str | None
+    image_name: str | None
+    username: str | None
+    python_path: str
+    shell_type: str | None
+    connection_type: str
+    connection_port: int
+    config_drive: bool | None
+
+
+@dataclass(frozen=True)
+class NodepoolConfig:
+    """A whole configuration. *warnings* are sentences about things that were ignored."""
+
+    path: str
+    zookeeper: ZooKeeperSettings
+    labels: Mapping[str, Label] = field(default_factory=dict)
+    diskimages: Mapping[str, Diskimage] = field(default_factory=dict)
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    tenant_limits: Mapping[str, Limits] = field(default_factory=dict)
+    max_hold_age: int = 0
+    images_dir: str | None = None
+    elements_dir: str | None = None
+    build_log_dir: str = "/var/log/nodepool/builds"
+    build_log_retention: int = 7
+    webapp_port: int = 8005
+    webapp_listen_address: str = "0.0.0.0"
+    warnings: tuple[str, ...] = ()
+
+    def image_settings(self, provider: Provider, label: PoolLabel) -> ImageSettings:
+        """The image of *label* at *provider*. The loader has made sure that it is defined."""
+        if label.diskimage is not None:
+            image = self.diskimages[label.diskimage]
+            local = provider.diskimages[label.diskimage]
+            return ImageSettings(
+                kind="diskimage",
+                name=image.name,
+                image_id=None,
+                image_name=None,
+                username=image.username,
+                python_path=image.python_path,
+                shell_type=image.shell_type,
+                connection_type=local.connection_type,
+                connection_port=local.connection_port,
+                config_drive=local.config_drive,
+            )
+        cloud_image = provider.cloud_images[label.cloud_image or ""]
+        return ImageSettings(
+            kind="cloud-image",
+            name=cloud_image.name,
+            image_id=cloud_image.image_id,
+            image_name=cloud_image.image_name or cloud_image.name,
+            username=cloud_image.username,
+            python_path=cloud_image.python_path,
+            shell_type=cloud_image.shell_type,
+            connection_type=cloud_image.connection_type,
+            connection_port=cloud_image.connection_port,
+            config_drive=cloud_image.config_drive,
+        )

@@ -1,0 +1,192 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How JSON documents in ZooKeeper are read and written.
+
+Others write these documents too, so reading never raises: what is not a JSON object is None, and a field of a
+wrong type becomes its default. Keys that we do not know are carried along in ``extra`` and written back.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+Reader = Callable[[Any], Any]
+
+
+def parse(data: bytes | None) -> dict[str, Any] | None:
+    """The JSON object in *data*; None when it is empty or anything else."""
+    if not data:
+        return None
+    try:
+        document = json.loads(data, parse_constant=lambda _name: None)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def dump(document: Mapping[str, Any], *, sort_keys: bool = False) -> bytes:
+    """*document* as JSON in UTF-8.
+
+    Everything beyond ASCII is escaped: a lone surrogate that somebody's document brought along could not be encoded.
+    """
+    return json.dumps(document, sort_keys=sort_keys, separators=(",", ":")).encode("utf-8")
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of a JSON value; much faster than copy.deepcopy."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value
+
+
+def anything(value: Any) -> Any:
+    """A value that is none of our business."""
+    return value
+
+
+def text(value: Any) -> str | None:
+    """A string; numbers are spelt out, everything else is None."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def words(value: Any) -> list[str]:
+    """A list of strings. Old documents hold a bare string where a list belongs."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [item for item in map(text, value) if item is not None]
+    return []
+
+
+def seconds(value: Any) -> float | None:
+    """A UNIX time or a span as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def whole(value: Any) -> int | None:
+    """A whole number; "22" and 22.0 count as 22."""
+    number = seconds(value)
+    return None if number is None else int(number)
+
+
+def whole_or_zero(value: Any) -> int:
+    """A whole number, 0 for anything else."""
+    return whole(value) or 0
+
+
+def mapping(value: Any) -> dict[str, Any] | None:
+    """A JSON object or None."""
+    return value if isinstance(value, dict) else None
+
+
+_SCALARS = (text, seconds, whole, whole_or_zero)
+
+
+@dataclass
+class Document:
+    """A znode with a JSON object in it.
+
+    A subclass declares its keys in ``KEYS`` (key → reader, in the order in which they are written), what a missing
+    key means in ``ABSENT`` (None unless it says so) and the keys without which it makes no sense in ``NEEDED``.
+    """
+
+    KEYS: ClassVar[Mapping[str, Reader]] = {}
+    ABSENT: ClassVar[Mapping[str, Any]] = {}
+    NEEDED: ClassVar[tuple[str, ...]] = ()
+    FORGOTTEN: ClassVar[frozenset[str]] = frozenset()
+    """Keys of others that are neither read nor written back."""
+    NESTED: ClassVar[tuple[str, ...]] = ()
+    """The attributes that may be lists or dicts."""
+
+    id: str = ""
+    version: int = -1
+    """The znode's version when it was read or written; -1 when it never was."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Keys that we do not know."""
+    broken: bool = field(default=False, compare=False)
+    """A key that it cannot do without is missing or makes no sense."""
+
+    def __init_subclass__(cls) -> None:
+        cls.NESTED = ("extra", *(key for key, read in cls.KEYS.items() if read not in _SCALARS))
+
+    @classmethod
+    def from_bytes(cls, identifier: str, data: bytes | None, version: int = -1) -> Self | None:
+        """The object in *data*; None when that is empty, not JSON, or not an object."""
+        document = parse(data)
+        return None if document is None else cls.from_document(identifier, document, version)
+
+    @classmethod
+    def from_document(cls, identifier: str, document: Mapping[str, Any], version: int = -1) -> Self:
+        """The object that *document* describes; takes over its lists and dicts."""
+        made = cls(id=identifier, version=version)
+        for key, read in cls.KEYS.items():
+            value = read(document[key]) if key in document else cls.ABSENT.get(key)
+            setattr(made, key, copied(value))
+        made.extra = {k: v for k, v in document.items() if k not in cls.KEYS and k not in cls.FORGOTTEN}
+        made.broken = any(key not in document or cls.KEYS[key](document[key]) in (None, [], "") for key in cls.NEEDED)
+        made.complete(document)
+        return made
+
+    def complete(self, document: Mapping[str, Any]) -> None:
+        """Fill in what depends on more than one key of *document*."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Every key of the schema, null where there is nothing, and the unknown ones as they came."""
+        document = {key: getattr(self, key) for key in self.KEYS}
+        for key, value in self.extra.items():
+            document.setdefault(key, value)
+        return document
+
+    def to_bytes(self) -> bytes:
+        """The document as it is stored."""
+        return dump(self.to_document())
+
+    def clone(self) -> Self:
+        """An independent copy."""
+        twin = object.__new__(type(self))
+        values = self.__dict__.copy()
+        for key in self.NESTED:
+            if values[key]:
+                values[key] = copied(values[key])
+            elif values[key].__class__ in (list, dict):
+                values[key] = values[key].__class__()
+        twin.__dict__ = values
+        return twin
+
+
+@dataclass
+class StatefulDocument(Document):
+    """A document with ``state`` and ``state_time`` (UNIX seconds)."""
+
+    STATES: ClassVar[frozenset[str]] = frozenset()
+
+    state: str = ""
+    state_time: float | None = None
+
+    def set_state(self, state: str, now: float) -> None:
+        """Assign *state*; the time is renewed even when the state stays the same.
+
+        :raises ValueError: when the schema has no such state.
+        """
+        if state not in self.STATES:
+            known = ", ".join(sorted(self.STATES))
+            raise ValueError(f"{state!r} is no state of a {type(self).__name__}; there are {known}")
+        self.state = state
+        self.state_time = now

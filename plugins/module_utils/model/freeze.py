@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pool that refused creates although there seemed to be room: how long it is left alone, and what ends that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was known about a resource: the cloud's limit, what others used, what our servers used."""
+
+    bound: float | None = None
+    others: float = 0.0
+    ours: float = 0.0
+
+    @property
+    def used(self) -> float:
+        """By everybody."""
+        return self.others + self.ours
+
+
+@dataclass
+class Freeze:
+    """The freeze of one resource in one pool. Times are UNIX seconds.
+
+    *until*: before this no create that would use more than was used at the refusal (the *evidence*). *refusals*: the
+    latest ones, for the growth of the next freeze. *text*: what the cloud said. *settled*: what others used has been
+    read after the refusal. *blind*: a create that should have fitted was refused too, so what is seen tells nothing.
+    """
+
+    resource: str
+    until: float
+    refusals: list[float] = field(default_factory=list)
+    evidence: Evidence = field(default_factory=Evidence)
+    text: str = ""
+    settled: bool = False
+    blind: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored and returned."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Freeze:
+        """From what is stored; keys of a newer version are ignored."""
+        known = {item.name for item in fields(cls)}
+        values = {key: value for key, value in document.items() if key in known}
+        values["evidence"] = Evidence(**values.get("evidence", {}))
+        return cls(**values)

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Image records: builds below ``/nodepool/images/<image>/builds`` and their uploads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    Reader,
+    StatefulDocument,
+    seconds,
+    text,
+)
+
+DEFAULT_USERNAME = "zuul"
+DEFAULT_PYTHON = "/usr/bin/python2"
+_BUILD_ID = re.compile(r"[0-9a-f]{32}|\d{10}")
+_UPLOAD_ID = re.compile(r"\d{10}")
+
+
+class BuildState:
+    """The states of a build."""
+
+    BUILDING = "building"
+    READY = "ready"
+    DELETING = "deleting"
+    FAILED = "failed"
+
+    ALL = frozenset((BUILDING, READY, DELETING, FAILED))
+
+
+class UploadState:
+    """The states of an upload."""
+
+    UPLOADING = "uploading"
+    READY = "ready"
+    DELETING = "deleting"
+    FAILED = "failed"
+
+    ALL = frozenset((UPLOADING, READY, DELETING, FAILED))
+
+
+def is_build_id(name: str) -> bool:
+    """True for a uuid in hex and for the ten digits of old versions; a ``lock`` is no build."""
+    return _BUILD_ID.fullmatch(name) is not None
+
+
+def is_upload_id(name: str) -> bool:
+    """True for the name of an upload's znode."""
+    return _UPLOAD_ID.fullmatch(name) is not None
+
+
+def _formats(value: Any) -> list[str]:
+    return [item for item in value.split(",") if item] if isinstance(value, str) else []
+
+
+_ABSENT = {"state": "", "username": DEFAULT_USERNAME, "python_path": DEFAULT_PYTHON}
+
+
+@dataclass
+class Build(StatefulDocument):
+    """A disk image on a builder's disk. *id* is a uuid in hex, or ten digits in old trees."""
+
+    STATES: ClassVar[frozenset[str]] = BuildState.ALL
+    NEEDED: ClassVar[tuple[str, ...]] = ("state",)
+    ABSENT: ClassVar[Mapping[str, Any]] = {**_ABSENT, "formats": []}
+    KEYS: ClassVar[Mapping[str, Reader]] = {
+        "state": lambda value: text(value) or "",
+        "state_time": seconds,
+        "builder": text,
+        "builder_id": text,
+        "formats": _formats,
+        "username": text,
+        "python_path": text,
+        "shell_type": text,
+    }
+
+    image: str = ""
+    path: str = ""
+    state: str = BuildState.BUILDING
+    builder: str | None = None
+    builder_id: str | None = None
+    formats: list[str] = field(default_factory=list)
+    username: str | None = None
+    python_path: str | None = None
+    shell_type: str | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """The formats are one sorted string; a build without any has no such key."""
+        document = super().to_document()
+        formats = document.pop("formats")
+        if formats:
+            document["formats"] = ",".join(sorted(formats))
+        return document
+
+
+@dataclass
+class Upload(StatefulDocument):
+    """A build in a provider's cloud. *path* is its full znode path, which node records quote as ``image_id``."""
+
+    STATES: ClassVar[frozenset[str]] = UploadState.ALL
+    NEEDED: ClassVar[tuple[str, ...]] = ("state",)
+    ABSENT: ClassVar[Mapping[str, Any]] = _ABSENT
+    KEYS: ClassVar[Mapping[str, Reader]] = {
+        "state": lambda value: text(value) or "",
+        "state_time": seconds,
+        "external_id": text,
+        "external_name": text,
+        "format": text,
+        "username": text,
+        "python_path": text,
+        "shell_type": text,
+    }
+
+    image: str = ""
+    build_id: str = ""
+    provider: str = ""
+    path: str = ""
+    state: str = UploadState.UPLOADING
+    external_id: str | None = None
+    external_name: str | None = None
+    format: str | None = None
+    username: str | None = None
+    python_path: str | None = None
+    shell_type: str | None = None

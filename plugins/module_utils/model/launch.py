@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of one launch: everything that the next cycle needs to go on with it.
+
+It lives below our own subtree and is written before the call that it describes, so that a server whose create was
+never answered can be found again by its mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+class Phase:
+    """Where a launch stands."""
+
+    QUEUED = "queued"
+    CREATING = "creating"
+    UNCLEAR = "unclear"
+    BOOTING = "booting"
+    ADDRESSING = "addressing"
+    REACHING = "reaching"
+    READY = "ready"
+    CLEARING = "clearing"
+    FAILED = "failed"
+
+
+IN_FLIGHT = frozenset(
+    {Phase.QUEUED, Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING, Phase.ADDRESSING, Phase.REACHING, Phase.CLEARING}
+)
+
+
+@dataclass
+class Launch:
+    """One node on its way to being ready, and afterwards what belongs to it in the cloud.
+
+    Times are UNIX seconds. *mark* is the server's metadata value of the present attempt, *superseded* those of
+    attempts that were given up without knowing whether a server came of them.
+    """
+
+    node_id: str
+    provider: str
+    pool: str
+    label: str
+    request_id: str | None = None
+    phase: str = Phase.QUEUED
+    since: float = 0.0
+    started: float = 0.0
+    attempt: int = 1
+    mark: str = ""
+    az: str | None = None
+    flavor_id: str | None = None
+    cloud_image_id: str | None = None
+    server_id: str | None = None
+    created_at: float | None = None
+    active_at: float | None = None
+    floating_ip_id: str | None = None
+    floating_address: str | None = None
+    volume_ids: list[str] = field(default_factory=list)
+    not_before: float = 0.0
+    delays: int = 0
+    failures: list[str] = field(default_factory=list)
+    superseded: list[str] = field(default_factory=list)
+
+    @property
+    def in_flight(self) -> bool:
+        """True until it is ready or given up."""
+        return self.phase in IN_FLIGHT
+
+    def enter(self, phase: str, now: float) -> None:
+        """Go into a phase."""
+        self.phase = phase
+        self.since = now
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Launch:
+        """From what is stored; keys of a newer version are ignored."""
+        known = {item.name for item in fields(cls)}
+        return cls(**{key: value for key, value in document.items() if key in known})
+
+
+def make_mark(node_id: str, attempt: int, nonce: str) -> str:
+    """The metadata value that ties a server to a launch attempt."""
+    return f"{node_id}-{attempt}-{nonce}"
+
+
+def node_of_mark(mark: str) -> str:
+    """The node id in a mark."""
+    return mark.split("-", 1)[0]
+
+
+_FLOATING_MARK = "stackci_launch="
+_FLOATING_PROVIDER = "nodepool_provider_name="
+
+
+def floating_ip_description(mark: str, provider: str) -> str:
+    """What we write on a floating IP: the mark of its launch, and whose it is (as a server's metadata says it)."""
+    return f"{_FLOATING_MARK}{mark} {_FLOATING_PROVIDER}{provider}"
+
+
+def read_description(text: str) -> tuple[str, str] | None:
+    """(mark, provider) of what :func:`floating_ip_description` wrote, None for anything else."""
+    first, _space, rest = text.partition(" ")
+    if not first.startswith(_FLOATING_MARK) or not rest.startswith(_FLOATING_PROVIDER):
+        return None
+    mark, provider = first.removeprefix(_FLOATING_MARK), rest.removeprefix(_FLOATING_PROVIDER)
+    return (mark, provider) if mark and provider else None

@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A lease: nodes that a playbook keeps under a name, beyond the life of the module that asked for them.
+
+A lease is ``count`` sets of nodes. Each set is one request, so all its nodes come from one pool and availability zone.
+The lease's document is written before the requests, and each request carries the lease's name, nonce and set number:
+whoever goes on after a kill finds what was asked already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+
+REQUESTOR = "stackci.nodepool"
+"""``requestor`` of every request that belongs to a lease."""
+
+LEASES = "leases"
+"""Folder of the lease documents in our own subtree."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+=-]{0,127}")
+
+
+class LeaseError(NodepoolError):
+    """A lease cannot be had as it was asked for."""
+
+
+@dataclass(frozen=True)
+class LeaseSpec:
+    """What somebody asks for.
+
+    :param name: identifies the lease.
+    :param labels: labels of one set, in order; empty when the lease is only to be released.
+    :param count: number of sets.
+    :param priority: 0 to 999, the lower the sooner.
+    :param provider: preferred provider, None for any.
+    :param tenant: tenant whose limits apply, None for none.
+    :param expires: seconds that the nodes stay held once they are handed over.
+    :param patience: seconds that the requests stay at most while nobody comes back for them.
+    """
+
+    name: str
+    labels: tuple[str, ...] = ()
+    count: int = 1
+    priority: int = 100
+    provider: str | None = None
+    tenant: str | None = None
+    expires: int = 7200
+    patience: int = 7200
+
+    def check(self) -> None:
+        """Raise LeaseError with all that is wrong with the values."""
+        problems = []
+        if not _NAME.fullmatch(self.name):
+            problems.append(
+                f"name {self.name!r} cannot be used: a lease's name has 1 to 128 characters, begins with a letter or a"
+                " digit and goes on with letters, digits and . _ @ : + = -"
+            )
+        if self.count < 1:
+            problems.append(f"count is {self.count}: ask for at least 1 set")
+        if not 0 <= self.priority <= 999:
+            problems.append(f"priority is {self.priority}: it must be between 0 and 999")
+        if self.expires < 1:
+            problems.append(f"expires is {self.expires}: a lease lasts at least 1 second")
+        if any(not label.strip() for label in self.labels):
+            problems.append("labels has an empty entry: name a label of nodepool.yaml")
+        if problems:
+            raise LeaseError("; ".join(problems))
+
+
+@dataclass
+class LeaseSet:
+    """One set: its request while there is one, and its nodes once they are held."""
+
+    request: str | None = None
+    nodes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Lease:
+    """The document of a lease. Times are UNIX seconds; *expires_at* is when nothing of it can be left."""
+
+    name: str
+    labels: list[str]
+    nonce: str
+    created_time: float
+    expires: int
+    expires_at: float
+    sets: list[LeaseSet]
+
+    @classmethod
+    def new(cls, spec: LeaseSpec, nonce: str, now: float) -> Lease:
+        """A lease of which nothing has been asked yet."""
+        return cls(
+            name=spec.name,
+            labels=list(spec.labels),
+            nonce=nonce,
+            created_time=now,
+            expires=spec.expires,
+            expires_at=now + spec.patience + spec.expires,
+            sets=[LeaseSet() for _unused in range(spec.count)],
+        )
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Lease:
+        """Read what :meth:`document` wrote; raises LeaseError when it is something else."""
+        try:
+            values = {item.name: document[item.name] for item in fields(cls) if item.name != "sets"}
+            sets = [LeaseSet(request=part["request"], nodes=list(part["nodes"])) for part in document["sets"]]
+        except (KeyError, TypeError) as error:
+            raise LeaseError(
+                f"the document of lease {document.get('name')!r} in ZooKeeper cannot be read ({error!r}):"
+                " release its nodes by hand and delete the document"
+            ) from error
+        return cls(sets=sets, **values)
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored."""
+        return asdict(self)
+
+    @property
+    def request_ids(self) -> list[str]:
+        """The requests that the document knows of."""
+        return [part.request for part in self.sets if part.request is not None]
+
+    @property
+    def node_ids(self) -> list[str]:
+        """The nodes that the document knows of, in order of sets and labels."""
+        return [node for part in self.sets for node in part.nodes]
+
+
+def lock_path(name: str) -> str:
+    """The lock that requestors of a lease take turns with.
+
+    One of 256 that stay: a lock inside the lease's own folder would vanish under a waiter when the lease is deleted.
+    """
+    return f"lease-locks/{hashlib.sha256(name.encode()).hexdigest()[:2]}"
+
+
+def hold_job(name: str) -> str:
+    """``hold_job`` of the nodes of a lease."""
+    return f"lease {name}"
+
+
+def new_request(spec: LeaseSpec, lease: Lease, number: int, event_id: str, now: float) -> NodeRequest:
+    """The request for one set, with the keys that Zuul writes."""
+    request = NodeRequest(
+        node_types=list(lease.labels),
+        requestor=REQUESTOR,
+        requestor_data={
+            "lease": lease.name,
+            "nonce": lease.nonce,
+            "set": number,
+            "expires_at": now + spec.patience,
+        },
+        provider=spec.provider,
+        tenant_name=spec.tenant,
+        relative_priority=0,
+        event_id=event_id,
+        created_time=now,
+    )
+    request.set_state(RequestState.REQUESTED, now)
+    return request
+
+
+def belongs(request: NodeRequest, name: str) -> bool:
+    """True when *request* was made for the lease of that name."""
+    data = request.requestor_data
+    return request.requestor == REQUESTOR and isinstance(data, Mapping) and data.get("lease") == name
+
+
+def is_for(request: NodeRequest, lease: Lease, number: int) -> bool:
+    """True when *request* was made for this set of this very lease."""
+    data = request.requestor_data
+    return belongs(request, lease.name) and data.get("nonce") == lease.nonce and data.get("set") == number
+
+
+def request_expiry(request: NodeRequest) -> float | None:
+    """When a request of a lease is nobody's any more (UNIX seconds); None when it is not one of a lease."""
+    data = request.requestor_data
+    if request.requestor != REQUESTOR or not isinstance(data, Mapping):
+        return None
+    expires_at = data.get("expires_at")
+    return float(expires_at) if isinstance(expires_at, (int, float)) else None
+
+
+def is_marked(node: Node, name: str) -> bool:
+    """True when *node* is held for the lease of that name, expired or not."""
+    return node.state == NodeState.HOLD and node.hold_job == hold_job(name)
+
+
+def node_expiry(node: Node) -> float | None:
+    """When a held node is deleted (UNIX seconds), None when it has no limit of its own."""
+    if not node.hold_expiration or node.hold_expiration < 0 or node.state_time is None:
+        return None
+    return node.state_time + node.hold_expiration
+
+
+def is_held(node: Node | None, name: str, now: float) -> bool:
+    """True when *node* is there, held for the lease of that name, and its time is not over."""
+    if node is None or not is_marked(node, name):
+        return False
+    expiry = node_expiry(node)
+    return expiry is None or now < expiry
+
+
+def is_handed_over(node: Node | None, request_id: str) -> bool:
+    """True when *node* waits for the requestor of *request_id* to take it."""
+    return node is not None and node.state == NodeState.READY and node.allocated_to == request_id

@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Node records: ``/nodepool/nodes/<10 digits>``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    Reader,
+    StatefulDocument,
+    anything,
+    mapping,
+    seconds,
+    text,
+    whole,
+    whole_or_zero,
+    words,
+)
+
+DEFAULT_USERNAME = "zuul"
+DEFAULT_PORT = 22
+
+
+class NodeState:
+    """The states of a node record."""
+
+    INIT = "init"
+    BUILDING = "building"
+    TESTING = "testing"
+    READY = "ready"
+    IN_USE = "in-use"
+    USED = "used"
+    HOLD = "hold"
+    DELETING = "deleting"
+    FAILED = "failed"
+    ABORTED = "aborted"
+    DELETED = "deleted"
+
+    ALL = frozenset((INIT, BUILDING, TESTING, READY, IN_USE, USED, HOLD, DELETING, FAILED, ABORTED, DELETED))
+    KEPT_UNLOCKED = frozenset((INIT, TESTING, READY, HOLD))
+    """An unlocked node in any other state is garbage."""
+
+
+def _state(value: Any) -> str:
+    return text(value) or ""
+
+
+@dataclass
+class Node(StatefulDocument):
+    """A machine, from the decision to launch it until its server is gone. Times are UNIX seconds, ram is MiB."""
+
+    STATES: ClassVar[frozenset[str]] = NodeState.ALL
+    NEEDED: ClassVar[tuple[str, ...]] = ("state", "type", "provider")
+    FORGOTTEN: ClassVar[frozenset[str]] = frozenset({"id", "ssh_port"})
+    ABSENT: ClassVar[Mapping[str, Any]] = {"state": "", "type": [], "host_keys": [], "username": DEFAULT_USERNAME}
+    KEYS: ClassVar[Mapping[str, Reader]] = {
+        "state": _state,
+        "state_time": seconds,
+        "created_time": seconds,
+        "type": words,
+        "provider": text,
+        "pool": text,
+        "launcher": text,
+        "allocated_to": text,
+        "tenant_name": text,
+        "requestor": text,
+        "attributes": mapping,
+        "image_id": text,
+        "username": text,
+        "python_path": text,
+        "shell_type": text,
+        "connection_port": whole,
+        "connection_type": text,
+        "resources": mapping,
+        "external_id": anything,
+        "cloud": text,
+        "region": text,
+        "az": text,
+        "host_id": text,
+        "public_ipv4": text,
+        "private_ipv4": text,
+        "public_ipv6": text,
+        "interface_ip": text,
+        "host_keys": words,
+        "slot": whole,
+        "hostname": text,
+        "driver_data": anything,
+        "node_properties": mapping,
+        "hold_job": text,
+        "comment": text,
+        "hold_expiration": lambda value: None if value is None else whole_or_zero(value),
+        "user_data": anything,
+    }
+
+    state: str = NodeState.INIT
+    created_time: float | None = None
+    type: list[str] = field(default_factory=list)
+    provider: str | None = None
+    pool: str | None = None
+    launcher: str | None = None
+    allocated_to: str | None = None
+    tenant_name: str | None = None
+    requestor: str | None = None
+    attributes: dict[str, Any] | None = None
+    image_id: str | None = None
+    username: str | None = None
+    python_path: str | None = None
+    shell_type: str | None = None
+    connection_port: int = DEFAULT_PORT
+    connection_type: str | None = None
+    resources: dict[str, Any] | None = None
+    external_id: Any = None
+    cloud: str | None = None
+    region: str | None = None
+    az: str | None = None
+    host_id: str | None = None
+    public_ipv4: str | None = None
+    private_ipv4: str | None = None
+    public_ipv6: str | None = None
+    interface_ip: str | None = None
+    host_keys: list[str] = field(default_factory=list)
+    slot: int | None = None
+    hostname: str | None = None
+    driver_data: Any = None
+    node_properties: dict[str, Any] | None = field(default_factory=dict)
+    hold_job: str | None = None
+    comment: str | None = None
+    hold_expiration: int | None = None
+    user_data: Any = None
+
+    def complete(self, document: Mapping[str, Any]) -> None:
+        """Old documents know ``ssh_port`` only."""
+        if not self.connection_port:
+            self.connection_port = whole(document.get("ssh_port")) or DEFAULT_PORT
+
+    def to_document(self) -> dict[str, Any]:
+        """Nodepool keeps a copy of the port under its old name."""
+        document = super().to_document()
+        document["ssh_port"] = self.connection_port
+        return document

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a cloud's API is waited for: one figure, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Patience:
+    """All in seconds. *silence*: for how long an API may say nothing before the call is given up."""
+
+    silence: float = 30.0
+
+    @property
+    def connect(self) -> float:
+        """For a connection."""
+        return min(5.0, self.silence)
+
+    @property
+    def call(self) -> float:
+        """For one HTTP call with its whole answer, which may come in pieces."""
+        return 2 * self.silence
+
+    @property
+    def job(self) -> float:
+        """For what may be several calls; then its thread is given up."""
+        return 4 * self.silence
+
+    @property
+    def suspect(self) -> float:
+        """A call without an answer for so long makes its provider suspect: nothing more is given to it."""
+        return self.silence / 3
+
+    @property
+    def stuck(self) -> float:
+        """A provider in trouble for so long loses its launches that have no server yet to an able one."""
+        return self.silence / 2
+
+    @property
+    def stuck_with_server(self) -> float:
+        """The same for launches that have a server."""
+        return 2 * self.silence
+
+    @property
+    def last_word(self) -> float:
+        """After so long no thread of ours can still be waiting for the answer to a create."""
+        return self.call + 15.0

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why something waits, is declined or is done: a code with figures, rendered into a sentence where it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import describe
+
+# Codes of waiting. The first group names a limit that somebody set: a cycle may settle on it.
+NO_ROOM = "no-room"
+TENANT_LIMIT = "tenant-limit"
+CONCURRENCY = "concurrency"
+IMAGE_BUILDING = "image-building"
+FOREIGN_FIRST = "foreign-first"
+FROZEN = "frozen"
+NOT_ACTING = "not-acting"
+LIMITS = frozenset({NO_ROOM, TENANT_LIMIT, CONCURRENCY, IMAGE_BUILDING, FOREIGN_FIRST, FROZEN, NOT_ACTING})
+
+FACTS_UNREAD = "facts-unread"
+UNCONFIRMED = "unconfirmed"
+PROVIDER_TROUBLE = "provider-trouble"
+STARTING = "starting"
+BREAKER = "breaker"
+
+# Codes of declining: permanent, the pool could never serve the request as things are configured.
+POOL_DISABLED = "pool-disabled"
+POOL_GONE = "pool-gone"
+LABEL_UNKNOWN = "label-unknown"
+LABEL_BROKEN = "label-broken"
+NO_IMAGE = "no-image"
+TOO_LARGE_FOR_POOL = "too-large-for-pool"
+TOO_LARGE_FOR_CLOUD = "too-large-for-cloud"
+LAUNCH_FAILED = "launch-failed"
+
+# Codes of doing.
+FITS = "fits"
+REUSE = "reuse"
+MIN_READY = "min-ready"
+ROOM_NEEDED = "room-needed"
+USED = "used"
+AGED = "aged"
+HELD_TOO_LONG = "held-too-long"
+OWNER_GONE = "owner-gone"
+LEASE_EXPIRED = "lease-expired"
+REQUEST_GONE = "request-gone"
+
+_TEXTS = {
+    TENANT_LIMIT: "tenant {tenant} is at its limit: {resource} needed {needed:g}, left {left:g}",
+    CONCURRENCY: "{where} launches {launching:g} nodes at once, which is its max-concurrency",
+    IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
+    FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",
+    FROZEN: "{where} refused creates for {resource} ({text}); next attempt in {seconds:.0f} s",
+    STARTING: "{where}: earlier launches are on their way to the cloud first",
+    BREAKER: "{where}: launches of {image} with {flavor} failed {count:g} times in a row; next try in {seconds:.0f} s",
+    FACTS_UNREAD: "{where}: waiting for the first answers of its API",
+    PROVIDER_TROUBLE: "{where}: {text}",
+    NOT_ACTING: "{where} is left to other launchers by this one",
+    POOL_GONE: "{where} is not in the configuration any more",
+    POOL_DISABLED: "{where} has max-servers 0",
+    LABEL_UNKNOWN: "{where} does not offer label {label}",
+    LABEL_BROKEN: "{where} cannot launch label {label}: {text}",
+    NO_IMAGE: "{where} has no ready image {image} for label {label}, and none is being built",
+    LAUNCH_FAILED: "{where}: launches failed: {text}",
+    FITS: "fits into {where}",
+    REUSE: "{count:g} ready nodes of {where} are used",
+    MIN_READY: "min-ready of label {label}: {have:g} of {wanted:g}",
+    ROOM_NEEDED: "request {request} needs the room of this idle node",
+    USED: "the node is {state} and nobody holds it",
+    AGED: "ready for {age:.0f} s, max-ready-age is {limit:g} s",
+    HELD_TOO_LONG: "held for {age:.0f} s, the limit is {limit:g} s",
+    OWNER_GONE: "the launch has no owner any more",
+    LEASE_EXPIRED: "the lease {lease} of this request has expired",
+    REQUEST_GONE: "request {request} does not exist any more",
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A code and its figures. *figures* holds plain JSON values."""
+
+    code: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_limit(self) -> bool:
+        """True when a limit that somebody set is what blocks."""
+        return self.code in LIMITS
+
+    def text(self) -> str:
+        """The sentence for people."""
+        if self.code in (NO_ROOM, UNCONFIRMED, TOO_LARGE_FOR_POOL, TOO_LARGE_FOR_CLOUD):
+            return self._room_text()
+        return _TEXTS.get(self.code, self.code).format_map(_Figures(self.figures))
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored and returned."""
+        return {**self.figures, "code": self.code, "text": self.text()}
+
+    def _room_text(self) -> str:
+        figures = self.figures
+        needed = describe(figures["resource"], figures["needed"])
+        if self.code == NO_ROOM:
+            text = f"{needed} needed, {max(0, figures['left']):g} left in {figures['where']}"
+            return text + (" behind earlier requests" if figures.get("behind") else "")
+        text = f"{needed} needed, {figures['where']} can never hold more than {figures['left']:g}"
+        return text + (" (to be confirmed by a second reading)" if self.code == UNCONFIRMED else "")
+
+
+class _Figures(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return "?"

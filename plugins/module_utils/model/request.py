@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Node requests: ``/nodepool/requests/<3 digit priority>-<10 digits>``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    Reader,
+    StatefulDocument,
+    anything,
+    seconds,
+    text,
+    whole_or_zero,
+    words,
+)
+
+DEFAULT_PRIORITY = 100
+MIN_READY_PRIORITY = 900
+MIN_READY_REQUESTOR = "NodePool:min-ready"
+_ID = re.compile(r"(\d{3})-(-?\d{9,10})")
+_LAST = ("999", "9999999999")
+
+
+class RequestState:
+    """The states of a node request."""
+
+    REQUESTED = "requested"
+    PENDING = "pending"
+    FULFILLED = "fulfilled"
+    FAILED = "failed"
+
+    ALL = frozenset((REQUESTED, PENDING, FULFILLED, FAILED))
+    FINISHED = frozenset((FULFILLED, FAILED))
+
+
+def request_prefix(priority: int) -> str:
+    """The name of a request's znode before ZooKeeper adds the sequence.
+
+    :raises ValueError: when *priority* does not have exactly three digits, which is how Zuul knows our ids.
+    """
+    if not 0 <= priority <= 999:
+        raise ValueError(f"a request's priority is a number from 0 to 999, not {priority}")
+    return f"{priority:03d}-"
+
+
+@dataclass
+class NodeRequest(StatefulDocument):
+    """Somebody's wish for a set of nodes. Times are UNIX seconds."""
+
+    STATES: ClassVar[frozenset[str]] = RequestState.ALL
+    NEEDED: ClassVar[tuple[str, ...]] = ("state", "node_types")
+    ABSENT: ClassVar[Mapping[str, Any]] = {
+        "state": "",
+        "node_types": [],
+        "nodes": [],
+        "declined_by": [],
+        "reuse": True,
+        "relative_priority": 0,
+    }
+    KEYS: ClassVar[Mapping[str, Reader]] = {
+        "state": lambda value: text(value) or "",
+        "state_time": seconds,
+        "node_types": words,
+        "nodes": words,
+        "declined_by": words,
+        "reuse": lambda value: value if isinstance(value, bool) else True,
+        "requestor": text,
+        "requestor_data": anything,
+        "provider": text,
+        "relative_priority": whole_or_zero,
+        "event_id": text,
+        "created_time": seconds,
+        "tenant_name": text,
+    }
+
+    state: str = RequestState.REQUESTED
+    node_types: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
+    declined_by: list[str] = field(default_factory=list)
+    reuse: bool = True
+    requestor: str | None = None
+    requestor_data: Any = None
+    provider: str | None = None
+    relative_priority: int = 0
+    event_id: str | None = None
+    created_time: float | None = None
+    tenant_name: str | None = None
+
+    @property
+    def id_parts(self) -> tuple[str, str]:
+        """Priority and sequence as they stand in the id; an id that is none of ours comes last."""
+        match = _ID.fullmatch(self.id)
+        return (match[1], match[2]) if match else _LAST
+
+    @property
+    def priority(self) -> int:
+        """0 (first) to 999."""
+        return int(self.id_parts[0])
+
+    @property
+    def sequence(self) -> int:
+        """ZooKeeper's counter."""
+        return int(self.id_parts[1])
+
+    @property
+    def order(self) -> tuple[str, int, str]:
+        """The smaller the sooner."""
+        priority, sequence = self.id_parts
+        return (priority, self.relative_priority, sequence)

@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Amounts of quota-bound resources as value objects.
+
+The names are those of Nodepool's node documents and options (``instances``, ``cores``, ``ram`` in MiB,
+``volumes``, ``volume-gb``) and two of our own (``ports``, ``floating-ips``). Any other name that a
+tenant limit uses is carried along unchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
+
+INSTANCES = "instances"
+CORES = "cores"
+RAM = "ram"
+VOLUMES = "volumes"
+VOLUME_GB = "volume-gb"
+PORTS = "ports"
+FLOATING_IPS = "floating-ips"
+
+ORDER = (INSTANCES, CORES, RAM, VOLUMES, VOLUME_GB, PORTS, FLOATING_IPS)
+UNITS = {RAM: "MiB", VOLUME_GB: "GB"}
+
+
+class Resources(Mapping[str, float]):
+    """An amount of each resource; a name that is not in it counts as 0."""
+
+    __slots__ = ("_amounts",)
+
+    def __init__(self, amounts: Mapping[str, float] | None = None) -> None:
+        self._amounts = {name: value for name, value in (amounts or {}).items() if value}
+
+    def __getitem__(self, name: str) -> float:
+        return self._amounts.get(name, 0)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._amounts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._amounts)
+
+    def __len__(self) -> int:
+        return len(self._amounts)
+
+    def items(self) -> ItemsView[str, float]:
+        """As a dict has them; much faster than what Mapping makes of the methods above."""
+        return self._amounts.items()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Resources):
+            return self._amounts == other._amounts
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._amounts.items()))
+
+    def __add__(self, other: Resources) -> Resources:
+        total = dict(self._amounts)
+        for name, value in other._amounts.items():
+            total[name] = total.get(name, 0) + value
+        return Resources(total)
+
+    def __sub__(self, other: Resources) -> Resources:
+        rest = dict(self._amounts)
+        for name, value in other._amounts.items():
+            rest[name] = rest.get(name, 0) - value
+        return Resources(rest)
+
+    def __repr__(self) -> str:
+        return f"Resources({self._amounts!r})"
+
+    def document(self) -> dict[str, int]:
+        """As it stands in a node document: whole numbers, our own two names left out."""
+        return {name: int(value) for name, value in sorted(self._amounts.items()) if name not in (PORTS, FLOATING_IPS)}
+
+
+def total(parts: Iterable[Resources]) -> Resources:
+    """The sum of all parts."""
+    amounts: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            amounts[name] = amounts.get(name, 0) + value
+    return Resources(amounts)
+
+
+class Limits(Mapping[str, float]):
+    """Upper bounds; a name that is not in it is not bounded.
+
+    OpenStack writes "no limit" as -1 (nova and neutron API references); that is left to the client, which
+    leaves such a name out.
+    """
+
+    __slots__ = ("_bounds",)
+
+    def __init__(self, bounds: Mapping[str, float] | None = None) -> None:
+        self._bounds = {name: value for name, value in (bounds or {}).items() if value != math.inf}
+
+    def __getitem__(self, name: str) -> float:
+        return self._bounds.get(name, math.inf)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._bounds
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._bounds)
+
+    def __len__(self) -> int:
+        return len(self._bounds)
+
+    def items(self) -> ItemsView[str, float]:
+        """As a dict has them; much faster than what Mapping makes of the methods above."""
+        return self._bounds.items()
+
+    def __repr__(self) -> str:
+        return f"Limits({self._bounds!r})"
+
+    def less(self, used: Resources) -> Limits:
+        """What is left of the bounds when *used* is taken from them (may be negative)."""
+        amounts = used._amounts
+        return Limits({name: bound - amounts.get(name, 0) for name, bound in self._bounds.items()})
+
+    def both(self, other: Limits) -> Limits:
+        """The tighter of the two bounds for each name."""
+        return Limits({name: min(self[name], other[name]) for name in {*self._bounds, *other._bounds}})
+
+    def short_of(self, need: Resources) -> dict[str, tuple[float, float]]:
+        """Which resources *need* more than is left: name → (needed, left)."""
+        bounds = self._bounds
+        return {
+            name: (amount, bounds[name])
+            for name, amount in need.items()
+            if amount > 0 and name in bounds and amount > bounds[name]
+        }
+
+    def allows(self, need: Resources) -> bool:
+        """True when *need* fits."""
+        return not self.short_of(need)
+
+
+def describe(name: str, amount: float) -> str:
+    """``4096 MiB ram``, ``3 instances``."""
+    unit = UNITS.get(name)
+    figure = f"{amount:g}"
+    return f"{figure} {unit} {name}" if unit else f"{figure} {name}"

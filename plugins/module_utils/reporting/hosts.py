@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rows of servers and node records → hosts of an inventory. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import known_hosts_lines
+
+GROUPS = {
+    "provider": "provider",
+    "label": "label",
+    "pool": "pool",
+    "image": "image",
+    "az": "az",
+    "status": "status",
+    "state": "state",
+}
+"""Prefix of the group → key of the row. ``state`` is that of the node record, ``status`` that of the server."""
+
+RECORD_KEYS = (
+    "state",
+    "request",
+    "tenant",
+    "requestor",
+    "user",
+    "port",
+    "connection_type",
+    "python_path",
+    "shell_type",
+    "host_keys",
+    "address",
+    "attributes",
+    "hold_job",
+    "comment",
+    "expires_at",
+)
+"""What a host learns from its node record."""
+
+PLAIN_CONNECTIONS = ("", "ssh")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which nodes become hosts; an empty choice means any."""
+
+    labels: Sequence[str] = ()
+    pools: Sequence[str] = ()
+    statuses: Sequence[str] = ()
+    states: Sequence[str] = ()
+
+    def takes(self, row: Mapping[str, Any]) -> bool:
+        """True when the row passes every choice."""
+        choices = {"label": self.labels, "pool": self.pools, "status": self.statuses, "state": self.states}
+        return all(not wanted or row.get(key) in wanted for key, wanted in choices.items())
+
+
+@dataclass
+class Host:
+    """A host: its name, the (not yet sanitized) names of its groups, its variables."""
+
+    name: str
+    groups: list[str] = field(default_factory=list)
+    variables: dict[str, Any] = field(default_factory=dict)
+
+
+def enriched(rows: Iterable[dict[str, Any]], records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with what their node records know. A record counts only for the very server that it names."""
+    by_server = {(record["id"], record["external_id"]): record for record in records}
+    result = []
+    for row in rows:
+        record = by_server.get((row["node_id"], row["server_id"]))
+        result.append({**row, **({key: record[key] for key in RECORD_KEYS} if record else {})})
+    return result
+
+
+def hosts(
+    rows: Iterable[dict[str, Any]],
+    selection: Selection,
+    *,
+    hostname: str = "name",
+    connect_with: Sequence[str] = ("recorded", "floating", "fixed", "ipv6"),
+    known_hosts: str | None = None,
+) -> list[Host]:
+    """The hosts in order of node ids.
+
+    :param hostname: ``name``, ``node_id``, ``server_id`` or ``address``. Where that is not unique, the server's id is
+        added to each of those that share it.
+    :param connect_with: which address becomes ansible_host: the first kind that the node has.
+    :param known_hosts: file that ssh shall believe for nodes whose host keys are recorded.
+    """
+    chosen = sorted(filter(selection.takes, rows), key=lambda row: (row["node_id"], row["server_id"]))
+    addresses = [address_of(row, connect_with) for row in chosen]
+    names = [
+        str((address if hostname == "address" else row.get(hostname)) or row["server_id"])
+        for row, address in zip(chosen, addresses, strict=True)
+    ]
+    shared = {name for name, users in Counter(names).items() if users > 1}
+    return [
+        Host(
+            f"{name}_{row['server_id']}" if name in shared else name,
+            [f"{prefix}_{row[key]}" for prefix, key in GROUPS.items() if row.get(key)],
+            {"nodepool": row, **_connection(row, address, known_hosts)},
+        )
+        for row, address, name in zip(chosen, addresses, names, strict=True)
+    ]
+
+
+def address_of(row: Mapping[str, Any], connect_with: Sequence[str]) -> str:
+    """The first address of the preferred kinds, ``""`` when there is none."""
+    for kind in connect_with:
+        if kind == "recorded":
+            if row.get("address"):
+                return str(row["address"])
+            continue
+        for address in row["addresses"]:
+            if kind == _kind(address):
+                return str(address["address"])
+    return ""
+
+
+def all_known_hosts(found: Iterable[Host]) -> str:
+    """The text of a known_hosts file for all hosts with recorded keys."""
+    lines: list[str] = []
+    for host in found:
+        row = host.variables["nodepool"]
+        for address in dict.fromkeys((host.variables.get("ansible_host", ""), row.get("address", ""))):
+            lines += known_hosts_lines(address, row.get("port") or 22, row.get("host_keys") or [])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _kind(address: Mapping[str, Any]) -> str:
+    if address["floating"]:
+        return "floating"
+    return "ipv6" if address["version"] == 6 else "fixed"
+
+
+def _connection(row: Mapping[str, Any], address: str, known_hosts: str | None) -> dict[str, Any]:
+    variables: dict[str, Any] = {}
+    if address:
+        variables["ansible_host"] = address
+    if row.get("user"):
+        variables["ansible_user"] = row["user"]
+    if row.get("port"):
+        variables["ansible_port"] = row["port"]
+    if row.get("connection_type", "") not in PLAIN_CONNECTIONS:
+        variables["ansible_connection"] = row["connection_type"]
+    if row.get("python_path", "auto") not in ("", "auto"):
+        variables["ansible_python_interpreter"] = row["python_path"]
+    if row.get("shell_type"):
+        variables["ansible_shell_type"] = row["shell_type"]
+    if known_hosts and row.get("host_keys"):
+        options = (f'UserKnownHostsFile="{known_hosts}"', "GlobalKnownHostsFile=/dev/null", "StrictHostKeyChecking=yes")
+        variables["ansible_ssh_common_args"] = " ".join(f"-o {shlex.quote(option)}" for option in options)
+    return variables

@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is told of a lease: results, a line of progress, a diff."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.lease_run import LeaseOutcome, LeaseTurn
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leasing import LeaseStatus, SetStatus
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import DeadlineExceeded
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import (
+    Action,
+    Begin,
+    DropRequest,
+    Hold,
+    Release,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row
+
+
+def lease_result(name: str, status: LeaseStatus) -> dict[str, Any]:
+    """The lease as a module returns it."""
+    return {
+        "lease": name,
+        "complete": status.done and not status.failed,
+        "requests": [_request_row(part) for part in status.sets],
+        "nodes": [node_row(node) for node in status.nodes],
+        "notices": list(status.notices),
+    }
+
+
+def progress_line(status: LeaseStatus) -> str:
+    """``3 of 5 nodes ready; request 100-0000000012 waits: 2 instances needed, 0 left in cloud1/main``."""
+    if status.failed:
+        return f"{status.ready} of {status.wanted} nodes ready; {status.failures[0]}"
+    if status.done:
+        return f"all {status.wanted} nodes ready" if status.wanted else "released"
+    parts = [f"{status.ready} of {status.wanted} nodes ready"] if status.wanted else ["releasing"]
+    waiting = [part for part in status.sets if part.reason is not None]
+    if status.busy:
+        parts.append(status.busy)
+    elif waiting and waiting[0].reason is not None:
+        more = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+        parts.append(f"request {waiting[0].request}{more} waits: {waiting[0].reason.text}")
+    return "; ".join(parts)
+
+
+def lease_diff(before: LeaseStatus, after: LeaseStatus) -> dict[str, Any]:
+    """Ids and states before and after."""
+    shown = {"before": _summary(before), "after": _summary(after)}
+    if not after.wanted:
+        shown["after"]["nodes"] = dict.fromkeys(shown["before"]["nodes"], NodeState.USED)
+    return shown
+
+
+def preview_diff(status: LeaseStatus) -> dict[str, Any]:
+    """Ids and states as they are and as they would be."""
+    before = _summary(status)
+    requests = dict(before["requests"])
+    nodes = dict(before["nodes"])
+    for action in status.planned:
+        if isinstance(action, DropRequest):
+            requests.pop(action.request, None)
+        elif isinstance(action, Release):
+            nodes[action.node] = NodeState.USED
+        elif isinstance(action, Hold):
+            nodes[action.node] = NodeState.HOLD
+        elif isinstance(action, Begin):
+            nodes["(new)"] = f"{status.wanted} x requested"
+    return {"before": before, "after": {"requests": requests, "nodes": nodes}}
+
+
+def planned_sentences(actions: list[Action]) -> list[str]:
+    """What would be done and why, one sentence each."""
+    return [_sentence(action) for action in actions]
+
+
+def _sentence(action: Action) -> str:
+    name = type(action).__name__
+    verbs = {
+        "Begin": "ask for a new set of nodes",
+        "Ask": "ask for the nodes of a set",
+        "Adopt": "go on with a request that was made before",
+        "Forget": "ask for the nodes of a set again",
+        "Hold": f"hold node {getattr(action, 'node', '')}",
+        "Note": f"note nodes {', '.join(getattr(action, 'nodes', ()))}",
+        "DropRequest": f"delete request {getattr(action, 'request', '')}",
+        "Release": f"release node {getattr(action, 'node', '')}",
+        "End": "end the lease",
+    }
+    return f"{verbs[name]}: {action.reason}"
+
+
+def _request_row(part: SetStatus) -> dict[str, Any]:
+    return {
+        "id": part.request,
+        "state": part.state,
+        "reason": None if part.reason is None else {"code": part.reason.code, "text": part.reason.text},
+    }
+
+
+def _summary(status: LeaseStatus) -> dict[str, dict[str, str]]:
+    return {
+        "requests": {part.request: part.state for part in status.sets if part.request},
+        "nodes": {node.id: node.state for node in status.nodes},
+    }
+
+
+def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = False) -> dict[str, Any]:
+    """The whole result of a turn.
+
+    :raises DeadlineExceeded: the time was over, with the last state.
+    :raises LeaseError: a request failed or was deleted.
+    """
+    name = turn.spec.name
+    status = outcome.after
+    result = lease_result(name, status)
+    if preview:
+        result["planned"] = planned_sentences(status.planned)
+        diff = preview_diff(status)
+    else:
+        _raise_unless_fine(turn, outcome, result)
+        diff = lease_diff(outcome.before, status)
+    return {"changed": status.changed, "diff": diff, **result}
+
+
+def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str, Any]) -> None:
+    status = outcome.after
+    name = turn.spec.name
+    if status.failed:
+        raise LeaseError(
+            f"lease {name}: {'; '.join(status.failures)}. What else belongs to the lease stays until it is released"
+            " (state: absent) or expires; repeating the task asks again for what is missing"
+        )
+    if outcome.stopped is not None:
+        raise DeadlineExceeded(
+            f"lease {name}: the module was ended ({outcome.stopped}) before all was done: {progress_line(status)};"
+            " repeat the task to go on",
+            result,
+        )
+    if not outcome.timed_out:
+        return
+    if not turn.present:
+        raise DeadlineExceeded(
+            f"lease {name} could not be released within {turn.timeout:g} s: {progress_line(status)}; repeat the task",
+            result,
+        )
+    rest = (
+        "everything was given back (cancel_on_timeout)"
+        if outcome.cancelled
+        else "the requests stay: repeat the task to go on waiting, or release the lease (state: absent)"
+    )
+    raise DeadlineExceeded(
+        f"lease {name} is not complete after {turn.timeout:g} s: {progress_line(status)}; {rest}", result
+    )

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lists the servers of several clouds side by side, each within one deadline.
+
+A cloud that fails or does not answer never holds up the others; what to do about it is the caller's decision.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable, ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.servers import server_row
+
+
+@dataclass(frozen=True)
+class Source:
+    """One listing: a project of a cloud, and the providers that use it.
+
+    :param name: for messages and the cache.
+    :param provider: how to log in.
+    :param providers: names of providers whose servers are wanted; None for all.
+    """
+
+    name: str
+    provider: Provider
+    providers: frozenset[str] | None
+
+
+def sources_of_config(config: NodepoolConfig, wanted: Collection[str] = ()) -> list[Source]:
+    """One source for each cloud and region, however many providers share it.
+
+    :param wanted: names of providers; empty for all.
+    :raises ConfigError: a wanted provider is not in the configuration.
+    """
+    unknown = sorted(set(wanted) - set(config.providers))
+    if unknown:
+        raise ConfigError(
+            [f"{config.path} has no provider {', '.join(unknown)}: it has {', '.join(config.providers) or 'none'}"]
+        )
+    places: dict[tuple[str, str | None], list[Provider]] = {}
+    for provider in config.providers.values():
+        if not wanted or provider.name in wanted:
+            places.setdefault((provider.cloud, provider.region_name), []).append(provider)
+    return [
+        Source("/".join(filter(None, place)), users[0], frozenset(provider.name for provider in users))
+        for place, users in places.items()
+    ]
+
+
+def sources_of_clouds(clouds: Sequence[str], wanted: Collection[str] = ()) -> list[Source]:
+    """One source for each entry of clouds.yaml."""
+    providers = frozenset(wanted) or None
+    return [Source(cloud, Provider(name=cloud, cloud=cloud), providers) for cloud in dict.fromkeys(clouds)]
+
+
+def list_servers(source: Source, clouds_config: str | None) -> list[dict[str, Any]]:
+    """The nodes of a source as rows: servers that carry nodepool's metadata, and only those of its providers."""
+    client = CloudClient(source.provider, clouds_config=clouds_config)
+    rows = [row for server in client.list_servers() if (row := server_row(server)) is not None]
+    return [row for row in rows if source.providers is None or row["provider"] in source.providers]
+
+
+def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
+    """All node records of the tree as rows, by one reading without a watch."""
+    store = Store(config.zookeeper)
+    try:
+        store.open(watch=False)
+        return [
+            {
+                **node_row(node),
+                "tenant": node.tenant_name,
+                "requestor": node.requestor,
+                "hold_job": node.hold_job,
+                "comment": node.comment,
+            }
+            for node in store.nodes.list()
+        ]
+    finally:
+        store.close()
+
+
+def fetch_all(
+    work: Mapping[str, Callable[[], list[dict[str, Any]]]],
+    deadline: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, list[dict[str, Any]] | Exception]:
+    """Do all of *work* side by side and give back what each returned or raised.
+
+    What is not over after *deadline* seconds is given up: its thread is left alone and its answer is an error.
+    """
+    answers: dict[str, list[dict[str, Any]] | Exception] = {}
+
+    def run(name: str, fetch: Callable[[], list[dict[str, Any]]]) -> None:
+        try:
+            answers[name] = fetch()
+        except Exception as error:
+            answers[name] = error
+
+    threads = {
+        name: threading.Thread(target=run, args=(name, fetch), daemon=True, name=f"list {name}")
+        for name, fetch in work.items()
+    }
+    end = clock() + deadline
+    for thread in threads.values():
+        thread.start()
+    for thread in threads.values():
+        thread.join(max(0.0, end - clock()))
+    late = CloudUnavailable(f"there was no whole answer within {deadline:g} s (option deadline)")
+    return {name: answers.get(name, late) for name in work}

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nodes as rows: what a playbook needs in order to use one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import node_expiry
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+
+
+def node_row(node: Node) -> dict[str, Any]:
+    """One node with its connection. Times are UNIX seconds; an address that it does not have is ``""``."""
+    return {
+        "id": node.id,
+        "label": node.type[0] if node.type else "",
+        "labels": list(node.type),
+        "state": node.state,
+        "request": node.allocated_to,
+        "address": node.interface_ip or "",
+        "public_ipv4": node.public_ipv4 or "",
+        "private_ipv4": node.private_ipv4 or "",
+        "public_ipv6": node.public_ipv6 or "",
+        "port": node.connection_port,
+        "user": node.username or "",
+        "connection_type": node.connection_type or "",
+        "python_path": node.python_path or "",
+        "shell_type": node.shell_type or "",
+        "host_keys": list(node.host_keys),
+        "provider": node.provider or "",
+        "pool": node.pool or "",
+        "cloud": node.cloud or "",
+        "region": node.region or "",
+        "az": node.az or "",
+        "external_id": node.external_id,
+        "image_id": node.image_id or "",
+        "resources": dict(node.resources or {}),
+        "attributes": dict(node.attributes or {}),
+        "expires_at": node_expiry(node),
+    }

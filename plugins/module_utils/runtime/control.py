@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ways by which a cycle is told to end early: a control file, a signal, or the end of whoever started it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.stopping import CONTROLLER_GONE, STOPPED, Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.controller import Controller
+
+PACE = 0.25
+"""Seconds between two looks at the control file."""
+LOOKS_PER_CONTROLLER = 4
+"""The controller is looked at less often: that costs more."""
+WORD = b"stop"
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Control:
+    """Asks *stop* for the end. ``with Control(stop, path):``
+
+    A first signal is a wish; the second one acts as if we had never been there.
+
+    :param control_file: a file in which the word ``stop`` ends the cycle; it need not exist. None: there is none.
+    :param controller_gone: True when nobody is left who waits for the module.
+    """
+
+    def __init__(
+        self,
+        stop: Stop,
+        control_file: str | None = None,
+        *,
+        controller_gone: Callable[[], bool] | None = None,
+    ) -> None:
+        self._stop = stop
+        self._path = control_file
+        self._gone = controller_gone or _controller_gone()
+        self._over = threading.Event()
+        self._before: dict[int, Any] = {}
+        self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                self._before[number] = signal.signal(number, self._signalled)
+        self.look()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join(1.0)
+        self._restore()
+
+    def look(self) -> bool:
+        """Look into the control file; True when it says stop."""
+        if self._path is None or not _says_stop(self._path):
+            return False
+        self._stop.ask(STOPPED)
+        return True
+
+    def _watch(self) -> None:
+        looks = 0
+        while not self._over.wait(PACE):
+            looks += 1
+            if self.look():
+                return
+            if looks % LOOKS_PER_CONTROLLER == 0 and self._gone():
+                self._stop.ask(CONTROLLER_GONE)
+                return
+
+    def _signalled(self, _number: int, _frame: FrameType | None) -> None:
+        self._restore()
+        self._stop.ask(STOPPED)
+
+    def _restore(self) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        self._before.clear()
+
+
+@contextmanager
+def controlled(control_file: str | None = None, *, wanted: bool = True) -> Iterator[Stop]:
+    """A Stop that can be asked for in all these ways; in none of them unless *wanted*."""
+    stop = Stop()
+    with Control(stop, control_file) if wanted else contextlib.nullcontext():
+        yield stop
+
+
+def _controller_gone() -> Callable[[], bool]:
+    controller = Controller(os.getpid())
+    return lambda: controller.gone
+
+
+def _says_stop(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        # Not blocking: somebody may have made it a pipe.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return os.read(fd, 64).strip().split(b"\n")[0].strip() == WORD
+        finally:
+            os.close(fd)
+    return False

@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The launcher cycle as a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import LauncherOptions, run_launcher
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
+    CONFIG_ARGUMENTS,
+    PROGRESS_ARGUMENTS,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
+
+LAUNCH_ARGUMENTS: dict[str, Any] = {
+    **CONFIG_ARGUMENTS,
+    **PROGRESS_ARGUMENTS,
+    "duration": {"type": "float", "default": 300.0},
+    "until": {"type": "str", "choices": ["settled", "deadline"], "default": "settled"},
+    "providers": {"type": "list", "elements": "str"},
+    "api_timeout": {"type": "float", "default": 30.0},
+    "control_file": {"type": "path"},
+    "state_dir": {"type": "path"},
+}
+
+
+def launch(module: AnsibleModule) -> dict[str, Any]:
+    """Run one cycle, or in check mode show what it would do."""
+    params = module.params
+    if params["duration"] < 0:
+        raise ConfigError([f"duration is {params['duration']:g}: give the seconds to stay, 0 or more"])
+    if params["api_timeout"] <= 0:
+        raise ConfigError([f"api_timeout is {params['api_timeout']:g}: give seconds, more than 0"])
+    options = LauncherOptions(
+        config=params["config"],
+        secure_config=params["secure_config"],
+        strict_config=params["strict_config"],
+        clouds_config=params["clouds_config"],
+        duration=params["duration"],
+        api_timeout=params["api_timeout"],
+        until=params["until"],
+        providers=tuple(params["providers"]) if params["providers"] is not None else None,
+        state_dir=default_folder() if params["state_dir"] is None else params["state_dir"],
+    )
+    if module.check_mode:
+        result = preview(options)
+        if not module._diff:
+            result.pop("diff")
+    else:
+        with controlled(params["control_file"]) as stop:
+            result = run_launcher(options, progress=Progress(params["progress_file"]).line, stop=stop)
+    for warning in result.pop("warnings"):
+        module.warn(warning)
+    for name, why in result.get("left_out", {}).items():
+        module.warn(f"provider {name} is left out: {why}")
+    return result

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The single place where a module starts and ends.
+
+A module file is documentation, an argument spec and one call of :func:`run_module`. What the work returns is the
+result; what the family of ``model.errors`` raises becomes the failure, with whatever the error carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudError,
+    ConfigError,
+    DeadlineExceeded,
+    MissingLibraryError,
+    NodepoolError,
+)
+
+LIBRARY_PAGES = {
+    "asyncssh": "https://asyncssh.readthedocs.io",
+    "kazoo": "https://kazoo.readthedocs.io",
+    "openstacksdk": "https://docs.openstack.org/openstacksdk",
+    "jsonschema": "https://python-jsonschema.readthedocs.io",
+    "PyYAML": "https://pyyaml.org",
+}
+
+
+def run_module(
+    work: Callable[[AnsibleModule], dict[str, Any]],
+    argument_spec: dict[str, Any],
+    **module_options: Any,
+) -> None:
+    """Make the module, do the work, leave with its result or with one clear failure.
+
+    :param work: takes the module (for ``params``, ``check_mode`` and ``warn``) and returns the result.
+    :param argument_spec: options of the module.
+    :param module_options: further arguments of AnsibleModule, such as ``required_if``.
+    """
+    module = AnsibleModule(argument_spec=argument_spec, supports_check_mode=True, **module_options)
+    try:
+        result = work(module)
+    except NodepoolError as error:
+        module.fail_json(**failure(error))
+    module.exit_json(**result)
+
+
+def failure(error: NodepoolError) -> dict[str, Any]:
+    """What ``fail_json`` is given for an error of the family."""
+    details: dict[str, Any] = {"msg": str(error), "error_kind": type(error).__name__}
+    if isinstance(error, MissingLibraryError):
+        details["msg"] = missing_required_lib(error.library, url=LIBRARY_PAGES.get(error.library))
+        if error.detail:
+            details["exception"] = error.detail
+    elif isinstance(error, ConfigError):
+        details["problems"] = error.problems
+    elif isinstance(error, DeadlineExceeded):
+        details["last_state"] = error.last_state
+    elif isinstance(error, CloudError):
+        details.update(provider=error.provider, call=error.call, status=error.status)
+    return details

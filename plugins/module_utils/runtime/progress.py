@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lines that tell what a working module is doing.
+
+A module cannot print while it works. It appends lines to a file instead, and the action plugin of the same name, which
+chose the file, shows them as they come.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+
+class Progress:
+    """Writes progress lines; does nothing when there is no file, and never disturbs the work.
+
+    :param path: the file, None for no progress.
+    :param clock: UNIX time in seconds.
+    """
+
+    def __init__(self, path: str | None, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+        self._state: str | None = None
+
+    def line(self, text: str) -> None:
+        """Append one line; a file that cannot be written ends the progress, not the work."""
+        if self._path is None:
+            return
+        try:
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.write(json.dumps({"time": self._clock(), "line": text}) + "\n")
+        except OSError:
+            self._path = None
+
+    def state(self, text: str) -> None:
+        """Append one line that tells how things are, unless it is the same as the last time."""
+        if text != self._state:
+            self._state = text
+            self.line(text)

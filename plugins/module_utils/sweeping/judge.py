@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which of the leaked things may be deleted now: seen twice at a distance, old enough, and within the bound. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Standing, Thing
+
+FORGOTTEN_AFTER = 7 * 86400.0
+"""Seconds after which the sighting of something of a kind that nobody looks for any more is dropped."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
+
+
+class Verdict:
+    """What is done about a thing."""
+
+    DUE = "due"
+    WAITING = "waiting"
+    """Seen once, or twice within too short a time."""
+    YOUNG = "young"
+    PAUSED = "paused"
+    """Its deletion failed a moment ago."""
+    BEYOND = "beyond-bound"
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The site's caution. Seconds, and deletions in one sweep of one provider."""
+
+    min_age: float = 600.0
+    distance: float = 60.0
+    most: int = 50
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """When a leaked thing was seen first, and what came of its deletions so far. UNIX seconds."""
+
+    first: float
+    tries: int = 0
+    tried: float = 0.0
+    answer: str = ""
+
+    def attempt(self, now: float, answer: str) -> Sighting:
+        """Its deletion was asked for; *answer* is what went wrong, "" when it was accepted."""
+        return Sighting(self.first, self.tries + 1, now, answer)
+
+    @property
+    def pause(self) -> float:
+        """Seconds between the last try and the next."""
+        return 0.0 if not self.tries else min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self.tries - 1, 10))
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Any) -> Self | None:
+        """From what is stored; None when it cannot be read."""
+        try:
+            return cls(
+                float(document["first"]),
+                int(document.get("tries", 0)),
+                float(document.get("tried", 0)),
+                str(document.get("answer", "")),
+            )
+        except (TypeError, KeyError, ValueError, AttributeError):
+            return None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A thing and what is done about it."""
+
+    thing: Thing
+    verdict: str
+    age: float | None = None
+    sighting: Sighting | None = None
+
+    def document(self) -> dict[str, Any]:
+        """For people and results."""
+        shown: dict[str, Any] = {
+            "kind": self.thing.kind,
+            "id": self.thing.id,
+            "name": self.thing.name,
+            "verdict": self.verdict,
+            "reason": self.thing.text,
+            "age": None if self.age is None else round(self.age, 1),
+        }
+        if self.sighting is not None:
+            shown["first_seen"] = self.sighting.first
+            if self.sighting.tries:
+                shown |= {"tries": self.sighting.tries, "answer": self.sighting.answer}
+        return shown
+
+
+@dataclass
+class Judgement:
+    """*sightings* is what the next sweep must know."""
+
+    rows: list[Row] = field(default_factory=list)
+    sightings: dict[str, Sighting] = field(default_factory=dict)
+
+    @property
+    def due(self) -> list[Row]:
+        """What may be deleted now."""
+        return [row for row in self.rows if row.verdict == Verdict.DUE]
+
+    @property
+    def pending(self) -> bool:
+        """True when something is on its way to be deleted: another look is worth a call."""
+        return any(row.thing.standing == Standing.LEAKED for row in self.rows)
+
+
+def judge(
+    things: Iterable[Thing], kinds: Collection[str], before: Mapping[str, Sighting], rules: Rules, seen_at: float
+) -> Judgement:
+    """Decide about everything that was found.
+
+    :param kinds: the kinds that were looked for: what is of these and was not found has vanished and is forgotten.
+    :param seen_at: when the look began.
+    """
+    result = Judgement(
+        sightings={
+            key: sighting
+            for key, sighting in before.items()
+            if key.partition("/")[0] not in kinds and seen_at - sighting.first < FORGOTTEN_AFTER
+        }
+    )
+    left = rules.most
+    for thing in sorted(things, key=lambda thing: thing.key):
+        age = None if thing.created is None else max(0.0, seen_at - thing.created)
+        if thing.standing != Standing.LEAKED:
+            result.rows.append(Row(thing, Verdict.FOREIGN, age))
+            continue
+        sighting = before.get(thing.key) or Sighting(seen_at)
+        result.sightings[thing.key] = sighting
+        verdict = _verdict(thing, sighting, age, rules, seen_at)
+        if verdict == Verdict.DUE:
+            left -= 1
+            verdict = Verdict.DUE if left >= 0 else Verdict.BEYOND
+        result.rows.append(Row(thing, verdict, age, sighting))
+    return result
+
+
+def _verdict(thing: Thing, sighting: Sighting, age: float | None, rules: Rules, seen_at: float) -> str:
+    known_for = seen_at - sighting.first
+    if known_for < rules.distance or known_for <= 0:
+        return Verdict.WAITING
+    floor = rules.min_age if thing.min_age is None else thing.min_age
+    if (known_for if age is None else age) < floor:
+        return Verdict.YOUNG
+    if seen_at - sighting.tried < sighting.pause:
+        return Verdict.PAUSED
+    return Verdict.DUE

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What sweeping keeps in ZooKeeper: sightings, and tombstones of what is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.paths import segment
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import (
+    MOST,
+    TOMBSTONES,
+    Graveyard,
+    Tombstone,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Sighting
+
+SIGHTINGS = "sightings"
+TREE = "tree-sightings"
+"""Where the sightings of what belongs to no provider are."""
+_MOST_SIGHTINGS = 5000
+
+
+@dataclass
+class Memory:
+    """The sightings of a provider (or of the tree). *looked*: kind → UNIX time of the last look at it."""
+
+    path: str
+    sightings: dict[str, Sighting] = field(default_factory=dict)
+    looked: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of_provider(cls, store: Store, provider: str) -> Memory:
+        """What is stored for a provider."""
+        return cls._read(store, f"{SIGHTINGS}/{segment(provider)}")
+
+    @classmethod
+    def of_tree(cls, store: Store) -> Memory:
+        """What is stored for the tree."""
+        return cls._read(store, TREE)
+
+    @classmethod
+    def _read(cls, store: Store, path: str) -> Memory:
+        document = store.own.get(path) or {}
+        seen, looked = document.get("seen"), document.get("looked")
+        read = {key: Sighting.from_document(item) for key, item in (seen.items() if isinstance(seen, Mapping) else ())}
+        return cls(
+            path,
+            {key: item for key, item in read.items() if item is not None},
+            {
+                key: float(value)
+                for key, value in (looked.items() if isinstance(looked, Mapping) else ())
+                if isinstance(value, int | float)
+            },
+        )
+
+    def save(self, store: Store) -> None:
+        """Store it, the oldest sightings first where there are too many."""
+        oldest = sorted(self.sightings.items(), key=lambda item: item[1].first)[:_MOST_SIGHTINGS]
+        store.own.put(self.path, {"seen": {key: item.document() for key, item in oldest}, "looked": self.looked})
+
+    def lock(self, store: Store) -> Held | None:
+        """The right to sweep here; None while somebody else does."""
+        return None if store.own.is_locked(self.path) else store.own.lock(self.path)
+
+
+def bury(store: Store, node_id: str, provider: str, launch: Launch | None, server_id: str | None, now: float) -> None:
+    """Remember what a node (or one attempt of its launch) had in the cloud, before its record goes."""
+    path = f"{TOMBSTONES}/{segment(provider)}/{node_id}"
+    document = store.own.get(path)
+    tombstone = Tombstone(node_id) if document is None else Tombstone.from_document(document)
+    if tombstone.add(launch, server_id):
+        tombstone.buried = now
+        store.own.put(path, tombstone.document())
+
+
+def graveyard(store: Store, provider: str) -> Graveyard:
+    """All that is remembered of a provider's nodes."""
+    root = f"{TOMBSTONES}/{segment(provider)}"
+    documents = (store.own.get(f"{root}/{name}") for name in store.own.children(root))
+    return Graveyard(Tombstone.from_document(document) for document in documents if document is not None)
+
+
+def weather(store: Store, provider: str, now: float, most_at_once: int = 200) -> int:
+    """Forget tombstones that are too old or too many; how many went."""
+    root = f"{TOMBSTONES}/{segment(provider)}"
+    found = [(name, store.own.get(f"{root}/{name}")) for name in store.own.children(root)]
+    known = sorted(
+        ((Tombstone.from_document(document), name) for name, document in found if document is not None),
+        key=lambda pair: pair[0].buried,
+    )
+    surplus = len(known) - MOST
+    past = [name for place, (stone, name) in enumerate(known) if place < surplus or stone.is_past(now)]
+    for name in past[:most_at_once]:
+        store.own.delete(f"{root}/{name}")
+    return len(past[:most_at_once])

@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What in the ZooKeeper tree was left behind by somebody. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind, Standing, Thing
+
+REQUEST_LOCK_AGE = 8 * 3600.0
+"""Nodepool's: from the znode's mtime on."""
+PARTED_AFTER = 86400.0
+"""Seconds after which what is known of a pool that nobody serves any more goes."""
+
+
+@dataclass(frozen=True)
+class TreeView:
+    """The tree as far as sweeping is concerned; nothing in it is locked.
+
+    *request_locks*: request id → mtime of its lock directory (UNIX time). *documents*: our own by path. *pools*: ids
+    of registered pools, ours and foreign.
+    """
+
+    empty_nodes: Collection[str] = ()
+    request_locks: Mapping[str, float] = field(default_factory=dict)
+    requests: Mapping[str, NodeRequest] = field(default_factory=dict)
+    unlocked_requests: Collection[str] = ()
+    node_ids: Collection[str] = ()
+    documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pools: Collection[str] = ()
+
+
+def find_in_tree(view: TreeView, now: float) -> list[Thing]:
+    """Everything in the tree that has no owner any more."""
+    return [thing for rule in TREE_RULES.values() for thing in rule(view, now)]
+
+
+def _left(kind: str, ident: str, code: str, created: float | None = None, **more: Any) -> Thing:
+    floor = more.pop("min_age", None)
+    return Thing(kind, ident, Standing.LEAKED, code, figures=more, created=created, min_age=floor)
+
+
+def _empty_nodes(view: TreeView, now: float) -> Iterator[Thing]:
+    for node_id in view.empty_nodes:
+        yield _left(Kind.EMPTY_NODE, node_id, "empty")
+
+
+def _request_locks(view: TreeView, now: float) -> Iterator[Thing]:
+    for request_id, changed in view.request_locks.items():
+        if request_id not in view.requests:
+            yield _left(
+                Kind.REQUEST_LOCK, request_id, "request-gone", changed, request=request_id, min_age=REQUEST_LOCK_AGE
+            )
+
+
+def _lost_requests(view: TreeView, now: float) -> Iterator[Thing]:
+    for request_id in view.unlocked_requests:
+        request = view.requests.get(request_id)
+        if request is not None and request.state == RequestState.PENDING:
+            yield _left(Kind.LOST_REQUEST, request_id, "nobody-serves", request.state_time, request=request_id)
+
+
+def _documents(view: TreeView, now: float) -> Iterator[Thing]:
+    for path, document in view.documents.items():
+        rule = OWNERS.get(path.partition("/")[0])
+        found = rule(path, document, view, now) if rule is not None else None
+        if found is not None:
+            code, created, owner = found
+            yield _left(Kind.DOCUMENT, path, code, created, owner=owner)
+
+
+Found: TypeAlias = "tuple[str, float | None, str] | None"
+
+
+def _wait(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+    request_id = path.partition("/")[2]
+    return None if request_id in view.requests else ("owner-gone", None, f"request {request_id}")
+
+
+def _lease(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+    """A lease is over when its time is, and nothing that it names is left."""
+    expires_at, sets = document.get("expires_at"), document.get("sets")
+    if not isinstance(expires_at, int | float) or not isinstance(sets, list) or now < expires_at:
+        return None
+    for part in sets:
+        if part.get("request") in view.requests or set(part.get("nodes") or ()) & set(view.node_ids):
+            return None
+    return "lease-over", float(expires_at), "lease"
+
+
+def _freeze(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+    pool_id = path.partition("/")[2]
+    if pool_id in view.pools or f"pools/{pool_id}" in view.documents or _in_force(document, now):
+        return None
+    return "owner-gone", None, f"pool {pool_id}"
+
+
+def _breaker(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+    """Breakers are by provider; one goes when no pool of the provider is known any more."""
+    provider = path.partition("/")[2]
+    known = {item.get("provider_name") for key, item in view.documents.items() if key.startswith("pools/")}
+    return None if provider in known or _in_force(document, now) else ("owner-gone", None, f"provider {provider}")
+
+
+def _pool(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+    pool_id, last_seen = path.partition("/")[2], document.get("last_seen")
+    if pool_id in view.pools or not isinstance(last_seen, int | float) or now - last_seen < PARTED_AFTER:
+        return None
+    return "owner-gone", float(last_seen), f"the launcher of pool {pool_id}"
+
+
+def _in_force(document: Mapping[str, Any], now: float) -> bool:
+    """True for freezes and breakers of which one is not over yet."""
+    return any(isinstance(item, Mapping) and float(item.get("until") or 0) > now for item in document.values())
+
+
+def _stuck(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+    """What a cycle noted of a deletion that did not get on; as long as one tries, it is written again."""
+    node_id, tried = document.get("node"), document.get("tried")
+    if node_id in view.node_ids or not isinstance(tried, int | float):
+        return None
+    return "owner-gone", float(tried), f"node {node_id}" if node_id else "what it tells of"
+
+
+OWNERS: dict[str, Callable[[str, Mapping[str, Any], TreeView, float], Found]] = {
+    "waits": _wait,
+    "leases": _lease,
+    "freezes": _freeze,
+    "breakers": _breaker,
+    "pools": _pool,
+    "stuck": _stuck,
+}
+"""Folder of our own subtree → what its documents belong to."""
+
+TREE_RULES: dict[str, Callable[[TreeView, float], Iterator[Thing]]] = {
+    Kind.EMPTY_NODE: _empty_nodes,
+    Kind.REQUEST_LOCK: _request_locks,
+    Kind.LOST_REQUEST: _lost_requests,
+    Kind.DOCUMENT: _documents,
+}
+"""How each kind of thing in the tree is judged."""

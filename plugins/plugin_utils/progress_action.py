@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Base of the action plugins that show what their module is doing while it works.
+
+The module appends lines to a file (:mod:`runtime.progress`); a thread of the worker process shows them as they come.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ansible import constants as C  # noqa: N812
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible.utils.vars import merge_hash
+
+BURST = 20
+"""Lines of a task and host that may be shown at once."""
+
+REFILL = 2.0
+"""Lines for each second that passes."""
+
+LOOK = 0.2
+"""Seconds between two looks into the file."""
+
+SWITCH = "nodepool_progress"
+"""Variable that turns the lines off."""
+
+MACHINE_READABLE = ("json", "jsonl")
+"""Callbacks whose output is read by programs, which a line of ours would break."""
+
+
+class Tail:
+    """Reads the lines that were added to a file since the last look."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._place = 0
+        self._rest = b""
+
+    def lines(self) -> list[str]:
+        """The texts of the whole lines that are new, in their order."""
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._place)
+                data = file.read()
+        except OSError:
+            return []
+        self._place += len(data)
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        found = []
+        for line in whole:
+            try:
+                found.append(str(json.loads(line)["line"]))
+            except (ValueError, KeyError, TypeError):
+                continue
+        return found
+
+
+class Ticker:
+    """Shows lines as they come, as long as they are not too many; says how many it left out.
+
+    A bucket of *burst* lines, into which *refill* lines drop each second. When it is empty lines are left out; the next
+    one that is shown, and the end, is preceded by their number. A line that repeats the one before it says nothing.
+    """
+
+    def __init__(
+        self,
+        lines: Callable[[], list[str]],
+        show: Callable[[str], None],
+        *,
+        burst: int = BURST,
+        refill: float = REFILL,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lines = lines
+        self._show = show
+        self._burst = float(burst)
+        self._refill = refill
+        self._clock = clock
+        self._room = self._burst
+        self._looked = clock()
+        self._last: str | None = None
+        self._left_out: list[str] = []
+
+    def tick(self, *, last: bool = False) -> None:
+        """Look, and show what there is room for; *last*: the newest line in any case."""
+        now = self._clock()
+        self._room = min(self._burst, self._room + (now - self._looked) * self._refill)
+        self._looked = now
+        for line in self._lines():
+            if line == self._last:
+                continue
+            self._last = line
+            if self._room >= 1.0:
+                self._room -= 1.0
+                self._tell_left_out()
+                self._show(line)
+            else:
+                self._left_out.append(line)
+        if self._left_out and (last or self._room >= 1.0):
+            # Nothing came after it: what is the case now is worth more than the number.
+            self._room = max(0.0, self._room - 1.0)
+            newest = self._left_out.pop()
+            self._tell_left_out()
+            self._show(newest)
+
+    def _tell_left_out(self) -> None:
+        if self._left_out:
+            count = len(self._left_out)
+            self._show(f"… {count} more line{'s' if count > 1 else ''}")
+            self._left_out.clear()
+
+
+class ProgressAction(ActionBase):
+    """Runs the module of the same name."""
+
+    _supports_check_mode = True
+    _supports_async = True
+    _supports_diff = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Run the module, with its progress on the screen where that is possible."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        self._host = str((task_vars or {}).get("inventory_hostname", ""))
+        wrap_async = bool(self._task.async_val and not self._connection.has_native_async)
+        if self._shows_progress(task_vars or {}, wrap_async):
+            returned = self._run_with_progress(task_vars)
+        else:
+            returned = self._execute_module(task_vars=task_vars, wrap_async=wrap_async)
+        if not wrap_async:
+            self._remove_tmp_path(self._connection._shell.tmpdir)
+        merged: dict[str, Any] = merge_hash(result, returned)
+        return merged
+
+    def _shows_progress(self, task_vars: dict[str, Any], wrap_async: bool) -> bool:
+        """The file is on the controller, so the module must be, too; and nothing of a no_log task is shown."""
+        switch = str(task_vars.get(SWITCH, True)).lower()
+        return (
+            self._connection.transport == "local"
+            and not wrap_async
+            and not self._task.async_val
+            and not self._task.no_log
+            and "progress_file" not in self._task.args
+            and str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] not in MACHINE_READABLE
+            and switch not in ("false", "no", "off", "0")
+        )
+
+    def _run_with_progress(self, task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        folder = tempfile.mkdtemp(prefix="nodepool-progress-")
+        path = os.path.join(folder, "lines")
+        ticker = Ticker(Tail(path).lines, self._show)
+        over = threading.Event()
+        thread = threading.Thread(target=self._follow, args=(ticker, over), daemon=True)
+        thread.start()
+        try:
+            arguments = {**self._task.args, "progress_file": path}
+            returned: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars)
+            return returned
+        finally:
+            over.set()
+            thread.join(5)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @staticmethod
+    def _follow(ticker: Ticker, over: threading.Event) -> None:
+        while not over.wait(LOOK):
+            ticker.tick()
+        ticker.tick(last=True)
+
+    def _show(self, line: str) -> None:
+        name = self._task.action.rsplit(".", 1)[-1]
+        host = "" if self._host in ("", "localhost", "127.0.0.1") else f" {self._host}"
+        Display().display(f"[{name}{host}] {line}")

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a reader has to know of the machine to judge a figure."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("ansible-core", "kazoo", "openstacksdk")
+
+
+def facts() -> dict[str, Any]:
+    """Cores, load over the last minutes, memory, versions."""
+    return {
+        "cores": os.cpu_count(),
+        "load": load(),
+        "memory_mib": _memory(),
+        "cpu": _cpu(),
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "libraries": {name: version(name) for name in LIBRARIES},
+    }
+
+
+def load() -> list[float]:
+    """Load averages of 1, 5 and 15 minutes."""
+    return [round(value, 2) for value in os.getloadavg()]
+
+
+def sentence(known: dict[str, Any]) -> str:
+    """The facts on one line."""
+    libraries = ", ".join(f"{name} {number}" for name, number in known["libraries"].items())
+    return (
+        f"{known['cores']} cores ({known['cpu']}), {known['memory_mib']} MiB, "
+        f"load {'/'.join(map(str, known['load']))}, Python {known['python']}, {libraries}"
+    )
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+
+
+def _cpu() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()

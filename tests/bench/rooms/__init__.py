@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The scenarios. Each is one file with its own targets."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tests.bench.figures import Findings
+from tests.bench.rooms.burst import Burst
+from tests.bench.rooms.check import Check
+from tests.bench.rooms.idle import Idle
+from tests.bench.rooms.inside import Inside
+from tests.bench.rooms.pressure_failures import Failures
+from tests.bench.rooms.pressure_fairness import Fairness
+from tests.bench.rooms.pressure_lies import Lies
+from tests.bench.rooms.pressure_silent import Silent
+from tests.bench.rooms.pressure_storm import Storm
+from tests.bench.rooms.reuse import Reuse
+from tests.bench.rooms.scan import Scan
+from tests.bench.rooms.stream import Stream
+from tests.bench.rooms.thousand import Thousand
+
+
+class Room(Protocol):
+    """A scenario: makes its world, measures, and leaves nothing behind."""
+
+    @property
+    def name(self) -> str:
+        """For ``--only``."""
+
+    @property
+    def title(self) -> str:
+        """For the table."""
+
+    def run(self, quick: bool) -> Findings:
+        """Measure; *quick*: with fewer nodes or less time, where that still tells something."""
+
+
+ROOMS: tuple[Room, ...] = (
+    Burst("burst-100", "100 single-node requests at once, quota 200", 100, 0.02, 2.5),
+    Burst("burst-100-slow", "the same, small calls take 0.1 s", 100, 0.1, 2.5, 90.0),
+    Burst("burst-10", "10 single-node requests at once", 10, 0.02, 4.0, 50.0),
+    Stream(),
+    Reuse(),
+    Idle(),
+    Check(),
+    Scan(),
+    Inside(),
+    Thousand(),
+    Lies(),
+    Fairness(),
+    Silent(),
+    Failures(),
+    Storm(),
+)

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m tests.demo [--keep] [--stop]``"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from types import FrameType
+
+from tests.demo.requestor import Requestor
+from tests.demo.screen import Screen, StepFailed
+from tests.demo.story import Story
+from tests.demo.world import ROOT, STATE, World, stop
+from tests.support.simcloud_process import ControlError
+from tests.support.zookeeper_server import ZooKeeperMissing, class_path
+
+
+def main() -> int:
+    """Run the demo, or stop one that was left running."""
+    parser = argparse.ArgumentParser(prog="make demo", description="A launcher at work on a simulated cloud.")
+    parser.add_argument("--keep", action="store_true", help="leave ZooKeeper, the clouds and a lease running")
+    parser.add_argument("--stop", action="store_true", help="end a demo that was left running")
+    options = parser.parse_args()
+    if options.stop:
+        ended = stop()
+        print(f"Stopped: {', '.join(ended)}." if ended else "No demo is running.")
+        return 0
+    try:
+        class_path()
+    except ZooKeeperMissing as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGHUP, _interrupt)
+    return _run(keep=options.keep)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(*, keep: bool) -> int:
+    world = World()
+    screen = Screen(world.logs)
+    stays = False
+    try:
+        with screen.step("Start a private ZooKeeper and a simulated OpenStack with two clouds"):
+            world.start()
+            screen.say(f"ZooKeeper on port {world.zookeeper_port}, the clouds at {world.cloud and world.cloud.url}")
+        requestor = Requestor(f"127.0.0.1:{world.zookeeper_port}")
+        try:
+            Story(world, screen, requestor).tell(keep=keep)
+        finally:
+            requestor.close()
+        stays = keep
+        if keep:
+            _say_how_to_look_around(world)
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return 130
+    except (StepFailed, ControlError, RuntimeError) as problem:
+        print(f"\nThe demo failed: {problem}\nAll logs: {world.logs}", file=sys.stderr)
+        return 1
+    finally:
+        screen.close()
+        if not stays:
+            world.close()
+    screen.end("It keeps running" if keep else "Everything is stopped: done")
+    return 0
+
+
+def _say_how_to_look_around(world: World) -> None:
+    state = STATE.relative_to(ROOT)
+    print(
+        f"\nLook around (in {ROOT}, after: . .venv/bin/activate)\n"
+        f"  ansible-inventory -i {state}/demo.nodepool.yml --graph\n"
+        f"  ansible -i {state}/demo.nodepool.yml all -m ping\n"
+        f"  ansible-playbook playbooks/launcher.yml -e @{state}/variables.json --check --diff\n"
+        f"  ansible-playbook playbooks/nodes.yml -e @{state}/variables.json -e nodes_name=mine \\\n"
+        '      -e \'{"nodes_labels": ["small"], "nodes_launch": true}\'\n'
+        f"  curl {world.cloud.url if world.cloud else ''}/control/clouds/east/servers\n"
+        f"  the configuration: {state}/nodepool.yaml, the logs: {state}/log\n"
+        "Stop it: make demo-stop"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happens in the demo, step by step."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tests.demo.requestor import Requestor
+from tests.demo.screen import Screen, StepFailed
+from tests.demo.world import BIN, CLOUDS, ROOT, World
+
+LEASE = "demo"
+PROGRESS = r"^\[(node_launch|nodepool_request)\] .*|(?<=\"msg\": \").*(?=\")"
+LONG = 120.0
+
+
+class Story:
+    """The steps; each raises StepFailed when something is not as it should be."""
+
+    def __init__(self, world: World, screen: Screen, requestor: Requestor) -> None:
+        self._world = world
+        self._screen = screen
+        self._requestor = requestor
+
+    def tell(self, *, keep: bool) -> None:
+        """All steps. *keep*: the leased nodes stay."""
+        self._ask_and_launch()
+        self._show_nodes()
+        self._reach_nodes()
+        self._release(keep=keep)
+
+    # -- from requests to nodes ---------------------------------------------------------------------------------
+
+    def _ask_and_launch(self) -> None:
+        with self._screen.step("Ask for nodes: like Zuul (bare ZooKeeper), and a lease (nodepool_request)"):
+            for labels in (["small"], ["large"], ["small", "large", "small"]):
+                self._screen.say(f"request {self._requestor.ask(*labels)}: {', '.join(labels)}")
+            lease = self._playbook("lease", "nodes.yml", f"nodes_name={LEASE}", '{"nodes_labels": ["small", "small"]}')
+            self._await(lambda: len(self._requestor.requests()) > 3 or lease.poll() is not None)
+            for request in self._requestor.requests():
+                if request not in self._requestor.asked:
+                    self._screen.say(f"request {request}: small, small (lease {LEASE})")
+        with self._screen.step("Serve them: ansible-playbook playbooks/launcher.yml -e launcher_until=settled"):
+            self._launch("launcher", beside=["lease"])
+            self._screen.follow("lease", lease, r"^ok: \[np.*|^fatal.*", LONG)
+            for request in self._requestor.asked:
+                nodes = self._requestor.accept(request)
+                self._screen.say(f"request {request}: accepted, {len(nodes)} node(s) locked and in use")
+
+    def _show_nodes(self) -> None:
+        with self._screen.step("The nodes: in ZooKeeper, and as an inventory (ansible-inventory --graph)"):
+            rows = [
+                [
+                    key,
+                    "+".join(node["type"]),
+                    node["provider"],
+                    node["az"],
+                    f"{node['interface_ip']}:{node['connection_port']}",
+                    node["state"],
+                    node["hold_job"] or f"request {node['allocated_to']}",
+                ]
+                for key, node in self._requestor.nodes().items()
+            ]
+            self._screen.table(["node", "label", "provider", "az", "address", "state", "for"], rows)
+            if len(rows) != 7:
+                raise StepFailed(f"there should be 7 nodes, not {len(rows)}")
+            self._screen.say("")
+            self._command("graph", ["ansible-inventory", "-i", str(self._world.inventory), "--graph"], r".*(@|np).*")
+
+    def _reach_nodes(self) -> None:
+        with self._screen.step("Reach every node: ssh with its recorded host key, then ansible -m ping"):
+            nodes = self._requestor.nodes()
+            with ThreadPoolExecutor(8) as pool:
+                answers = list(pool.map(lambda item: self._ssh(*item), nodes.items()))
+            self._screen.say(f"ssh: {len(answers)} of {len(nodes)} nodes answered, each with the key that was recorded")
+            command = [
+                "ansible",
+                "-i",
+                str(self._world.inventory),
+                "all",
+                "-m",
+                "ansible.builtin.ping",
+                "-o",
+                "-f",
+                "10",
+            ]
+            self._command("ping", command, r"^np\S+ \| \w+")
+
+    # -- back to nothing ----------------------------------------------------------------------------------------
+
+    def _release(self, *, keep: bool) -> None:
+        with self._screen.step("Give them back" + (" (the lease stays)" if keep else "")):
+            self._screen.say(f"{len(self._requestor.give_back())} nodes used and unlocked")
+            if not keep:
+                lease = self._playbook("release", "nodes.yml", f"nodes_name={LEASE}", "nodes_state=absent")
+                self._screen.follow("release", lease, PROGRESS, LONG)
+        with self._screen.step("Clean up: the launcher once more"):
+            self._launch("launcher-again")
+            left = {cloud: len(self._servers(cloud)) for cloud in CLOUDS}
+            nodes = self._requestor.nodes()
+            self._screen.say(
+                f"servers: {', '.join(f'{count} in {cloud}' for cloud, count in left.items())};"
+                f" in ZooKeeper: {len(nodes)} nodes, {len(self._requestor.requests())} requests"
+            )
+            expected = 2 if keep else 0
+            if sum(left.values()) != expected or len(nodes) != expected:
+                raise StepFailed(f"there should be {expected} servers and nodes left")
+
+    # -- helpers ------------------------------------------------------------------------------------------------
+
+    def _playbook(self, name: str, file: str, *variables: str) -> subprocess.Popen[str]:
+        command = [str(BIN / "ansible-playbook"), f"playbooks/{file}", "-e", f"@{self._world.variables}"]
+        for variable in variables:
+            command += ["-e", variable]
+        return self._screen.start(name, command, self._world.environment(), ROOT)
+
+    def _launch(self, name: str, beside: list[str] | None = None) -> None:
+        process = self._playbook(name, "launcher.yml", "launcher_duration=60", "launcher_until=settled")
+        self._screen.follow(name, process, PROGRESS, LONG, beside or [])
+
+    def _command(self, name: str, command: list[str], show: str) -> None:
+        command = [str(BIN / command[0]), *command[1:]]
+        self._screen.follow(name, self._screen.start(name, command, self._world.environment(), ROOT), show, LONG)
+
+    def _ssh(self, key: str, node: dict[str, Any]) -> str:
+        options = {
+            "BatchMode": "yes",
+            "ConnectTimeout": "10",
+            "GlobalKnownHostsFile": "/dev/null",
+            "IdentitiesOnly": "yes",
+            "StrictHostKeyChecking": "yes",
+            "UserKnownHostsFile": f'"{self._world.known_hosts}"',
+        }
+        command = ["ssh", "-F", "none", "-i", str(self._world.key), "-p", str(node["connection_port"])]
+        for option, value in options.items():
+            command += ["-o", f"{option}={value}"]
+        command += [f"{node['username']}@{node['interface_ip']}", "echo reached"]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+        )
+        if done.stdout.strip() != "reached":
+            raise StepFailed(f"node {key} cannot be reached by ssh: {done.stderr.strip()}")
+        return done.stdout
+
+    def _servers(self, cloud: str) -> list[dict[str, Any]]:
+        if self._world.cloud is None:
+            raise StepFailed("the clouds do not run")
+        return self._world.cloud.servers(cloud)
+
+    @staticmethod
+    def _await(condition: Any, seconds: float = 30.0) -> None:
+        limit = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > limit:
+                raise StepFailed("the lease was not asked for in time; see its log")
+            time.sleep(0.05)

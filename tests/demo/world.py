@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The world of the demo: a private ZooKeeper, two simulated clouds, and the files that name them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.support.simcloud_process import SimCloud, default_cloud
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+STATE = ROOT / ".build" / "demo"
+PLACES = {
+    "east": "        networks: [public]\n        auto-floating-ip: false\n",
+    "west": "        networks: [private]\n",
+}
+CLOUDS = tuple(PLACES)
+"""Servers have public addresses in the east, and floating IPs in the west."""
+START_SECONDS = 30.0
+STOP_SECONDS = 10.0
+
+
+class World:
+    """Starts everything, knows where everything is, ends everything.
+
+    :param state: folder for all that the demo writes; what an earlier demo left there is removed.
+    """
+
+    def __init__(self, state: Path = STATE) -> None:
+        self.state = state
+        self.logs = state / "log"
+        self.config = state / "nodepool.yaml"
+        self.clouds_config = state / "cloud" / "clouds.yaml"
+        self.inventory = state / "demo.nodepool.yml"
+        self.variables = state / "variables.json"
+        self.key = state / "id_ed25519"
+        self.known_hosts = state / "known_hosts"
+        self.zookeeper_port = 0
+        self.cloud: SimCloud | None = None
+        self._zookeeper: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start ZooKeeper and the clouds side by side, and write the files."""
+        stop(self.state)
+        shutil.rmtree(self.state, ignore_errors=True)
+        self.logs.mkdir(parents=True)
+        self._start_zookeeper()
+        self._make_key()
+        clouds: dict[str, Any] = {}
+        for cloud in CLOUDS:
+            guests = {"mode": "each", "authorized_keys": str(self.key) + ".pub"}
+            networks = [{"name": "private"}, {"name": "public", "external": True, "shared": True}]
+            boot = {"kind": "normal", "mean": 3.0, "sd": 0.5}
+            clouds |= default_cloud(cloud, guests=guests, networks=networks, boot=boot)
+        self.cloud = SimCloud(clouds, state_dir=self.state / "cloud")
+        self.cloud.start()
+        self._remember()
+        self._await_zookeeper()
+        self._write_files()
+
+    def close(self) -> None:
+        """End everything that was started. Harmless when it is over already."""
+        if self.cloud is not None:
+            self.cloud.stop()
+        if self._zookeeper is not None:
+            self._zookeeper.terminate()
+            try:
+                self._zookeeper.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._zookeeper.kill()
+                self._zookeeper.wait()
+        (self.state / "processes.json").unlink(missing_ok=True)
+
+    def environment(self) -> dict[str, str]:
+        """For Ansible's commands: this checkout's collection and nothing of the user's own settings."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "OS_"))}
+        return {
+            **kept,
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_HOME": str(self.state / "ansible"),
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+            "ANSIBLE_NOCOLOR": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _start_zookeeper(self) -> None:
+        command = [sys.executable, "-m", "tests.support.zookeeper_server", "--state-dir", str(self.state / "zookeeper")]
+        with (self.logs / "zookeeper.log").open("wb") as log:
+            self._zookeeper = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        self._remember()
+
+    def _await_zookeeper(self) -> None:
+        ready = self.state / "zookeeper" / "ready.json"
+        limit = time.monotonic() + START_SECONDS
+        while not ready.exists():
+            if self._zookeeper is None or self._zookeeper.poll() is not None or time.monotonic() > limit:
+                text = (self.logs / "zookeeper.log").read_text(encoding="utf-8", errors="replace")
+                raise RuntimeError(f"ZooKeeper did not start: {text.strip()[-1000:]}")
+            time.sleep(0.02)
+        self.zookeeper_port = int(json.loads(ready.read_text(encoding="utf-8"))["port"])
+
+    def _make_key(self) -> None:
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "demo", "-f", str(self.key)]
+        subprocess.run(command, check=True, timeout=START_SECONDS, stdin=subprocess.DEVNULL)
+
+    def _write_files(self) -> None:
+        """JSON is YAML, too, but people look at these files."""
+        self.config.write_text(self._nodepool_yaml(), encoding="utf-8")
+        self.inventory.write_text(
+            "plugin: stackci.nodepool.nodepool\n"
+            "nodepool_config: nodepool.yaml\n"
+            "clouds_config: cloud/clouds.yaml\n"
+            "zookeeper: true\n"
+            "known_hosts: known_hosts\n"
+            "strict: true\n"
+            "compose:\n"
+            f"  ansible_ssh_private_key_file: \"'{self.key}'\"\n"
+            '  ansible_ssh_use_tty: "false"\n',
+            encoding="utf-8",
+        )
+        variables = {
+            "nodepool_config": str(self.config),
+            "nodepool_clouds_config": str(self.clouds_config),
+            "nodes_private_key": str(self.key),
+            # An sshd that does not run as root cannot always give a terminal away.
+            "ansible_ssh_use_tty": False,
+        }
+        self.variables.write_text(json.dumps(variables, indent=1), encoding="utf-8")
+
+    def _nodepool_yaml(self) -> str:
+        assert self.cloud is not None
+        user = pwd.getpwuid(os.getuid()).pw_name
+        text = (
+            f"zookeeper-servers:\n  - host: 127.0.0.1\n    port: {self.zookeeper_port}\n"
+            "labels:\n  - name: small\n  - name: large\n"
+            "providers:\n"
+        )
+        for cloud in CLOUDS:
+            text += (
+                f"  - name: {cloud}\n"
+                f"    cloud: {cloud}\n"
+                "    rate: 0.02\n"
+                "    cloud-images:\n"
+                "      - name: debian-12\n"
+                f"        username: {user}\n"
+                "        python-path: /usr/bin/python3\n"
+                f"        connection-port: {self.cloud.ssh_port(cloud)}\n"
+                "    pools:\n"
+                "      - name: main\n"
+                "        max-servers: 6\n"
+                f"{PLACES[cloud]}"
+                "        labels:\n"
+                "          - {name: small, cloud-image: debian-12, flavor-name: small}\n"
+                "          - {name: large, cloud-image: debian-12, flavor-name: large}\n"
+            )
+        return text
+
+    def _remember(self) -> None:
+        """Write down what runs, for whoever has to stop it later."""
+        running = {"zookeeper": self._zookeeper, "cloud": self.cloud.process if self.cloud else None}
+        pids = {name: process.pid for name, process in running.items() if process is not None}
+        (self.state / "processes.json").write_text(json.dumps(pids), encoding="utf-8")
+
+
+def stop(state: Path = STATE) -> list[str]:
+    """End the processes of a demo that was left running; returns what was ended."""
+    file = state / "processes.json"
+    if not file.exists():
+        return []
+    ended = []
+    for name, pid in json.loads(file.read_text(encoding="utf-8")).items():
+        if _is_ours(pid, state):
+            _end(pid, state)
+            ended.append(name)
+    file.unlink(missing_ok=True)
+    return ended
+
+
+def _is_ours(pid: int, state: Path) -> bool:
+    """Process ids are used again: only one that works on this very folder is ours."""
+    try:
+        return str(state).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _end(pid: int, state: Path) -> None:
+    limit = time.monotonic() + STOP_SECONDS
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        while _is_ours(pid, state) and time.monotonic() < limit:
+            time.sleep(0.05)
+        if _is_ours(pid, state):
+            os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""nodepool_request through ansible-playbook against a real ZooKeeper."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from typing import Any
+
+from tests.integration.request.conftest import Site
+from tests.support.ansible_run import BIN, environment, play_of
+
+SETS: dict[str, Any] = {"labels": ["small", "large"], "count": 2}
+
+
+def test_a_lease_from_the_first_request_to_its_release(site: Site) -> None:
+    site.launcher.work()
+    first = site.request(**SETS, expires=900, tenant="t1", priority=150, diff=True).result
+    assert first["changed"]
+    assert first["complete"]
+    assert [node["label"] for node in first["nodes"]] == ["small", "large", "small", "large"]
+    assert [request["state"] for request in first["requests"]] == ["fulfilled", "fulfilled"]
+    assert all(request["id"].startswith("150-") for request in first["requests"])
+    node = first["nodes"][0]
+    assert (node["state"], node["address"], node["port"], node["user"]) == ("hold", "127.0.0.9", 2222, "zuul")
+    assert node["host_keys"] == ["ssh-ed25519 AAAA"]
+    assert 0 < node["expires_at"] - time.time() <= 900
+    assert first["diff"]["before"]["nodes"] == {}
+    assert set(first["diff"]["after"]["nodes"].values()) == {"hold"}
+
+    records = site.launcher.documents("nodes")
+    assert site.launcher.documents("requests") == {}
+    assert {record["hold_job"] for record in records.values()} == {"lease web"}
+    assert {record["hold_expiration"] for record in records.values()} == {900}
+    assert all(record["foreign_key"] == {"kept": True} for record in records.values())
+    assert not any(site.launcher.client.get_children(f"/nodepool/nodes/{key}/lock") for key in records)
+
+    again = site.request(**SETS, expires=900).result
+    assert not again["changed"]
+    assert again["nodes"] == first["nodes"]
+    assert site.launcher.documents("nodes") == records, "repeating it writes nothing"
+
+    other = site.request(labels=["small"]).result
+    assert other["failed"]
+    assert "state: absent" in other["msg"]
+
+    preview = site.request(state="absent", check=True, diff=True).result
+    assert preview["changed"]
+    assert len(preview["planned"]) == 5
+    assert site.launcher.documents("nodes") == records
+
+    gone = site.request(state="absent").result
+    assert gone["changed"]
+    assert {record["state"] for record in site.launcher.documents("nodes").values()} == {"used"}
+    assert site.launcher.documents("stackci/leases") == {}
+    assert not site.request(state="absent").result["changed"]
+
+
+def test_check_mode_writes_nothing(site: Site) -> None:
+    result = site.request(**SETS, check=True, diff=True).result
+    assert result["changed"]
+    assert not result["complete"]
+    assert result["planned"] == ["ask for a new set of nodes: there is no lease of this name yet"]
+    assert not site.launcher.client.exists("/nodepool")
+
+
+def test_wait_false_is_repeated_until_complete(site: Site) -> None:
+    first = site.request(**SETS, wait=False).result
+    assert first["changed"]
+    assert not first["complete"]
+    assert [request["state"] for request in first["requests"]] == ["requested", "requested"]
+    assert first["requests"][0]["reason"]["code"] == "no-launcher"
+    site.launcher.register("small")
+    second = site.request(**SETS, wait=False).result
+    assert not second["changed"]
+    assert second["requests"][0]["reason"]["text"] == "no registered pool offers large"
+    assert len(site.launcher.documents("requests")) == 2
+    site.launcher.fulfil()
+    third = site.request(**SETS, wait=False).result
+    assert third["changed"]
+    assert third["complete"]
+    assert len(third["nodes"]) == 4
+
+
+def test_progress_is_on_the_screen_and_time_over_tells_the_reason(site: Site) -> None:
+    ran = site.request(labels=["small"], timeout=0, wait=False)
+    (request,) = ran.result["requests"]
+    reason = {"code": "no-room", "text": "1 instances needed, 0 left in cloud1/main"}
+    site.launcher.put(f"/nodepool/stackci/waits/{request['id']}", reason)
+    ran = site.request(labels=["small"], timeout=2)
+    line = f"0 of 1 nodes ready; request {request['id']} waits: {reason['text']}"
+    assert f"[nodepool_request] {line}" in ran.screen
+    assert ran.result["failed"]
+    assert line in ran.result["msg"]
+    assert ran.result["last_state"]["requests"] == [{"id": request["id"], "state": "requested", "reason": reason}]
+    assert list(site.launcher.documents("requests")) == [request["id"]], "it keeps its place in the queue"
+    cancelled = site.request(labels=["small"], timeout=1, cancel_on_timeout=True).result
+    assert "given back" in cancelled["msg"]
+    assert site.launcher.documents("requests") == {}
+    assert site.launcher.documents("stackci/leases") == {}
+
+
+def test_failed_request_is_a_failure_with_its_reason(site: Site) -> None:
+    site.request(labels=["small"], wait=False)
+    ((request_id, request),) = site.launcher.documents("requests").items()
+    site.launcher.put(f"/nodepool/requests/{request_id}", {**request, "state": "failed", "declined_by": ["p"]})
+    result = site.request(labels=["small"]).result
+    assert result["failed"]
+    assert f"request {request_id} for small failed: 1 pools declined it" in result["msg"]
+    assert site.launcher.documents("requests") == {}
+    site.launcher.work()
+    assert site.request(labels=["small"]).result["complete"]
+
+
+def test_lost_node_renews_the_lease(site: Site) -> None:
+    site.launcher.work()
+    first = site.request(labels=["small", "small"]).result
+    lost, kept = (node["id"] for node in first["nodes"])
+    site.launcher.client.delete(f"/nodepool/nodes/{lost}", recursive=True)
+    second = site.request(labels=["small", "small"]).result
+    assert second["changed"]
+    assert not {lost, kept} & {node["id"] for node in second["nodes"]}
+    assert lost in second["notices"][0]
+    assert site.launcher.documents("nodes")[kept]["state"] == "used"
+
+
+def test_node_that_somebody_took_over_is_left_alone(site: Site) -> None:
+    site.launcher.work()
+    (node,) = site.request(labels=["small"]).result["nodes"]
+    record = site.launcher.documents("nodes")[node["id"]]
+    site.launcher.put(f"/nodepool/nodes/{node['id']}", {**record, "hold_job": "an operator's"})
+    assert site.request(state="absent").result["changed"]
+    assert site.launcher.documents("nodes")[node["id"]]["state"] == "hold"
+
+
+def test_killed_requestor_finds_its_requests_again(site: Site) -> None:
+    playbook = site.folder / "killed.yml"
+    options = {"name": "web", "config": str(site.config), **SETS}
+    playbook.write_text(play_of("nodepool_request", options, site.folder / "none.json"))
+    process = subprocess.Popen(
+        [str(BIN / "ansible-playbook"), str(playbook)],
+        env=environment(site.folder),
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    _wait_until(lambda: len(site.launcher.documents("requests")) == 2)
+    for pid in _family(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+    asked = list(site.launcher.documents("requests"))
+    site.launcher.work()
+    result = site.request(**SETS).result
+    assert [request["id"] for request in result["requests"]] == asked
+    assert len(site.launcher.documents("nodes")) == 4
+
+
+def test_bad_values_are_explained(site: Site) -> None:
+    result = site.request(name="a/b", labels=["small"], count=0, priority=1000).result
+    assert result["failed"]
+    for part in ("name 'a/b' cannot be used", "count is 0", "priority is 1000"):
+        assert part in result["msg"]
+    assert "labels" in site.request().result["msg"]
+    missing = site.request(labels=["small"], config="/nonexistent/nodepool.yaml").result
+    assert missing["failed"]
+    assert "/nonexistent/nodepool.yaml" in missing["msg"]
+
+
+def _wait_until(condition: object, timeout: float = 30) -> None:
+    end = time.monotonic() + timeout
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that it started, however often they left their process group."""
+    import psutil
+
+    parent = psutil.Process(pid)
+    return [child.pid for child in parent.children(recursive=True)] + [pid]

@@ -1,0 +1,196 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scans of a real sshd on loopback."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob, Scanner, ScanResult
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import scanner as scanner_module
+
+SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
+pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="needs sshd (Debian package openssh-server)")
+
+
+class Host:
+    """One sshd with keys of the given types."""
+
+    def __init__(self, room: Path, types: tuple[str, ...]) -> None:
+        self.room = room
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.keys = []
+        lines = [f"Port {self.port}", "ListenAddress 127.0.0.1", "UsePAM no", "StrictModes no", "PidFile none"]
+        lines.append("LogLevel VERBOSE")
+        for kind in types:
+            path = room / f"key_{kind}"
+            subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True, timeout=60)
+            self.keys.append(" ".join(path.with_suffix(".pub").read_text().split()[:2]))
+            lines.append(f"HostKey {path}")
+        (room / "sshd_config").write_text("\n".join(lines) + "\n")
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        Path("/run/sshd").mkdir(exist_ok=True)
+        command = [SSHD, "-D", "-e", "-f", str(self.room / "sshd_config")]
+        with (self.room / "log").open("wb") as log:
+            self.process = subprocess.Popen(command, stderr=log)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(10)
+
+    def connections(self) -> int:
+        """How many the sshd has seen so far."""
+        return (self.room / "log").read_text(errors="replace").count("Connection from ")
+
+
+class Results:
+    """Collects what a scanner says; :meth:`of` waits for one."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.all: dict[str, ScanResult] = {}
+
+    def take(self, result: ScanResult) -> None:
+        with self._changed:
+            self.all[result.key] = result
+            self._changed.notify_all()
+
+    def of(self, key: str, seconds: float = 20.0) -> ScanResult:
+        with self._changed:
+            assert self._changed.wait_for(lambda: key in self.all, seconds), f"no result for {key}"
+            return self.all[key]
+
+
+@pytest.fixture
+def results() -> Results:
+    return Results()
+
+
+@pytest.fixture
+def scanner(results: Results) -> Iterator[Scanner]:
+    scanner = Scanner(results.take)
+    yield scanner
+    scanner.close()
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    host = Host(tmp_path, ("ed25519", "ecdsa", "rsa"))
+    yield host
+    host.stop()
+
+
+def test_all_types_of_keys_are_found_in_their_order(host: Host, scanner: Scanner, results: Results) -> None:
+    host.start()
+    scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
+    found = results.of("a")
+    assert found.error is None
+    assert list(found.host_keys) == host.keys
+
+
+def test_a_host_with_one_key_is_complete_without_waiting(tmp_path: Path, scanner: Scanner, results: Results) -> None:
+    host = Host(tmp_path, ("ecdsa",))
+    host.start()
+    try:
+        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
+        found = results.of("a")
+    finally:
+        host.stop()
+    assert (list(found.host_keys), found.error) == (host.keys, None)
+    assert host.connections() == 1
+
+
+def test_a_server_that_hangs_up_has_no_other_keys(
+    tmp_path: Path, scanner: Scanner, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What asyncssh does not show (any more) is found out by asking: such an end is an answer, not a failure."""
+    monkeypatch.setattr(scanner_module, "_offered", lambda connection: None)
+    host = Host(tmp_path, ("ecdsa",))
+    host.start()
+    try:
+        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
+        found = results.of("a")
+    finally:
+        host.stop()
+    assert (list(found.host_keys), found.error) == (host.keys, None)
+    assert host.connections() == 2
+
+
+def test_each_type_of_key_costs_one_connection(host: Host, scanner: Scanner, results: Results) -> None:
+    host.start()
+    # While sshd starts nothing is accepted, so that what is counted are connections that were served.
+    scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
+    assert len(results.of("a").host_keys) == 3
+    host.stop()
+    assert host.connections() == 3
+
+
+def test_a_host_that_comes_up_late_is_found(host: Host, scanner: Scanner, results: Results) -> None:
+    scanner.submit(ScanJob("late", "127.0.0.1", host.port, 20.0))
+    scanner.submit(ScanJob("never", "127.0.0.1", 1, 1.0))
+    assert "Connect call failed" in (results.of("never").error or "")
+    host.start()
+    assert list(results.of("late").host_keys) == host.keys
+
+
+def test_reachable_is_enough_where_no_keys_are_wanted(host: Host, scanner: Scanner, results: Results) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+        scanner.submit(ScanJob("plain", "127.0.0.1", plain.getsockname()[1], 10.0, want_keys=False))
+        assert results.of("plain") == ScanResult("plain", (), None, results.of("plain").seconds)
+
+
+def test_something_that_is_no_sshd_fails_at_its_deadline(scanner: Scanner, results: Results) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        scanner.submit(ScanJob("mute", "127.0.0.1", mute.getsockname()[1], 1.5))
+        found = results.of("mute")
+    assert found.error is not None and "no host key from 127.0.0.1" in found.error
+    assert 1.0 < found.seconds < 5.0
+
+
+def test_an_address_that_is_none_fails_at_once(scanner: Scanner, results: Results) -> None:
+    scanner.submit(ScanJob("name", "no-address", 22, 30.0))
+    found = results.of("name", 5.0)
+    assert found.error == "'no-address' is not an IP address"
+
+
+def test_a_canceled_job_gives_no_result(host: Host, scanner: Scanner, results: Results) -> None:
+    scanner.submit(ScanJob("gone", "127.0.0.1", host.port, 3.0))
+    scanner.cancel("gone")
+    host.start()
+    scanner.submit(ScanJob("other", "127.0.0.1", host.port, 15.0))
+    results.of("other")
+    assert "gone" not in results.all
+
+
+def test_many_hosts_side_by_side_and_a_dead_one_delays_nobody(host: Host, scanner: Scanner, results: Results) -> None:
+    host.start()
+    scanner.submit(ScanJob("first", "127.0.0.1", host.port, 15.0))
+    results.of("first")
+    scanner.submit(ScanJob("dead", "127.0.0.1", 1, 15.0))
+    began = time.monotonic()
+    for number in range(20):
+        scanner.submit(ScanJob(f"n{number}", "127.0.0.1", host.port, 15.0))
+    assert all(results.of(f"n{number}").error is None for number in range(20))
+    assert time.monotonic() - began < 12
+    assert "dead" not in results.all
+
+
+def test_a_closed_scanner_ends_its_thread(results: Results) -> None:
+    scanner = Scanner(results.take)
+    scanner.submit(ScanJob("a", "127.0.0.1", 1, 60.0))
+    scanner.close()
+    assert not any(thread.name == "ssh-scanner" for thread in threading.enumerate())

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documents of our own."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from tests.support.fixtures_zookeeper import new_store
+
+
+def test_put_get_children_delete(store, zk_client):
+    store.own.put("launches/0000000001", {"phase": "create", "failures": []})
+    assert zk_client.get("/nodepool/stackci/launches/0000000001")[0] == b'{"phase":"create","failures":[]}'
+    document = store.own.get("launches/0000000001")
+    document["failures"].append("mine")
+    assert store.own.get("launches/0000000001") == {"phase": "create", "failures": []}
+    store.own.put("launches/0000000001", {"phase": "boot"})
+    assert store.own.get("launches/0000000001") == {"phase": "boot"}
+    store.own.put("launches/0000000000", {})
+    assert store.own.children("launches") == ["0000000000", "0000000001"]
+    assert store.own.children("") == ["launches"]
+    assert store.own.get("launches") is None
+    assert store.own.get("nothing/here") is None
+    store.own.delete("launches")
+    store.own.delete("launches")
+    assert store.own.children("") == []
+    assert zk_client.get_children("/nodepool/stackci") == []
+
+
+def test_create_once_keeps_the_first(store, zk_chroot):
+    with new_store(zk_chroot) as other:
+        first = store.own.create_once("site", {"id": "a"})
+        assert first == {"id": "a"}
+        assert other.own.create_once("site", {"id": "b"}) == {"id": "a"}
+    store.own.put("providers/p/x", {})
+    assert store.own.create_once("providers/p", {"id": "c"}) == {"id": "c"}
+    assert store.own.get("providers/p") == {"id": "c"}
+
+
+def test_locks_create_what_they_need(store, zk_chroot):
+    with new_store(zk_chroot) as other:
+        held = store.own.lock("providers/p")
+        assert held.path == "/nodepool/stackci/providers/p/lock"
+        assert store.own.is_locked("providers/p")
+        assert other.own.lock("providers/p") is None
+        assert store.own.get("providers/p") is None
+        store.own.put("providers/p", {"boot": 20})
+        assert store.own.children("providers/p") == []
+        held.release()
+        assert not store.own.is_locked("providers/p")
+        assert other.own.lock("providers/p") is not None
+
+
+@pytest.mark.parametrize("path", ["", "/site", "site/", "a//b", "a/../b", "a/.", "leases/lock", "a/\0", "a/\n"])
+def test_paths_that_cannot_be(store, path):
+    with pytest.raises(StoreError, match="segment"):
+        store.own.put(path, {})
+
+
+@pytest.mark.parametrize("name", ["lock", "..", "a/b", "ü\n", "100%", "", "Zuul job 7"])
+def test_names_that_users_choose(store, name):
+    if not name:
+        assert paths.segment(name) == ""
+        return
+    path = f"leases/{paths.segment(name)}"
+    store.own.put(path, {"name": name})
+    assert store.own.get(path) == {"name": name}
+    assert store.own.children("leases") == [paths.segment(name)]

@@ -1,0 +1,289 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Losing the connection, the session and the server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import uuid
+
+import pytest
+from kazoo.client import KazooClient
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from tests.support.fixtures_zookeeper import (
+    bare_client,
+    break_connection,
+    end,
+    eventually,
+    expire_session,
+    new_store,
+    settings_for,
+)
+from tests.support.zookeeper_server import HOST, ZooKeeperServer, free_port
+
+
+@pytest.fixture
+def server():
+    """One that may be stopped."""
+    with ZooKeeperServer(tick_ms=100) as own:
+        yield own
+
+
+def made(store, **fields):
+    node = Node(type=["a"], provider="p", **fields)
+    store.nodes.create(node)
+    return node
+
+
+def test_an_expired_session_is_followed_by_a_new_one(zookeeper, store, zk_client):
+    told: list[str] = []
+    store.on_change(told.append)
+    node = made(store)
+    registration = store.components.register("pool", "host", {"id": "i", "provider_name": "p"})
+    before = registration.path
+    expire_session(zookeeper, store)
+    eventually(lambda: store.generation == 2 and store.state == "connected")
+    assert "" in told
+    assert store.nodes.get(node.id) == node
+    eventually(lambda: registration.path != before)
+    eventually(lambda: zk_client.get_children("/nodepool/components/pool") == [registration.path.rsplit("/", 1)[1]])
+    zk_client.set(f"/nodepool/nodes/{node.id}", b'{"state":"used"}')
+    eventually(lambda: store.nodes.get(node.id).state == "used")
+
+
+def test_what_happened_in_between_is_seen_after_a_restart(server):
+    with new_store(settings_for(server, timeout=5.0)) as store:
+        gone, kept = made(store), made(store)
+        held = store.nodes.lock(kept.id)
+        server.stop()
+        eventually(lambda: store.state == "suspended")
+        begin = time.monotonic()
+        with pytest.raises(StoreError, match=f"/nodepool/nodes/{kept.id}.*suspended"):
+            store.nodes.write(kept)
+        with pytest.raises(StoreError, match="suspended"):
+            store.nodes.lock(gone.id)
+        assert time.monotonic() - begin < 0.5
+        assert store.nodes.get(gone.id) == gone
+        server.start()
+        eventually(lambda: store.state == "connected")
+        client = bare_client(server)
+        client.delete(f"/nodepool/nodes/{gone.id}", recursive=True)
+        eventually(lambda: store.nodes.get(gone.id) is None)
+        if store.generation == 1:
+            assert held.valid
+            assert len(client.get_children(f"/nodepool/nodes/{kept.id}/lock")) == 1
+        store.nodes.write(kept)
+        end(client)
+
+
+def test_changes_during_an_interruption_are_caught_up_with(server):
+    """Only our connection breaks; the others go on."""
+    with new_store(settings_for(server, timeout=10.0)) as store:
+        nodes = [made(store) for _unused in range(5)]
+        held = store.nodes.lock(nodes[4].id)
+        client = bare_client(server)
+        hold_back = threading.Event()
+        connection = store._session.client._connection
+        connect = connection._connect
+
+        def delayed(*arguments):
+            hold_back.wait(10)
+            return connect(*arguments)
+
+        connection._connect = delayed
+        break_connection(store)
+        eventually(lambda: store.state == "suspended")
+        client.delete("/nodepool/nodes/0000000000", recursive=True)
+        client.set("/nodepool/nodes/0000000001", b'{"state":"used"}')
+        client.create("/nodepool/nodes/", b'{"state":"ready"}', sequence=True)
+        lock = client.Lock("/nodepool/nodes/0000000002/lock")
+        lock.acquire()
+        assert store.nodes.get("0000000000") is not None
+        hold_back.set()
+        eventually(lambda: store.state == "connected")
+        assert store.generation == 1
+        names = store.nodes.ids()
+        assert (names[:4], len(names)) == ([f"{number:010d}" for number in (1, 2, 3, 4)], 5)
+        assert store.nodes.get("0000000001").state == "used"
+        assert store.nodes.is_locked("0000000002")
+        assert held.valid
+        assert store.nodes.is_locked(nodes[4].id)
+        store.nodes.write(nodes[4], held=held)
+        client.set("/nodepool/nodes/0000000003", b'{"state":"hold"}')  # the new watch works
+        eventually(lambda: store.nodes.get("0000000003").state == "hold")
+        end(client)
+
+
+def test_a_server_that_hangs_suspends_and_then_loses_the_session(server):
+    states = []
+    with new_store(settings_for(server, timeout=1.0), connect_timeout=2.0) as store:
+        store.on_change(lambda path: states.append(store.state))
+        node = made(store)
+        held = store.nodes.lock(node.id)
+        server.pause()
+        eventually(lambda: store.state == "suspended")
+        eventually(lambda: store.state == "lost")
+        assert not held.valid
+        with pytest.raises(StoreError, match="lost"):
+            store.nodes.create(Node())
+        server.resume()
+        eventually(lambda: store.state == "connected")
+        assert store.generation == 2
+        seen = [state for state in states if state in ("suspended", "lost")]
+        assert list(dict.fromkeys(seen)) == ["suspended", "lost"]
+        eventually(lambda: not store.nodes.is_locked(node.id))
+        assert store.nodes.lock(node.id) is not None
+
+
+def test_an_operation_is_bounded_and_a_creation_without_answer_is_undone(server):
+    """The server gets our request while it hangs, and obeys it when it wakes up."""
+    with new_store(settings_for(server, timeout=20.0), connect_timeout=0.5) as store:
+        told: list[str] = []
+        store.on_change(told.append)
+        keep = made(store, comment="same")
+        server.pause()
+        begin = time.monotonic()
+        with pytest.raises(StoreError, match="no answer in time"):
+            made(store, comment="same")
+        with pytest.raises(StoreError, match="no answer in time"):
+            store.nodes.lock(keep.id)
+        assert time.monotonic() - begin < 3
+        server.resume()
+        eventually(lambda: "/nodepool/nodes/0000000001" in told)  # it did happen
+        eventually(lambda: [node.id for node in store.nodes.list()] == [keep.id])
+        eventually(lambda: not store.nodes.is_locked(keep.id))
+        held = store.nodes.lock(keep.id)
+        assert held is not None
+        assert store.generation == 1
+
+
+def test_a_lock_released_without_connection_is_released_later(server):
+    with new_store(settings_for(server, timeout=20.0), connect_timeout=0.5) as store:
+        node = made(store)
+        held = store.nodes.lock(node.id)
+        server.pause()
+        held.release()
+        assert not held.valid
+        server.resume()
+        eventually(lambda: not store.nodes.is_locked(node.id))
+        assert store.nodes.lock(node.id) is not None
+
+
+def test_one_dead_host_of_two(server):
+    dead = types.ZooKeeperServer(HOST, free_port())
+    settings = types.ZooKeeperSettings((dead, *settings_for(server, "/both").servers))
+    settings = types.ZooKeeperSettings(tuple(types.ZooKeeperServer(s.host, s.port, "/both") for s in settings.servers))
+    for _unused in range(3):
+        with new_store(settings) as store:
+            made(store)
+    client = bare_client(server)
+    assert len(client.get_children("/both/nodepool/nodes")) == 3
+    end(client)
+
+
+def test_a_host_that_answers_nothing_does_not_use_up_the_time(server):
+    with socket.create_server((HOST, 0)) as silent:
+        settings = types.ZooKeeperSettings(
+            (types.ZooKeeperServer(HOST, silent.getsockname()[1]), types.ZooKeeperServer(HOST, server.port)),
+            timeout=2.0,
+        )
+        for _unused in range(3):
+            with new_store(settings, connect_timeout=5.0) as store:
+                made(store)
+
+
+def test_a_nested_chroot_is_made(server):
+    with new_store(settings_for(server, "/a/b/c/")) as store:
+        made(store)
+    client = bare_client(server)
+    assert client.get_children("/a/b/c/nodepool/nodes") == ["0000000000"]
+    assert client.exists("/nodepool") is None
+    end(client)
+
+
+def test_ipv6_addresses_are_put_in_brackets():
+    port = free_port()
+    settings = types.ZooKeeperSettings((types.ZooKeeperServer("::1", port), types.ZooKeeperServer("[::1]", port)))
+    with pytest.raises(StoreError, match=rf"\[::1\]:{port}: connection refused"):
+        new_store(settings, connect_timeout=0.5).open()
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [("127.0.0.1", "connection refused; is ZooKeeper running"), ("zookeeper.invalid", "check the name and the DNS")],
+)
+def test_an_unreachable_host_is_named_with_a_remedy(host, told):
+    port = free_port()
+    begin = time.monotonic()
+    with pytest.raises(StoreError, match=told) as raised:
+        new_store(types.ZooKeeperSettings((types.ZooKeeperServer(host, port),)), connect_timeout=0.6).open()
+    assert f"{host}:{port}" in str(raised.value)
+    assert "within 0.6 s" in str(raised.value)
+    assert time.monotonic() - begin < 4
+
+
+def test_a_server_that_hangs_is_not_waited_for_longer_than_said(server):
+    server.pause()
+    begin = time.monotonic()
+    with pytest.raises(StoreError, match=f"{server.port}: no answer in time"):
+        new_store(settings_for(server, timeout=1.0), connect_timeout=1.5).open()
+    assert time.monotonic() - begin < 4
+    server.resume()
+
+
+def test_different_chroots_are_refused(zookeeper):
+    servers = tuple(types.ZooKeeperServer(HOST, zookeeper.port, chroot) for chroot in ("/a", "/b"))
+    with pytest.raises(StoreError, match="different chroots"):
+        new_store(types.ZooKeeperSettings(servers)).open()
+
+
+def test_reading_only_writes_nothing_at_all(zookeeper):
+    chroot = f"/never-{uuid.uuid4().hex}"
+    client = KazooClient(zookeeper.hosts)
+    client.start()
+    store = new_store(settings_for(zookeeper, chroot))
+    store.open(watch=False)
+    assert store.nodes.list() == []
+    for change in (
+        lambda: store.nodes.create(Node()),
+        lambda: store.own.put("site", {}),
+        lambda: store.own.lock("providers/p"),
+        lambda: store.components.register("pool", "h", {}),
+    ):
+        with pytest.raises(StoreError, match="reading only"):
+            change()
+    assert client.exists(chroot) is None
+    assert zookeeper.command("wchs").splitlines()[-1].endswith(":0")
+    store.close()
+    end(client)
+
+
+def test_reading_only_sees_the_tree_as_it_is(store, zk_chroot):
+    node = made(store)
+    held = store.nodes.lock(node.id)
+    reader = new_store(zk_chroot)
+    reader.open(watch=False)
+    assert reader.nodes.list() == [node]
+    assert reader.nodes.is_locked(node.id)
+    held.release()
+    assert reader.nodes.read(node.id) == node
+    assert reader.nodes.is_locked(node.id)
+    reader.close()
+
+
+def test_a_closed_store_says_so(zk_chroot):
+    store = new_store(zk_chroot)
+    store.open()
+    store.close()
+    store.close()
+    assert store.state == "lost"
+    with pytest.raises(StoreError, match="closed"):
+        store.nodes.create(Node())
+    with pytest.raises(StoreError):
+        store.nodes.read("0000000000")

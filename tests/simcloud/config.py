@@ -1,0 +1,290 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configuration of the simulated clouds, and what of it can be changed while they run."""
+
+from __future__ import annotations
+
+import ipaddress
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simcloud.timing import Duration
+
+NAMESPACE = uuid.UUID("5a6bb1f0-6f2d-4a3c-9d0a-3f7d0f0f5c11")
+UNLIMITED = -1
+AT_ONCE = Duration("fixed", 0.0)
+HALF_A_SECOND = Duration("fixed", 0.5)
+ONE_SECOND = Duration("fixed", 1.0)
+
+DEFAULT_QUOTA = {
+    "instances": 20,
+    "cores": 100,
+    "ram": 204800,
+    "ports": 500,
+    "floating_ips": 50,
+    "volumes": 10,
+    "gigabytes": 1000,
+}
+KEY_TYPES = ("ed25519", "ecdsa", "rsa")
+
+
+def stable_id(*parts: str) -> str:
+    """Return the same UUID for the same words, so that ids survive a restart of the service."""
+    return str(uuid.uuid5(NAMESPACE, "/".join(parts)))
+
+
+@dataclass(frozen=True)
+class FlavorConfig:
+    id: str
+    name: str
+    vcpus: int
+    ram: int
+    disk: int
+    extra_specs: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ImageConfig:
+    id: str
+    name: str
+    min_disk: int
+    min_ram: int
+    size: int
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class SubnetConfig:
+    id: str
+    cidr: ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    id: str
+    name: str
+    external: bool
+    shared: bool
+    subnets: tuple[SubnetConfig, ...]
+
+
+@dataclass(frozen=True)
+class GuestConfig:
+    """How servers are made reachable.
+
+    :ivar mode: ``each`` gives every server host keys of its own, ``shared`` gives all the same.
+    :ivar port: TCP port of ssh, 0 picks a free one.
+    :ivar authorized_keys: path of the file with the public keys that may log in; None lets nobody in.
+    """
+
+    mode: str = "each"
+    port: int = 0
+    authorized_keys: str | None = None
+    key_types: tuple[str, ...] = ("ed25519",)
+    boot_delay: Duration = AT_ONCE
+
+
+@dataclass
+class Settings:
+    """What the control endpoint can change. Durations in seconds, ram in MiB; -1 is without limit."""
+
+    boot: Duration = ONE_SECOND
+    delete: Duration = HALF_A_SECOND
+    quota_race: float = 0.2
+    quota: dict[str, int] = field(default_factory=lambda: dict(DEFAULT_QUOTA))
+    latency: dict[str, Duration] = field(default_factory=dict)
+    token_life: float = 3600.0
+    azs: list[str] = field(default_factory=lambda: ["nova"])
+    page_limit: int = 1000
+
+    def change(self, document: Mapping[str, Any]) -> None:
+        """Apply a document of changes; ``quota`` and ``latency`` are merged, the rest is replaced.
+
+        :raises ValueError: on an unknown name or a value that makes no sense; nothing is changed then.
+        """
+        fresh: dict[str, Any] = {}
+        for name, value in document.items():
+            if name in ("boot", "delete"):
+                fresh[name] = Duration.parse(value)
+            elif name in ("quota_race", "token_life"):
+                fresh[name] = Duration.parse(value).a
+            elif name == "quota":
+                unknown = sorted(set(value) - set(DEFAULT_QUOTA))
+                if unknown:
+                    raise ValueError(f"unknown quota {', '.join(unknown)}: use {', '.join(DEFAULT_QUOTA)}")
+                fresh[name] = {**self.quota, **{key: int(limit) for key, limit in value.items()}}
+            elif name == "latency":
+                if not isinstance(value, Mapping):
+                    value = {"default": value}
+                fresh[name] = {**self.latency, **{kind: Duration.parse(spec) for kind, spec in value.items()}}
+            elif name == "azs":
+                fresh[name] = [str(zone) for zone in value]
+            elif name == "page_limit":
+                fresh[name] = max(1, int(value))
+            else:
+                raise ValueError(f"unknown setting {name!r}")
+        for name, value in fresh.items():
+            setattr(self, name, value)
+
+
+@dataclass
+class CloudConfig:
+    """One cloud.
+
+    :ivar identity_of: name of the cloud whose keystone this one uses; it is then another region of that cloud.
+    """
+
+    name: str
+    region: str
+    username: str
+    password: str
+    project: str
+    flavors: list[FlavorConfig]
+    images: list[ImageConfig]
+    networks: list[NetworkConfig]
+    keypairs: list[str]
+    security_groups: list[str]
+    settings: Settings
+    seed: int
+    guests: GuestConfig | None
+    identity_of: str | None
+
+
+@dataclass
+class ServiceConfig:
+    clouds: dict[str, CloudConfig]
+
+
+class _Subnets:
+    """Hands out a private range to each network that names none: loopback where guests are to be reached."""
+
+    def __init__(self) -> None:
+        self._loopback = 16
+        self._private = 0
+
+    def take(self, guests: bool) -> str:
+        if guests:
+            self._loopback += 1
+            if self._loopback > 254:
+                raise ValueError("too many networks with guests: there are 238 loopback ranges")
+            return f"127.{self._loopback}.0.0/16"
+        self._private += 1
+        return f"10.{self._private % 256}.0.0/16"
+
+
+def parse(document: Mapping[str, Any]) -> ServiceConfig:
+    """Read the configuration of the service: ``{"clouds": {name: {...}}}``.
+
+    :raises ValueError: naming the cloud and what is wrong.
+    """
+    clouds = document.get("clouds")
+    if not isinstance(clouds, Mapping) or not clouds:
+        raise ValueError("the configuration needs 'clouds', a mapping with at least one cloud")
+    subnets = _Subnets()
+    parsed = {}
+    for name, spec in clouds.items():
+        try:
+            parsed[name] = _parse_cloud(name, spec, subnets)
+        except (ValueError, TypeError, KeyError) as problem:
+            raise ValueError(f"cloud {name}: {problem}") from problem
+    for cloud in parsed.values():
+        if cloud.identity_of is not None and cloud.identity_of not in parsed:
+            raise ValueError(f"cloud {cloud.name}: identity_of names {cloud.identity_of}, which is no cloud here")
+    return ServiceConfig(parsed)
+
+
+CLOUD_KEYS = frozenset(
+    """region username password project flavors images networks keypairs security_groups
+    seed guests identity_of boot delete quota_race quota latency token_life azs page_limit""".split()
+)
+SETTING_KEYS = ("boot", "delete", "quota_race", "quota", "latency", "token_life", "azs", "page_limit")
+
+
+def _parse_cloud(name: str, spec: Mapping[str, Any], subnets: _Subnets) -> CloudConfig:
+    unknown = sorted(set(spec) - CLOUD_KEYS)
+    if unknown:
+        raise ValueError(f"unknown key {', '.join(unknown)}")
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name == "control":
+        raise ValueError("a cloud's name is a path prefix: letters, digits, dash, dot and underscore, not 'control'")
+    settings = Settings()
+    settings.change({key: spec[key] for key in SETTING_KEYS if key in spec})
+    guests = _parse_guests(spec.get("guests"))
+    return CloudConfig(
+        name=name,
+        region=spec.get("region", "RegionOne"),
+        username=spec.get("username", "nodepool"),
+        password=spec.get("password", "secret"),
+        project=spec.get("project", "ci"),
+        flavors=[_parse_flavor(name, entry) for entry in spec.get("flavors", [])],
+        images=[_parse_image(name, entry) for entry in spec.get("images", [])],
+        networks=[_parse_network(name, entry, subnets, guests is not None) for entry in spec.get("networks", [])],
+        keypairs=list(spec.get("keypairs", [])),
+        security_groups=list(dict.fromkeys(["default", *spec.get("security_groups", [])])),
+        settings=settings,
+        seed=int(spec.get("seed", 1)),
+        guests=guests,
+        identity_of=spec.get("identity_of"),
+    )
+
+
+def _parse_guests(spec: Mapping[str, Any] | bool | None) -> GuestConfig | None:
+    if not spec:
+        return None
+    if spec is True:
+        return GuestConfig()
+    mode = spec.get("mode", "each")
+    if mode not in ("each", "shared"):
+        raise ValueError(f"guests.mode is {mode!r}: use each or shared")
+    key_types = tuple(spec.get("key_types", ("ed25519",)))
+    if not key_types or not set(key_types) <= set(KEY_TYPES):
+        raise ValueError(f"guests.key_types: use some of {', '.join(KEY_TYPES)}")
+    return GuestConfig(
+        mode,
+        int(spec.get("port", 0)),
+        spec.get("authorized_keys"),
+        key_types,
+        Duration.parse(spec.get("boot_delay", 0)),
+    )
+
+
+def _parse_flavor(cloud: str, spec: Mapping[str, Any]) -> FlavorConfig:
+    return FlavorConfig(
+        spec.get("id") or stable_id(cloud, "flavor", spec["name"]),
+        spec["name"],
+        int(spec["vcpus"]),
+        int(spec["ram"]),
+        int(spec.get("disk", 10)),
+        dict(spec.get("extra_specs", {})),
+    )
+
+
+def _parse_image(cloud: str, spec: Mapping[str, Any] | str) -> ImageConfig:
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    return ImageConfig(
+        spec.get("id") or stable_id(cloud, "image", spec["name"]),
+        spec["name"],
+        int(spec.get("min_disk", 0)),
+        int(spec.get("min_ram", 0)),
+        int(spec.get("size", 1 << 20)),
+        dict(spec.get("properties", {})),
+    )
+
+
+def _parse_network(cloud: str, spec: Mapping[str, Any] | str, subnets: _Subnets, guests: bool) -> NetworkConfig:
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    name = spec["name"]
+    ranges = [spec.get("cidr") or subnets.take(guests)]
+    if spec.get("cidr6"):
+        ranges.append(spec["cidr6"])
+    return NetworkConfig(
+        spec.get("id") or stable_id(cloud, "network", name),
+        name,
+        bool(spec.get("external", False)),
+        bool(spec.get("shared", False)),
+        tuple(SubnetConfig(stable_id(cloud, "subnet", name, cidr), ipaddress.ip_network(cidr)) for cidr in ranges),
+    )

@@ -1,0 +1,251 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Networks, ports and floating IPs of one cloud."""
+
+from __future__ import annotations
+
+import ipaddress
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from tests.simcloud.answers import Refusal, neutron_error
+from tests.simcloud.config import UNLIMITED, CloudConfig, NetworkConfig, Settings, SubnetConfig, stable_id
+from tests.simcloud.timing import Scheduler, iso
+
+FIRST_HOST = 10
+
+
+class Addresses:
+    """Hands out the addresses of one subnet, each again only when all the others have had their turn."""
+
+    def __init__(self, subnet: SubnetConfig) -> None:
+        self.subnet = subnet
+        self._size = min(subnet.cidr.num_addresses - 2, 1 << 22)
+        self._next = min(FIRST_HOST, self._size)
+        self._taken: set[int] = set()
+
+    @property
+    def used(self) -> int:
+        return len(self._taken)
+
+    def take(self) -> str | None:
+        """Return a free address, None when there is none."""
+        for _attempt in range(self._size):
+            number = self._next
+            self._next = number + 1 if number < self._size else 1
+            if number not in self._taken:
+                self._taken.add(number)
+                return str(self.subnet.cidr.network_address + number)
+        return None
+
+    def give_back(self, address: str) -> None:
+        base = int(self.subnet.cidr.network_address)
+        self._taken.discard(int(ipaddress.ip_address(address)) - base)
+
+
+class NetworkState:
+    """What neutron knows. Ports and floating IPs are kept as the documents that the API shows.
+
+    :param changed: called with the id of a server whose addresses changed.
+    """
+
+    def __init__(
+        self,
+        config: CloudConfig,
+        settings: Settings,
+        project_id: str,
+        scheduler: Scheduler,
+        changed: Callable[[str], None],
+    ) -> None:
+        self.networks: dict[str, NetworkConfig] = {network.id: network for network in config.networks}
+        self.security_groups = {stable_id(config.name, "secgroup", name): name for name in config.security_groups}
+        self.ports: dict[str, dict[str, Any]] = {}
+        self.floating_ips: dict[str, dict[str, Any]] = {}
+        self.project_id = project_id
+        self.born = scheduler.now()
+        self.router_id = stable_id(config.name, "router")
+        self._settings = settings
+        self._scheduler = scheduler
+        self._changed = changed
+        self._by_device: dict[str, list[str]] = {}
+        self._floating_by_port: dict[str, list[str]] = {}
+        self._pools = {subnet.id: Addresses(subnet) for network in config.networks for subnet in network.subnets}
+        self._macs = 0
+
+    def room_for_ports(self, number: int) -> bool:
+        limit = self._settings.quota["ports"]
+        return limit == UNLIMITED or len(self.ports) + number <= limit
+
+    def server_ports(self, server_id: str) -> list[dict[str, Any]]:
+        return [self.ports[ident] for ident in self._by_device.get(server_id, ())]
+
+    def port_floating_ips(self, port_id: str) -> list[dict[str, Any]]:
+        return [self.floating_ips[ident] for ident in self._floating_by_port.get(port_id, ())]
+
+    def create_port(self, network_id: str, fields: dict[str, Any], *, forced: bool = False) -> dict[str, Any]:
+        """Make a port with one address of each subnet.
+
+        :param forced: do not ask the quota.
+        :raises Refusal: over quota, or no such network.
+        """
+        network = self.networks.get(network_id)
+        if network is None:
+            raise neutron_error(404, "NetworkNotFound", f"Network {network_id} could not be found.")
+        if not forced and not self.room_for_ports(1):
+            raise over_quota("port")
+        fixed = []
+        for subnet in network.subnets:
+            address = self._pools[subnet.id].take()
+            if address is None:
+                raise no_addresses(network_id)
+            fixed.append({"subnet_id": subnet.id, "ip_address": address})
+        self._macs += 1
+        now = iso(self._scheduler.now())
+        port = {
+            "id": str(uuid.uuid4()),
+            "name": fields.get("name", ""),
+            "network_id": network_id,
+            "tenant_id": self.project_id,
+            "mac_address": "fa:16:3e:" + ":".join(f"{(self._macs >> shift) & 255:02x}" for shift in (16, 8, 0)),
+            "admin_state_up": fields.get("admin_state_up", True),
+            "status": fields.get("status", "DOWN"),
+            "device_id": fields.get("device_id", ""),
+            "device_owner": fields.get("device_owner", ""),
+            "fixed_ips": fixed,
+            "allowed_address_pairs": [],
+            "extra_dhcp_opts": [],
+            "security_groups": fields.get("security_groups", list(self.security_groups)[:1]),
+            "description": fields.get("description", ""),
+            "binding:vnic_type": "normal",
+            "port_security_enabled": True,
+            "tags": [],
+            "created_at": now,
+            "updated_at": now,
+            "revision_number": 1,
+            "project_id": self.project_id,
+        }
+        self.ports[port["id"]] = port
+        if port["device_id"]:
+            self._by_device.setdefault(port["device_id"], []).append(port["id"])
+        return port
+
+    def set_device(self, port: dict[str, Any], device_id: str, owner: str) -> None:
+        """Bind a port to a server, or to nothing."""
+        self._forget_device(port)
+        port.update(device_id=device_id, device_owner=owner, status="DOWN")
+        if device_id:
+            self._by_device.setdefault(device_id, []).append(port["id"])
+
+    def _forget_device(self, port: dict[str, Any]) -> None:
+        owned = self._by_device.get(port["device_id"])
+        if owned and port["id"] in owned:
+            owned.remove(port["id"])
+            if not owned:
+                del self._by_device[port["device_id"]]
+
+    def activate_ports(self, server_id: str) -> None:
+        for port in self.server_ports(server_id):
+            port["status"] = "ACTIVE"
+            port["updated_at"] = iso(self._scheduler.now())
+
+    def delete_port(self, port: dict[str, Any]) -> None:
+        """Remove a port; floating IPs on it stay, without a port."""
+        for floating in self.port_floating_ips(port["id"]):
+            self.associate(floating, None, None)
+        self._forget_device(port)
+        for fixed in port["fixed_ips"]:
+            self._pools[fixed["subnet_id"]].give_back(fixed["ip_address"])
+        del self.ports[port["id"]]
+
+    def create_floating_ip(self, network_id: str, description: str = "") -> dict[str, Any]:
+        """Allocate a floating IP of an external network, not yet on a port.
+
+        :raises Refusal: over quota, no such network, or no address left.
+        """
+        network = self.networks.get(network_id)
+        if network is None:
+            raise neutron_error(404, "NetworkNotFound", f"Network {network_id} could not be found.")
+        if not network.external:
+            message = f"Bad floatingip request: Network {network_id} is not a valid external network."
+            raise neutron_error(400, "BadRequest", message)
+        limit = self._settings.quota["floating_ips"]
+        if limit != UNLIMITED and len(self.floating_ips) >= limit:
+            raise over_quota("floatingip")
+        v4 = next((subnet for subnet in network.subnets if subnet.cidr.version == 4), None)
+        address = self._pools[v4.id].take() if v4 else None
+        if address is None:
+            raise no_addresses(network_id)
+        now = iso(self._scheduler.now())
+        floating: dict[str, Any] = {
+            "id": str(uuid.uuid4()),
+            "tenant_id": self.project_id,
+            "floating_ip_address": address,
+            "floating_network_id": network_id,
+            "router_id": None,
+            "port_id": None,
+            "fixed_ip_address": None,
+            "status": "DOWN",
+            "project_id": self.project_id,
+            "description": description,
+            "port_details": None,
+            "tags": [],
+            "created_at": now,
+            "updated_at": now,
+            "revision_number": 0,
+        }
+        self.floating_ips[floating["id"]] = floating
+        return floating
+
+    def associate(self, floating: dict[str, Any], port: dict[str, Any] | None, fixed: str | None) -> None:
+        """Put a floating IP onto a port, or take it off (port None)."""
+        before = self.ports.get(floating["port_id"] or "")
+        if before is not None:
+            self._floating_by_port[before["id"]].remove(floating["id"])
+            if not self._floating_by_port[before["id"]]:
+                del self._floating_by_port[before["id"]]
+        if port is None:
+            floating.update(port_id=None, fixed_ip_address=None, router_id=None, port_details=None, status="DOWN")
+        else:
+            details = ("name", "network_id", "mac_address", "admin_state_up", "status", "device_id", "device_owner")
+            floating.update(
+                port_id=port["id"],
+                fixed_ip_address=fixed or self.v4_address(port),
+                router_id=self.router_id,
+                port_details={key: port[key] for key in details},
+                status="ACTIVE",
+            )
+            self._floating_by_port.setdefault(port["id"], []).append(floating["id"])
+        floating["updated_at"] = iso(self._scheduler.now())
+        floating["revision_number"] += 1
+        for side in (before, port):
+            if side is not None and side["device_id"]:
+                self._changed(side["device_id"])
+
+    def v4_address(self, port: dict[str, Any]) -> str | None:
+        for fixed in port["fixed_ips"]:
+            if ":" not in fixed["ip_address"]:
+                return str(fixed["ip_address"])
+        return None
+
+    def delete_floating_ip(self, floating: dict[str, Any]) -> None:
+        self.associate(floating, None, None)
+        network = self.networks[floating["floating_network_id"]]
+        v4 = next(subnet for subnet in network.subnets if subnet.cidr.version == 4)
+        self._pools[v4.id].give_back(floating["floating_ip_address"])
+        del self.floating_ips[floating["id"]]
+
+    def used_addresses(self, subnet_id: str) -> int:
+        return self._pools[subnet_id].used
+
+
+def over_quota(resource: str) -> Refusal:
+    """Return neutron's refusal for want of quota."""
+    return neutron_error(409, "OverQuota", f"Quota exceeded for resources: ['{resource}'].")
+
+
+def no_addresses(network_id: str) -> Refusal:
+    """Return neutron's refusal for want of addresses."""
+    message = f"No more IP addresses available on network {network_id}."
+    return neutron_error(409, "IpAddressGenerationFailure", message)

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs modules and inventories as a user does: by Ansible's own commands, with nothing of the user's own settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+COLLECTIONS = ROOT / "playbooks" / "collections"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a module returned and what was on the screen meanwhile."""
+
+    result: dict[str, Any]
+    screen: str
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """The environment of a command that works in *folder*."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "OS_"))}
+    return {
+        **kept,
+        "HOME": str(folder),
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+        **more,
+    }
+
+
+def command(*words: str | Path, folder: Path, timeout: float = 90, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run one of Ansible's commands in *folder*; *more* is added to its environment."""
+    program = BIN / str(words[0])
+    return subprocess.run(
+        [str(program), *map(str, words[1:])],
+        cwd=folder,
+        env=environment(folder, **more),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def play_of(module: str, options: Mapping[str, Any], answer: Path, *, check: bool = False, diff: bool = False) -> str:
+    """A playbook that runs one module and leaves its result in *answer*."""
+    tasks = [
+        {
+            "name": "Work",
+            f"stackci.nodepool.{module}": dict(options),
+            "register": "answer",
+            "ignore_errors": True,
+            "check_mode": check,
+            "diff": diff,
+        },
+        {
+            "name": "Keep the answer",
+            "ansible.builtin.copy": {"content": "{{ answer | to_json }}", "dest": str(answer), "mode": "0600"},
+            "check_mode": False,
+            "diff": False,
+        },
+    ]
+    play = {"name": "One module", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
+    return json.dumps([play])
+
+
+def run_module(
+    module: str,
+    options: Mapping[str, Any],
+    folder: Path,
+    *,
+    check: bool = False,
+    diff: bool = False,
+    timeout: float = 90,
+) -> Ran:
+    """Run a module of the collection by ansible-playbook."""
+    answer = folder / "answer.json"
+    answer.unlink(missing_ok=True)
+    playbook = folder / "play.yml"
+    playbook.write_text(play_of(module, options, answer, check=check, diff=diff), encoding="utf-8")
+    done = command("ansible-playbook", playbook, folder=folder, timeout=timeout)
+    if not answer.exists():
+        raise AssertionError(f"the play left no answer:\n{done.stdout}\n{done.stderr}")
+    return Ran(json.loads(answer.read_text(encoding="utf-8")), done.stdout)

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fixtures with a real ZooKeeper: one server for all tests, a chroot of its own for each.
+
+A directory of tests takes them over in its conftest.py:
+``from tests.support.fixtures_zookeeper import zookeeper``
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
+from tests.support.zookeeper_server import HOST, ZooKeeperServer
+
+__all__ = ["store", "zk_chroot", "zk_client", "zookeeper"]
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZooKeeperServer]:
+    """A running server, plain. Tests that stop or pause one start their own."""
+    with ZooKeeperServer(tick_ms=100) as server:
+        yield server
+
+
+def settings_for(server: ZooKeeperServer, chroot: str = "", *, timeout: float = 10.0) -> types.ZooKeeperSettings:
+    """How a Store reaches *server* over its plain port."""
+    return types.ZooKeeperSettings((types.ZooKeeperServer(HOST, server.port, chroot),), timeout=timeout)
+
+
+@pytest.fixture
+def zk_chroot(zookeeper: ZooKeeperServer) -> types.ZooKeeperSettings:
+    """Settings with a chroot that does not exist yet."""
+    return settings_for(zookeeper, f"/test-{uuid.uuid4().hex}")
+
+
+@pytest.fixture
+def store(zk_chroot: types.ZooKeeperSettings) -> Iterator[Store]:
+    """An open store."""
+    with Store(zk_chroot) as opened:
+        yield opened
+
+
+@pytest.fixture
+def zk_client(zookeeper: ZooKeeperServer, zk_chroot: types.ZooKeeperSettings) -> Iterator[Any]:
+    """A bare kazoo client in the same chroot: plays Zuul, Nodepool and everybody else."""
+    with_chroot = bare_client(zookeeper, zk_chroot.servers[0].chroot)
+    yield with_chroot
+    end(with_chroot)
+
+
+def bare_client(server: ZooKeeperServer, chroot: str = "") -> Any:
+    """A started kazoo client; the chroot exists afterwards."""
+    client = KazooClient(server.hosts)
+    client.start(10)
+    client.ensure_path(chroot or "/")
+    if not chroot:
+        return client
+    end(client)
+    client = KazooClient(server.hosts + chroot)
+    client.start(10)
+    return client
+
+
+def end(client: Any) -> None:
+    """Stop a kazoo client."""
+    client.stop()
+    client.close()
+
+
+def eventually(check: Callable[[], Any], seconds: float = 15.0) -> Any:
+    """What *check* returns, as soon as that is true; an AssertionError when that takes longer than *seconds*."""
+    limit = time.monotonic() + seconds
+    while not (result := check()):
+        if time.monotonic() > limit:
+            raise AssertionError(f"not within {seconds:g} s; last answer: {result!r}")
+        time.sleep(0.005)
+    return result
+
+
+def new_store(settings: types.ZooKeeperSettings, **options: Any) -> Any:
+    """A store that is not open yet; of no type, because tests go straight for what may be None."""
+    return Store(settings, **options)
+
+
+def break_connection(store: Store) -> None:
+    """Cut the connection of *store*; its session lives on, and kazoo reconnects."""
+    session = store._session.client
+    assert session is not None
+    with contextlib.suppress(OSError, AttributeError):  # it may be down already, or have no socket at the moment
+        session._connection._socket.shutdown(socket.SHUT_RDWR)
+
+
+def expire_session(server: ZooKeeperServer, store: Store) -> None:
+    """End the session of *store* from outside, as the server does when it has heard nothing for too long."""
+    session = store._session.client
+    assert session is not None
+    thief = KazooClient(server.hosts, client_id=session.client_id)
+    thief.start(10)
+    end(thief)

@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The floors of the house, as rules over the imports of each file below ``plugins/``."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+PACKAGE = "ansible_collections.stackci.nodepool."
+UTILS = "plugins.module_utils."
+
+# From the ground up. Rooms of the same height do not see each other.
+HEIGHTS = {
+    "model": 0,
+    "clients": 1,
+    "launching": 2,
+    "imaging": 2,
+    "sweeping": 2,
+    "cycles": 3,
+    "reporting": 4,
+    "runtime": 5,
+    "plugin_utils": 6,
+    "faces": 7,
+}
+FACES = ("modules", "inventory", "action", "doc_fragments")
+
+# What a value has no business with: clocks, chance, files, processes, the network.
+IMPURE = {
+    "asyncio", "http", "io", "os", "queue", "random", "secrets", "select", "selectors", "shutil", "signal", "socket",
+    "ssl", "subprocess", "tempfile", "threading", "time", "urllib.request",
+}  # fmt: skip
+ANSIBLE_FROM = HEIGHTS["runtime"]
+
+
+@dataclass(frozen=True)
+class Import:
+    """An imported module: its dotted *name*, the *line*, and whether it may be missing when the file is run."""
+
+    name: str
+    line: int
+    guarded: bool
+
+
+def room(module: str) -> str:
+    """The room of a module of ours, named from the collection's root; empty when it is in none."""
+    parts = module.split(".")
+    if parts[:2] == ["plugins", "module_utils"]:
+        return parts[2] if len(parts) > 2 else ""
+    if parts[:2] == ["plugins", "plugin_utils"]:
+        return "plugin_utils"
+    return "faces" if len(parts) > 1 and parts[1] in FACES else ""
+
+
+def imports(tree: ast.AST, guarded: bool = False) -> Iterator[Import]:
+    """All imports in *tree*, wherever they stand."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, node.lineno, guarded) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield Import("." * node.level + (node.module or ""), node.lineno, guarded)
+        elif isinstance(node, ast.Try) and any("ImportError" in ast.dump(handler) for handler in node.handlers):
+            yield from imports(ast.Module(node.body, []), guarded=True)
+            for handler in node.handlers:
+                yield from imports(handler, guarded)
+            yield from imports(ast.Module([*node.orelse, *node.finalbody], []), guarded)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            yield from imports(node, guarded=True)
+        else:
+            yield from imports(node, guarded)
+
+
+def breaches(module: str, source: str) -> list[str]:
+    """What *module* (named from the collection's root) does that its floor does not allow, one sentence each."""
+    here = room(module)
+    if here not in HEIGHTS:
+        return [f"{module}: there is no such room; the rooms are {', '.join(HEIGHTS)}"]
+    tree = ast.parse(source)
+    found = [
+        f"{module}:{entry.line}: {complaint}" for entry in imports(tree) if (complaint := complain(here, module, entry))
+    ]
+    if here != "runtime":
+        found += [
+            f"{module}:{node.lineno}: only runtime/ ends a module ({node.attr})"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and node.attr in ("fail_json", "exit_json")
+        ]
+    return found
+
+
+def complain(here: str, module: str, entry: Import) -> str:
+    """What is wrong with one import; empty when nothing is."""
+    if entry.name.startswith("."):
+        return f"import {entry.name} by its full name"
+    if entry.name.startswith(PACKAGE):
+        there = room(entry.name.removeprefix(PACKAGE))
+        same_room = here == there and here != "faces"
+        if there in HEIGHTS and (same_room or HEIGHTS[there] < HEIGHTS[here]):
+            return ""
+        return f"{here}/ must not import from {there or entry.name}/"
+    top = entry.name.split(".")[0]
+    if top == "ansible":
+        return "" if HEIGHTS[here] >= ANSIBLE_FROM else f"{here}/ must not know Ansible ({entry.name})"
+    if top in sys.stdlib_module_names:
+        pure = here != "model" or not ({top, entry.name} & IMPURE)
+        return "" if pure else f"model/ is pure and must not import {entry.name}"
+    if here != "clients":
+        return f"third-party {entry.name} belongs in clients/"
+    return "" if entry.guarded else f"third-party {entry.name} must be imported inside try … except ImportError"
+
+
+def circle(sources: Mapping[str, str]) -> list[str]:
+    """The modules of one circle of imports, first and last the same; empty when there is none."""
+    graph: dict[str, set[str]] = {}
+    for module, source in sources.items():
+        tree = ast.parse(source)
+        named = {entry.name for entry in imports(tree)}
+        # "from package import module" names the module only in its second half.
+        named |= {
+            f"{node.module}.{alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module
+            for alias in node.names
+        }
+        graph[module] = ({name.removeprefix(PACKAGE) for name in named} & set(sources)) - {module}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(module) for module in error.args[1]]
+    return []
+
+
+def plugin_sources(root: Path) -> dict[str, str]:
+    """Module name (from the collection's root) → source, for every Python file below ``plugins/``."""
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path.read_text("utf-8")
+        for path in sorted((root / "plugins").rglob("*.py"))
+    }

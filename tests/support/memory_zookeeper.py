@@ -1,0 +1,370 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ZooKeeper in memory, below the real Store: only the wire is missing.
+
+Requests are kazoo's own, answered as the server answers them (sequences, versions, ephemerals, kazoo's exceptions), and
+the real session, cache, records and locks work on top. Changes reach other sessions after *lag* seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionLoss,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+)
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData, Transaction
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Components
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.images import Images
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import CONNECTED, LOST, SUSPENDED
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.requests import Requests
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
+    ZooKeeperServer,
+    ZooKeeperSettings,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import parse
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from tests.support.virtual_time import Agenda, Killed
+
+SESSION_TIMEOUT = 11.0
+SETTINGS = ZooKeeperSettings(servers=(ZooKeeperServer("memory", 2181),))
+_EPHEMERAL, _SEQUENCE = 1, 2
+_HANDLER = SequentialThreadingHandler()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    czxid: int
+    mzxid: int
+    version: int
+    ephemeralOwner: int  # noqa: N815 (kazoo's name)
+    numChildren: int  # noqa: N815
+    mtime: int = 0
+
+
+@dataclass(slots=True)
+class _Znode:
+    data: bytes
+    czxid: int
+    mzxid: int
+    owner: int
+    version: int = 0
+    created: int = 0
+    mtime: int = 0
+
+
+class MemoryZooKeeper:
+    """The ensemble.
+
+    :param lag: seconds after which a change of one session is known to the others.
+    """
+
+    def __init__(self, agenda: Agenda, lag: float = 0.0) -> None:
+        self.agenda = agenda
+        self.lag = lag
+        self.znodes: dict[str, _Znode] = {"": _Znode(b"", 0, 0, 0)}
+        self.names: dict[str, set[str]] = {"": set()}
+        self.sessions: list[MemorySession] = []
+        self.writes = 0
+        self._zxid = 0
+        self._owners = 0
+
+    def store(self) -> MemoryStore:
+        """A new client with a session of its own, open."""
+        store = MemoryStore(MemorySession(self))
+        store.open()
+        return store
+
+    def new_owner(self) -> int:
+        """The id of a new session."""
+        self._owners += 1
+        return self._owners
+
+    def stat(self, path: str) -> _Stat:
+        """Of a znode that exists."""
+        znode = self.znodes[path]
+        return _Stat(znode.czxid, znode.mzxid, znode.version, znode.owner, len(self.names[path]), znode.mtime)
+
+    def document(self, path: str) -> dict[str, Any] | None:
+        """The JSON object at *path*, None when there is none."""
+        znode = self.znodes.get(path)
+        return parse(znode.data) if znode else None
+
+    def answer(self, request: Any, session: MemorySession) -> Any:
+        """Carry *request* out; raises kazoo's exceptions."""
+        if isinstance(request, Transaction):
+            return self._transact(request.operations, session)
+        if isinstance(request, GetData):
+            return self._existing(request.path).data, self.stat(request.path)
+        if isinstance(request, GetChildren):
+            self._existing(request.path)
+            return sorted(self.names[request.path])
+        self.writes += 1
+        if isinstance(request, Create2):
+            return self._create(request, session)
+        if isinstance(request, SetData):
+            return self._set(request, session)
+        if isinstance(request, Delete):
+            return self._delete(request, session)
+        raise NotImplementedError(type(request).__name__)
+
+    def end_session(self, owner: int) -> None:
+        """Remove what lives only as long as that session."""
+        for path in [path for path, znode in self.znodes.items() if znode.owner == owner]:
+            self._drop(path, None)
+
+    def _existing(self, path: str) -> _Znode:
+        znode = self.znodes.get(path)
+        if znode is None:
+            raise NoNodeError
+        return znode
+
+    def _create(self, request: Any, session: MemorySession) -> tuple[str, _Stat]:
+        path = request.path
+        parent = self._existing(paths.split(path)[0])
+        if request.flags & _SEQUENCE:
+            path = f"{path}{parent.created:010d}"
+        if path in self.znodes:
+            raise NodeExistsError
+        parent.created += 1
+        self._zxid += 1
+        owner = session.owner if request.flags & _EPHEMERAL else 0
+        self.znodes[path] = _Znode(request.data, self._zxid, self._zxid, owner, mtime=int(self.agenda.now * 1000))
+        self.names[path] = set()
+        self.names[paths.split(path)[0]].add(paths.split(path)[1])
+        self._tell(path, session)
+        return path, self.stat(path)
+
+    def _set(self, request: Any, session: MemorySession) -> _Stat:
+        znode = self._existing(request.path)
+        if request.version not in (-1, znode.version):
+            raise BadVersionError
+        self._zxid += 1
+        znode.data, znode.mzxid, znode.version = request.data, self._zxid, znode.version + 1
+        znode.mtime = int(self.agenda.now * 1000)
+        self._tell(request.path, session)
+        return self.stat(request.path)
+
+    def _delete(self, request: Any, session: MemorySession) -> bool:
+        self._existing(request.path)
+        if self.names[request.path]:
+            raise NotEmptyError
+        self._drop(request.path, session)
+        return True
+
+    def _drop(self, path: str, session: MemorySession | None) -> None:
+        self._zxid += 1
+        del self.znodes[path], self.names[path]
+        parent, name = paths.split(path)
+        self.names[parent].discard(name)
+        self._tell(path, session)
+
+    def _transact(self, operations: list[Any], session: MemorySession) -> list[Any]:
+        """Deletions of a subtree, children first: all of them or none."""
+        gone: set[str] = set()
+        for index, operation in enumerate(operations):
+            problem: Exception | None = None
+            if operation.path not in self.znodes:
+                problem = NoNodeError()
+            elif any(f"{operation.path}/{name}" not in gone for name in self.names[operation.path]):
+                problem = NotEmptyError()
+            gone.add(operation.path)
+            if problem is not None:
+                return [problem if place == index else RolledBackError() for place in range(len(operations))]
+        self.writes += 1
+        return [self._delete(operation, session) for operation in operations]
+
+    def _tell(self, path: str, writer: MemorySession | None) -> None:
+        if not paths.is_cached(path):
+            return
+        for session in self.sessions:
+            if session is writer or self.lag <= 0:
+                session.learn(path, own=session is writer)
+            else:
+                self.agenda.after(self.lag, partial(session.learn, path))
+
+
+class MemorySession(Session):
+    """A session of a client.
+
+    *before* and *after* are called with each request and may raise (kazoo's ConnectionLoss, the session's Unanswered,
+    Killed); *log* keeps what was changed.
+    """
+
+    def __init__(self, keeper: MemoryZooKeeper) -> None:
+        super().__init__(SETTINGS)
+        self.keeper = keeper
+        self.owner = 0
+        self.killed = False
+        self.before: Callable[[Any], None] | None = None
+        self.after: Callable[[Any], None] | None = None
+        self.log: list[tuple[str, str]] = []
+
+    def open(self, *, watch: bool = True) -> None:
+        """Connect."""
+        self.mutable = watch
+        self._connect_anew()
+
+    def close(self) -> None:
+        """End the session; its locks are gone at once."""
+        if self.client is not None and not self.killed:
+            self.mutable = False
+            self._end()
+            self.keeper.end_session(self.owner)
+        self.state = LOST
+
+    def kill(self) -> None:
+        """The process is gone; ZooKeeper finds out when the session has timed out."""
+        self.killed = True
+        self.mutable = False
+        self._end()
+        self.state = LOST
+        owner = self.owner
+        self.keeper.agenda.after(SESSION_TIMEOUT, lambda: self.keeper.end_session(owner))
+
+    def suspend(self, seconds: float) -> None:
+        """No connection for a while; the session survives. Nothing happens while there is none anyway."""
+        if self.state != CONNECTED:
+            return
+        self.state = SUSPENDED
+        self._leave()
+        self.notify("")
+
+        def back() -> None:
+            if self.state == SUSPENDED:
+                self._read_all()
+
+        self.keeper.agenda.after(seconds, back)
+
+    def expire(self, seconds: float = 1.0) -> None:
+        """The session is lost with its locks; a new one begins after a while."""
+        if self.state == LOST:
+            return
+        self._end()
+        self.state = LOST
+        self.keeper.end_session(self.owner)
+        self.notify("")
+        self.keeper.agenda.after(seconds, lambda: None if self.killed else self._connect_anew())
+
+    def perform(self, request: Any, *, client: Any, apply: Callable[[Any], None] | None = None) -> Any:
+        """Answered at once."""
+        if self.killed:
+            raise Killed
+        if self.state != CONNECTED or client is not self.client:
+            raise ConnectionLoss
+        if self.before is not None:
+            self.before(request)
+        value = self.keeper.answer(request, self)
+        self._note(request, value)
+        if self.after is not None:
+            self.after(request)
+        if apply is not None:
+            apply(value)
+        return value
+
+    def settle(self, client: Any) -> None:
+        """The cache knows at once what this session does."""
+
+    def make_up_for(self, amend: Callable[[], bool]) -> None:
+        """Tried once a second."""
+
+        def again() -> None:
+            if self.killed or not self.mutable:
+                return
+            try:
+                done = self.state == CONNECTED and amend()
+            except StoreError:
+                done = False
+            if not done:
+                self.keeper.agenda.after(1.0, again)
+
+        self.keeper.agenda.after(1.0, again)
+
+    def learn(self, path: str, own: bool = False) -> None:
+        """Something has changed at *path*."""
+        if self.state != CONNECTED:
+            return
+        if path not in self.keeper.znodes:
+            self.tree.drop(path)
+        elif paths.is_lock(path):
+            self.tree.touch(path)
+        else:
+            news = self.tree.put(path, self.keeper.znodes[path].data, self.keeper.stat(path))
+            if own or not news:
+                return
+        self.notify(path)
+
+    def _note(self, request: Any, value: Any) -> None:
+        if isinstance(request, Create2):
+            self.log.append(("create", value[0]))
+        elif isinstance(request, SetData):
+            self.log.append(("set", request.path))
+        elif isinstance(request, Delete):
+            self.log.append(("delete", request.path))
+        elif isinstance(request, Transaction):
+            self.log.extend(("delete", operation.path) for operation in request.operations)
+
+    def _connect_anew(self) -> None:
+        self.owner = self.keeper.new_owner()
+        client: Any = SimpleNamespace(
+            handler=_HANDLER, dead=False, chroot="", absolute=lambda path: path, unchroot=lambda path: path
+        )
+        self.client = client
+        self.generation += 1
+        client.generation = self.generation
+        self._read_all()
+
+    def _read_all(self) -> None:
+        keeper, tree = self.keeper, Tree()
+        for path in sorted(keeper.znodes):
+            if not paths.is_cached(path):
+                continue
+            if paths.is_lock(path):
+                tree.touch(path)
+            else:
+                tree.put(path, keeper.znodes[path].data, keeper.stat(path))
+        self.tree = tree
+        self.state = CONNECTED
+        keeper.sessions.append(self)
+        for todo in self.after_sync:
+            todo()
+        self.notify("")
+
+    def _leave(self) -> None:
+        if self in self.keeper.sessions:
+            self.keeper.sessions.remove(self)
+
+    def _end(self) -> None:
+        self._leave()
+        if self.client is not None:
+            self.client.dead = True
+
+
+class MemoryStore(Store):
+    """The real store over a session in memory."""
+
+    def __init__(self, session: MemorySession) -> None:
+        self._session = self.session = session
+        self.nodes = Nodes(session)
+        self.requests = Requests(session)
+        self.images = Images(session)
+        self.components = Components(session)
+        self.own = OwnDocuments(session)

@@ -1,0 +1,324 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cloud on virtual time: what nova, neutron and glance do to a project, without HTTP.
+
+Quota is what nova counts (servers in ERROR and those still being deleted included), and it is checked as nova checks
+it: once when the create arrives and once when the server is made, so that creates side by side can end in ERROR.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+    META_LAUNCH,
+    META_NODE_ID,
+    Address,
+    CloudLimits,
+    Flavor,
+    FloatingIp,
+    Image,
+    Network,
+    Port,
+    Server,
+    ServerSpec,
+    Volume,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudNotFound,
+    CloudQuotaRefused,
+    CloudRefused,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+    CORES,
+    FLOATING_IPS,
+    INSTANCES,
+    PORTS,
+    RAM,
+    Limits,
+    Resources,
+    total,
+)
+from tests.support.virtual_time import Agenda
+
+PUBLIC = Network("net-public", "public", external=True)
+PRIVATE = Network("net-private", "private")
+FLAVORS = (Flavor("f1", "small", 1, 1024), Flavor("f2", "medium", 2, 4096), Flavor("f8", "large", 8, 16384))
+
+
+@dataclass
+class Timing:
+    """Seconds. *boot* and *delete* are (mean, deviation) of a normal distribution."""
+
+    create: float = 0.3
+    listing: float = 0.3
+    other: float = 0.02
+    boot: tuple[float, float] = (20.0, 2.0)
+    delete: tuple[float, float] = (3.0, 0.5)
+    scan: float = 0.3
+    spread: float = 0.1
+    """By how much of itself a call's time varies."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of a server: its state after *boot* seconds, and whether its guest ever answers."""
+
+    status: str = "ACTIVE"
+    fault: str | None = None
+    boot: float | None = None
+    reachable: bool = True
+
+
+@dataclass(eq=False)
+class Machine:
+    """A server."""
+
+    id: str
+    name: str
+    metadata: Mapping[str, str]
+    flavor: Flavor
+    created: float
+    fate: Fate
+    status: str = "BUILD"
+    fault: str | None = None
+    az: str | None = None
+    address: str = ""
+    floating: str = ""
+    ports: int = 1
+    deleting: bool = False
+    removed: float | None = None
+    active_at: float | None = None
+
+    @property
+    def size(self) -> Resources:
+        """What it uses of the quota."""
+        return Resources({INSTANCES: 1, CORES: self.flavor.cores, RAM: self.flavor.ram, PORTS: self.ports})
+
+
+@dataclass
+class VirtualCloud:
+    """One project in one cloud.
+
+    :param limits: what the quota really is; *shown* is what the API says it is (None: the truth).
+    :param fate: what becomes of the next server.
+    :param undying: deletes of these are accepted and do nothing.
+    :param yielding: a delete by force ends them all the same; None: the cloud leaves force to administrators.
+    :param list_lag: seconds by which the server list is behind.
+    :param direct: servers have public addresses; False: they need a floating IP.
+    """
+
+    agenda: Agenda
+    limits: Limits = field(default_factory=Limits)
+    shown: Limits | None = None
+    flavors: tuple[Flavor, ...] = FLAVORS
+    zones: tuple[str, ...] = ("az1", "az2")
+    images: tuple[Image, ...] = (Image("img-1", "debian", "active"),)
+    timing: Timing = field(default_factory=Timing)
+    fate: Callable[[Machine], Fate] = lambda machine: Fate()
+    undying: Callable[[Machine], bool] = lambda machine: False
+    yielding: bool | None = None
+    list_lag: float = 0.0
+    direct: bool = True
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self.machines: dict[str, Machine] = {}
+        self.past: list[Machine] = []
+        self.floating_ips: dict[str, tuple[FloatingIp, str | None]] = {}
+        self.down_ports: dict[str, Port] = {}
+        self.volumes: dict[str, Volume] = {}
+        self.own_images: dict[str, Image] = {}
+        self.refused: Counter[str] = Counter()
+        self.peak: Counter[str] = Counter()
+        self._count = 0
+
+    # -- for tests -----------------------------------------------------------------------------------------------
+
+    def used(self) -> Resources:
+        """What counts against the quota now."""
+        amounts = total(machine.size for machine in self.machines.values())
+        return amounts + Resources({FLOATING_IPS: len(self.floating_ips)})
+
+    def add_foreign(self, count: int = 1, flavor: str = "small", **metadata: str) -> list[Machine]:
+        """Servers of somebody else in the same project, ACTIVE at once."""
+        made = []
+        for _unused in range(count):
+            machine = self._make(f"other-{self._count}", self._flavor(flavor), metadata, Fate(boot=0.0))
+            machine.status = "ACTIVE"
+            made.append(machine)
+        return made
+
+    def remove(self, machine: Machine) -> None:
+        """It is gone at once."""
+        if self.machines.pop(machine.id, None) is not None:
+            machine.removed = self.agenda.now
+            machine.status = "DELETED"
+            self.past.append(machine)
+
+    def of_node(self, node_id: str) -> list[Machine]:
+        """The servers that stand for a node now."""
+        return [machine for machine in self.machines.values() if machine.metadata.get(META_NODE_ID) == node_id]
+
+    def ours(self) -> list[Machine]:
+        """All servers that carry our mark."""
+        return [machine for machine in self.machines.values() if META_LAUNCH in machine.metadata]
+
+    def at_address(self, address: str) -> Machine | None:
+        """The server that answers there."""
+        found = (machine for machine in self.machines.values() if address in (machine.address, machine.floating))
+        return next(found, None) if address else None
+
+    # -- what the API does ---------------------------------------------------------------------------------------
+
+    def check_quota(self, flavor: Flavor, ports: int) -> str | None:
+        """The first resource of which there is not enough for one more server."""
+        need = Resources({INSTANCES: 1, CORES: flavor.cores, RAM: flavor.ram, PORTS: ports})
+        short = self.limits.less(self.used()).short_of(need)
+        return next(iter(short), None)
+
+    def refuse_over_quota(self, spec: ServerSpec, provider: str) -> None:
+        """nova's first look.
+
+        :raises CloudQuotaRefused: in nova's words.
+        """
+        flavor = self._flavor(spec.flavor_id)
+        name = self.check_quota(flavor, max(1, len(spec.network_ids)))
+        if name is not None:
+            self.refused[provider] += 1
+            raise CloudQuotaRefused(
+                f"Quota exceeded for {name}: Requested 1, but already used {self.used()[name]:g} of"
+                f" {self.limits[name]:g} {name}",
+                resources=(name,),
+                provider=provider,
+                call="POST /servers",
+                status=403,
+            )
+
+    def create(self, spec: ServerSpec) -> str:
+        """nova's second look, and the server."""
+        flavor, ports = self._flavor(spec.flavor_id), max(1, len(spec.network_ids))
+        over = self.check_quota(flavor, ports)
+        machine = self._make(spec.name, flavor, dict(spec.metadata), Fate())
+        machine.ports = ports
+        machine.az = spec.az or (self.zones[0] if self.zones else None)
+        fate = Fate("ERROR", f"Quota exceeded for {over}: Requested 1", 0.5) if over else self.fate(machine)
+        machine.fate = fate
+        boot = fate.boot if fate.boot is not None else max(0.5, self.random.gauss(*self.timing.boot))
+        if fate.status != "BUILD":
+            self.agenda.after(boot, lambda: self._booted(machine))
+        return machine.id
+
+    def delete(self, server_id: str) -> None:
+        """DELETE is accepted; the server goes after a while.
+
+        :raises CloudNotFound: it is gone.
+        """
+        machine = self.machines.get(server_id)
+        if machine is None:
+            raise CloudNotFound(f"Instance {server_id} could not be found.", call="DELETE /servers/{id}", status=404)
+        if self.undying(machine) or machine.deleting:
+            return
+        machine.deleting = True
+        self.agenda.after(max(0.1, self.random.gauss(*self.timing.delete)), lambda: self.remove(machine))
+
+    def force_delete(self, server_id: str) -> None:
+        """The action forceDelete.
+
+        :raises CloudRefused: it is for administrators here.
+        """
+        if self.yielding is None:
+            raise CloudRefused(
+                "Policy doesn't allow os_compute_api:os-deferred-delete:force to be performed.",
+                call="POST /servers/{id}/action",
+                status=403,
+            )
+        machine = self.machines.get(server_id)
+        if machine is None:
+            raise CloudNotFound(f"Instance {server_id} could not be found.", status=404)
+        if self.yielding or not self.undying(machine):
+            self.remove(machine)
+
+    def listing(self) -> list[Server]:
+        """As the API shows it."""
+        now = self.agenda.now
+        if not self.list_lag:
+            return [self._shown(machine, machine.status) for machine in self.machines.values()]
+        then = now - self.list_lag
+        known = [machine for machine in self.machines.values() if machine.created <= then]
+        known += [machine for machine in self.past if machine.created <= then < (machine.removed or now)]
+        return [
+            self._shown(machine, "BUILD" if machine.active_at and machine.active_at > then else machine.status)
+            for machine in known
+        ]
+
+    def read_limits(self) -> CloudLimits:
+        """Bounds as shown, and what is used."""
+        return CloudLimits(self.shown if self.shown is not None else self.limits, self.used())
+
+    def networks(self) -> list[Network]:
+        """What the project sees."""
+        return [PUBLIC] if self.direct else [PRIVATE, PUBLIC]
+
+    def create_floating_ip(self, port_id: str, description: str) -> FloatingIp:
+        """One more floating IP, attached to the port's server."""
+        if len(self.floating_ips) + 1 > self.limits[FLOATING_IPS]:
+            raise CloudQuotaRefused(
+                "Quota exceeded for resources: ['floatingip'].", resources=(FLOATING_IPS,), status=409
+            )
+        self._count += 1
+        made = FloatingIp(f"fip-{self._count}", f"203.0.113.{self._count % 250}", "ACTIVE", port_id, description)
+        server_id = port_id.removeprefix("port-")
+        self.floating_ips[made.id] = (made, server_id)
+        if server_id in self.machines:
+            self.machines[server_id].floating = made.address
+        return made
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _flavor(self, name: str) -> Flavor:
+        return next(flavor for flavor in self.flavors if name in (flavor.id, flavor.name))
+
+    def _make(self, name: str, flavor: Flavor, metadata: Mapping[str, str], fate: Fate) -> Machine:
+        self._count += 1
+        number = self._count
+        machine = Machine(f"server-{number:06d}", name, metadata, flavor, self.agenda.now, fate)
+        machine.address = f"{'198.51' if self.direct else '10.0'}.{number // 250 % 250}.{number % 250 + 1}"
+        self.machines[machine.id] = machine
+        for resource, amount in self.used().items():
+            self.peak[resource] = max(self.peak[resource], int(amount))
+        return machine
+
+    def _booted(self, machine: Machine) -> None:
+        if machine.status != "BUILD":
+            return
+        if machine.fate.status == "GONE":
+            self.remove(machine)
+            return
+        machine.status, machine.fault = machine.fate.status, machine.fate.fault
+        machine.active_at = self.agenda.now
+
+    def _shown(self, machine: Machine, status: str) -> Server:
+        addresses = []
+        if status == "ACTIVE":
+            addresses.append(Address("public" if self.direct else "private", machine.address, 4))
+        if status == "ACTIVE" and machine.floating:
+            addresses.append(Address("private", machine.floating, 4, floating=True))
+        return Server(
+            id=machine.id,
+            name=machine.name,
+            status=status,
+            metadata=machine.metadata,
+            addresses=tuple(addresses),
+            task_state="deleting" if machine.deleting else None,
+            fault=machine.fault,
+            flavor_id=machine.flavor.id,
+            resources=Resources({INSTANCES: 1, CORES: machine.flavor.cores, RAM: machine.flavor.ram}),
+            az=machine.az,
+            host_id=f"host-{machine.id}",
+        )

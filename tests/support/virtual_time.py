@@ -1,0 +1,328 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Virtual time: an agenda of calls, and functions that run side by side on it, one at a time.
+
+A fiber is a thread that has the baton only while everything else waits, so whatever happens is the same in each run.
+Nothing here ever sleeps: when everybody waits, the clock jumps to the next entry of the agenda.
+"""
+
+from __future__ import annotations
+
+import _thread
+import heapq
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob, ScanResult
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.workers import Done
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable
+
+START = 1_700_000_000.0
+STANDSTILL = 200_000
+"""So many calls without a moment passing are a loop without an end."""
+
+
+class Killed(BaseException):
+    """The process ends here, without another step."""
+
+
+class Agenda:
+    """The clock, and what is to happen when."""
+
+    def __init__(self, start: float = START) -> None:
+        self.now = start
+        self.current: Fiber | None = None
+        self._entries: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        self._still = 0
+
+    def clock(self) -> float:
+        """UNIX seconds."""
+        return self.now
+
+    def at(self, when: float, call: Callable[[], None]) -> None:
+        """Have *call* made at that time, not before what was asked for earlier for the same time."""
+        self._count += 1
+        heapq.heappush(self._entries, (max(when, self.now), self._count, call))
+
+    def after(self, seconds: float, call: Callable[[], None]) -> None:
+        """Have *call* made in so many seconds."""
+        self.at(self.now + seconds, call)
+
+    def step(self, end: float) -> bool:
+        """Make the next call that is due until *end*; False when there is none."""
+        if not self._entries or self._entries[0][0] > end:
+            return False
+        when, _unused, call = heapq.heappop(self._entries)
+        self._still = self._still + 1 if when == self.now else 0
+        if self._still > STANDSTILL:
+            raise AssertionError(f"{STANDSTILL} calls happened at the same moment: somebody never waits")
+        self.now = when
+        call()
+        return True
+
+    def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Let time pass; ends early, with True, when *until* holds."""
+        end = self.now + seconds
+        while not until():
+            if not self.step(end):
+                self.now = end
+                return until()
+        return True
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, within a fiber; outside of one nothing takes time."""
+        if self.current is not None:
+            self.current.park(seconds)
+
+
+class Fiber:
+    """A function that runs on an agenda."""
+
+    def __init__(self, agenda: Agenda, work: Callable[[], Any]) -> None:
+        self._agenda = agenda
+        self._work = work
+        self._go = _thread.allocate_lock()
+        self._back = _thread.allocate_lock()
+        self._go.acquire()
+        self._back.acquire()
+        self._ticket = 0
+        self._parked = False
+        self._woken = False
+        self._killed = False
+        self._began = False
+        self.ended = False
+        self.value: Any = None
+        self.error: BaseException | None = None
+        agenda.at(agenda.now, self._begin)
+
+    def park(self, seconds: float | None = None) -> bool:
+        """Wait (called by the fiber itself); True when somebody woke it, False when the time was over."""
+        assert self._agenda.current is self
+        self._ticket += 1
+        ticket = self._ticket
+        if seconds is not None:
+            self._agenda.after(max(0.0, seconds), lambda: self._resume(ticket, False))
+        self._parked = True
+        self._back.release()
+        self._go.acquire()
+        if self._killed:
+            raise Killed
+        return self._woken
+
+    def wake(self) -> None:
+        """End its present wait, if it waits."""
+        if self._parked:
+            ticket = self._ticket
+            self._agenda.at(self._agenda.now, lambda: self._resume(ticket, True))
+
+    def kill(self) -> None:
+        """Raise Killed where it waits now; to be called from outside of it."""
+        self._killed = True
+        if not self._began:
+            self.ended = True
+        elif self._parked:
+            self._resume(self._ticket, False)
+
+    def _begin(self) -> None:
+        if not self.ended:
+            self._began = True
+            thread = threading.Thread(target=self._run, name="fiber", daemon=True)
+            self._hand_over(thread.start)
+
+    def _resume(self, ticket: int, woken: bool) -> None:
+        if self._parked and ticket == self._ticket:
+            self._parked = False
+            self._woken = woken
+            self._hand_over(self._go.release)
+
+    def _hand_over(self, begin: Callable[[], None]) -> None:
+        before, self._agenda.current = self._agenda.current, self
+        begin()
+        self._back.acquire()
+        self._agenda.current = before
+
+    def _run(self) -> None:
+        try:
+            self.value = self._work()
+        except BaseException as error:
+            self.error = error
+        self.ended = True
+        self._back.release()
+
+
+class VirtualInbox(Inbox):
+    """The inbox of a cycle on virtual time: waiting lets others go on."""
+
+    def __init__(self, agenda: Agenda) -> None:
+        super().__init__(agenda.clock)
+        self.agenda = agenda
+        self.closed = False
+        self._pending: deque[Callable[[], None]] = deque()
+        self._waiter: Fiber | None = None
+        self._pauser: Fiber | None = None
+
+    def post(self, call: Callable[[], None]) -> None:
+        """Have *call* made by the cycle."""
+        if self.closed:
+            return
+        self._pending.append(call)
+        if self._waiter is not None:
+            self._waiter.wake()
+
+    def nudge(self) -> None:
+        """Wake the cycle."""
+        self.post(lambda: None)
+        if self._pauser is not None:
+            self._pauser.wake()
+
+    def pause(self, seconds: float) -> None:
+        """As the real one."""
+        self._pauser = self.agenda.current
+        self.agenda.sleep(max(0.0, seconds))
+        self._pauser = None
+
+    def take(self, timeout: float, most: int = 10_000) -> int:
+        """As the real one; outside of a fiber it lets the agenda run itself."""
+        if not self._pending and timeout > 0:
+            if self.agenda.current is None:
+                self.agenda.run(timeout, lambda: bool(self._pending))
+            else:
+                self._waiter = self.agenda.current
+                self._waiter.park(timeout)
+                self._waiter = None
+        made = 0
+        while self._pending and made < most:
+            self._pending.popleft()()
+            made += 1
+        return made
+
+
+class _Job:
+    def __init__(self, what: str, work: Callable[[], Any], done: Done, changes: bool) -> None:
+        self.what = what
+        self.work = work
+        self.done = done
+        self.changes = changes
+        self.started: float | None = None
+        self.answered = False
+
+
+class VirtualWorkers:
+    """Stands in for a WorkerSet: its jobs run in fibers, with the same bounds and the same answers."""
+
+    def __init__(self, name: str, inbox: VirtualInbox, size: int = 16, seconds: float = 120.0, spare: int = 16) -> None:
+        self.name = name
+        self.inbox = inbox
+        self.size = size
+        self.seconds = seconds
+        self.spare = spare
+        self._jobs: deque[_Job] = deque()
+        self._running: dict[Fiber, _Job] = {}
+        self._fibers: list[Fiber] = []
+        self._idle: list[Fiber] = []
+        self._abandoned = 0
+        self._closed = False
+
+    @property
+    def exhausted(self) -> bool:
+        """True when no more overrun jobs may be replaced."""
+        return self._abandoned >= self.spare
+
+    def submit(self, what: str, work: Callable[[], Any], done: Done, *, changes: bool = False) -> None:
+        """Have *work* done; *done* is called by the cycle."""
+        self._jobs.append(_Job(what, work, done, changes))
+        if self._idle:
+            self._idle.pop().wake()
+        elif len(self._fibers) < self.size + self._abandoned:
+            self._fibers.append(Fiber(self.inbox.agenda, self._loop))
+
+    def check(self, now: float) -> None:
+        """Answer the jobs that have overrun their time."""
+        late = [
+            (fiber, job)
+            for fiber, job in self._running.items()
+            if job.started is not None and now - job.started > self.seconds
+        ]
+        for fiber, job in late:
+            job.answered = True
+            del self._running[fiber]
+            if not self.exhausted:
+                self._abandoned += 1
+            text = f"{self.name}: {job.what} did not end within {self.seconds:g} s"
+            job.done(None, CloudUnavailable(text, provider=self.name, call=job.what, unclear=job.changes))
+
+    def close(self) -> None:
+        """Let the fibers end after what they are doing."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().wake()
+
+    def _loop(self) -> None:
+        me = self.inbox.agenda.current
+        assert me is not None
+        while True:
+            while not self._jobs:
+                if self._closed:
+                    return
+                self._idle.append(me)
+                me.park()
+            job = self._jobs.popleft()
+            job.started = self.inbox.clock()
+            self._running[me] = job
+            result, error = None, None
+            try:
+                result = job.work()
+            except CloudError as caught:
+                error = caught
+            except Exception as caught:
+                error = CloudError(f"{self.name}: {job.what}: {type(caught).__name__}: {caught}", unclear=job.changes)
+            if job.answered:
+                return
+            job.answered = True
+            del self._running[me]
+            self._answer(job, result, error)
+
+    def _answer(self, job: _Job, result: Any, error: CloudError | None) -> None:
+        self.inbox.post(lambda: job.done(result, error))
+
+
+class VirtualScanner:
+    """Stands in for the ssh scanner. *answer* says how a job ends: (seconds, host keys, error)."""
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        answer: Callable[[ScanJob], tuple[float, tuple[str, ...], str | None]],
+        on_result: Callable[[ScanResult], None],
+    ) -> None:
+        self._agenda = agenda
+        self._answer = answer
+        self._on_result = on_result
+        self._jobs: dict[str, ScanJob] = {}
+
+    def submit(self, job: ScanJob) -> None:
+        """Begin to scan."""
+        self._jobs[job.key] = job
+        seconds, keys, error = self._answer(job)
+        if seconds > job.deadline:
+            seconds, keys, error = job.deadline, (), error or f"{job.address}: no answer in {job.deadline:g} s"
+
+        def end() -> None:
+            if self._jobs.get(job.key) is job:
+                del self._jobs[job.key]
+                self._on_result(ScanResult(job.key, keys, error, seconds))
+
+        self._agenda.after(seconds, end)
+
+    def cancel(self, key: str) -> None:
+        """Nobody wants the answer any more."""
+        self._jobs.pop(key, None)
+
+    def close(self) -> None:
+        """End."""
+        self._jobs.clear()

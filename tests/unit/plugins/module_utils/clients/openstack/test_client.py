@@ -1,0 +1,344 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import pytest
+import requests
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import FloatingIp, ServerSpec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudAuthError,
+    CloudNotFound,
+    CloudQuotaRefused,
+    CloudRefused,
+    CloudUnavailable,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources
+
+SERVERS = "/v2.1/servers/detail"
+IMAGE_ID = "0b1e3a52-7f0d-4c53-9b0e-0d1c2b3a4f5e"
+
+
+def test_a_start_costs_one_token_and_no_discovery(cloud, make_client) -> None:
+    cloud.on("GET", SERVERS, (200, {"servers": []}))
+    client = make_client()
+    assert client.list_servers() == []
+    assert client.list_servers() == []
+    assert cloud.calls() == ["POST /v3/auth/tokens", f"GET {SERVERS}", f"GET {SERVERS}"]
+    assert client.counters.document() == {
+        "GET /servers/detail": {"200": 2},
+        "POST /auth/tokens": {"201": 1},
+    }
+
+
+def test_a_start_with_an_unversioned_auth_url_needs_one_discovery(cloud, make_client, clouds_yaml) -> None:
+    versions = [{"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": "http://keystone.invalid/v3/"}]}]
+    cloud.on("GET", "/", (300, {"versions": {"values": versions}}))
+    cloud.on("GET", SERVERS, (200, {"servers": []}))
+    make_client(clouds_yaml().replace("keystone.invalid/v3", "keystone.invalid")).list_servers()
+    assert cloud.calls() == ["GET /", "POST /v3/auth/tokens", f"GET {SERVERS}"]
+
+
+def test_two_regions_of_a_cloud_share_the_token_but_not_the_counters(cloud, make_client, service) -> None:
+    cloud.catalog.append(service("compute", "http://nova2.invalid/v2.1", "RegionTwo"))
+    cloud.on("GET", SERVERS, (200, {"servers": []}))
+    one, two = make_client(region="RegionOne"), make_client(region="RegionTwo")
+    one.list_servers()
+    two.list_servers()
+    assert cloud.tokens == 1
+    assert [seen.host for seen in cloud.seen] == ["keystone.invalid", "nova.invalid", "nova2.invalid"]
+    assert (one.counters.total, two.counters.total) == (2, 1)
+
+
+def test_a_rejected_token_is_replaced_once(cloud, make_client) -> None:
+    cloud.on("GET", SERVERS, (200, {"servers": []}))
+    client = make_client()
+    client.list_servers()
+    cloud.valid.clear()
+    assert client.list_servers() == []
+    assert cloud.tokens == 2
+    assert client.counters.document()["GET /servers/detail"] == {"200": 2, "401": 1}
+
+
+def test_many_threads_with_a_rejected_token_fetch_one_new_one(cloud, make_client) -> None:
+    cloud.on("GET", SERVERS, (200, {"servers": []}))
+    client = make_client(concurrency=8)
+    client.list_servers()
+    cloud.valid.clear()
+    barrier = threading.Barrier(8)
+    results: list[Any] = []
+
+    def work() -> None:
+        barrier.wait()
+        results.append(client.list_servers())
+
+    threads = [threading.Thread(target=work) for _unused in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert results == [[]] * 8
+    assert cloud.tokens == 2
+
+
+def test_a_token_that_is_rejected_again_is_an_error(cloud, make_client) -> None:
+    cloud.on("GET", SERVERS, (401, {"error": {"message": "no"}}))
+    with pytest.raises(CloudAuthError, match="GET /servers/detail was answered with 401"):
+        make_client().list_servers()
+    assert cloud.calls().count(f"GET {SERVERS}") == 2
+
+
+def test_a_wrong_password_names_entry_and_file_but_not_the_password(cloud, make_client, clouds_yaml, tmp_path) -> None:
+    client = make_client(clouds_yaml("wrong-password-1"))
+    with pytest.raises(CloudAuthError) as caught:
+        client.list_servers()
+    text = str(caught.value)
+    assert "entry 'east'" in text
+    assert str(tmp_path / "clouds.yaml") in text
+    assert "wrong-password-1" not in text
+    assert cloud.calls() == ["POST /v3/auth/tokens"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "retry_after"),
+    [((429, "slow down", {"Retry-After": "9"}), 9.0), ((503, "<html><body>Down</body></html>"), None)],
+)
+def test_an_identity_service_in_trouble_is_unavailable_and_nothing_is_unclear(
+    cloud, make_client, answer, retry_after
+) -> None:
+    cloud.on("POST", "/v3/auth/tokens", answer)
+    with pytest.raises(CloudUnavailable) as caught:
+        make_client().create_server(ServerSpec("np1", "i", "f", {}))
+    assert (caught.value.unclear, caught.value.retry_after) == (False, retry_after)
+    assert caught.value.call == "POST /auth/tokens"
+
+
+def test_those_who_wait_for_a_token_share_its_failure(cloud, make_client) -> None:
+    waiting = threading.Barrier(6)
+
+    def fail(_seen: Any) -> Any:
+        # All the others are asking by now; the fake answers one request at a time.
+        waiting.wait(20)
+        release.wait(1)
+        return requests.exceptions.ReadTimeout("silence")
+
+    release = threading.Event()
+    cloud.on("POST", "/v3/auth/tokens", fail, (401, {}))
+    client = make_client(concurrency=8)
+    errors: list[Exception] = []
+
+    def work(first: bool) -> None:
+        if not first:
+            waiting.wait(20)
+        try:
+            client.list_servers()
+        except Exception as problem:
+            errors.append(problem)
+
+    threads = [threading.Thread(target=work, args=(number == 0,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert [type(problem) for problem in errors] == [CloudUnavailable] * 6
+    assert cloud.calls() == ["POST /v3/auth/tokens"]
+
+
+def test_a_nova_without_embedded_flavors_is_asked_for_them_once(cloud, make_client) -> None:
+    def listing(seen: Any) -> Any:
+        if "X-OpenStack-Nova-API-Version" in seen.headers:
+            return 406, {"computeFault": {"message": "Version 2.47 is not supported by the API."}}
+        return 200, {"servers": [{"id": "1", "flavor": {"id": "f"}}, {"id": "2", "flavor": {"id": "gone"}}]}
+
+    cloud.on("GET", SERVERS, listing)
+    flavor = {"id": "f", "name": "m1", "vcpus": 2, "ram": 4096}
+    cloud.on("GET", "/v2.1/flavors/detail", (200, {"flavors": [flavor]}))
+    client = make_client()
+    for _unused in range(3):
+        first, second = client.list_servers()
+        assert first.resources == Resources({"instances": 1, "cores": 2, "ram": 4096})
+        assert second.resources == Resources({"instances": 1})
+    assert cloud.calls().count(f"GET {SERVERS}") == 4
+    assert cloud.calls().count("GET /v2.1/flavors/detail") == 1
+
+
+def test_the_listing_asks_for_embedded_flavors_and_for_changes(cloud, make_client) -> None:
+    cloud.on("GET", SERVERS, (200, {"servers": []}))
+    make_client().list_servers("2026-11-20T12:00:00Z")
+    assert cloud.seen[-1].headers["OpenStack-API-Version"] == "compute 2.47"
+    assert cloud.seen[-1].query == {"changes-since": ["2026-11-20T12:00:00Z"], "limit": ["1000"]}
+
+
+def test_a_create_carries_no_microversion(cloud, make_client) -> None:
+    cloud.on("POST", "/v2.1/servers", (202, {"server": {"id": "s9"}}))
+    assert make_client().create_server(ServerSpec("np1", "i", "f", {"a": "b"})) == "s9"
+    assert "OpenStack-API-Version" not in cloud.seen[-1].headers
+    assert cloud.seen[-1].body["server"]["metadata"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "unclear"),
+    [
+        ((403, {"forbidden": {"message": "Quota exceeded for cores: Requested 1"}}), CloudQuotaRefused, False),
+        ((400, {"badRequest": {"message": "no"}}), CloudRefused, False),
+        ((500, "<html><body>Oops</body></html>"), CloudUnavailable, True),
+        ((202, "{broken"), CloudUnavailable, True),
+        ((202, "[]"), CloudUnavailable, True),
+        ((202, {"server": {}}), CloudUnavailable, True),
+        ((202, {"server": None}), CloudUnavailable, True),
+        (requests.exceptions.ReadTimeout("silence"), CloudUnavailable, True),
+        (requests.exceptions.ConnectionError("Connection reset by peer"), CloudUnavailable, True),
+        (requests.exceptions.ChunkedEncodingError("cut"), CloudUnavailable, True),
+        (requests.exceptions.ConnectTimeout("nobody there"), CloudUnavailable, False),
+        (requests.exceptions.SSLError("bad certificate"), CloudUnavailable, False),
+    ],
+)
+def test_a_create_that_fails_says_whether_it_may_have_worked(cloud, make_client, answer, kind, unclear) -> None:
+    cloud.on("POST", "/v2.1/servers", answer)
+    with pytest.raises(kind) as caught:
+        make_client().create_server(ServerSpec("np1", "i", "f", {}))
+    assert caught.value.unclear is unclear
+    assert caught.value.call == "POST /servers"
+    assert caught.value.provider == "p1"
+
+
+def test_calls_without_an_answer_are_counted_by_what_happened(cloud, make_client) -> None:
+    cloud.on(
+        "GET",
+        SERVERS,
+        requests.exceptions.ReadTimeout("x"),
+        requests.exceptions.ConnectTimeout("x"),
+        requests.exceptions.ConnectionError("x"),
+        (429, "", {"Retry-After": "3"}),
+    )
+    client = make_client()
+    for _unused in range(4):
+        with pytest.raises(CloudUnavailable):
+            client.list_servers()
+    counted = client.counters.document()["GET /servers/detail"]
+    assert counted == {"timeout": 1, "no-connection": 1, "reset": 1, "429": 1}
+    assert client.counters.running == 0
+
+
+def test_deleting_what_is_gone_is_no_error(cloud, make_client) -> None:
+    cloud.on("DELETE", "/v2.1/servers/s1", (204, ""), (404, {"itemNotFound": {"message": "gone"}}))
+    cloud.on("DELETE", "/v2.0/floatingips/f1", (404, ""))
+    client = make_client()
+    assert client.delete_server("s1")
+    assert not client.delete_server("s1")
+    assert not client.delete_floating_ip("f1")
+
+
+def test_limits_of_all_services_come_together(cloud, make_client) -> None:
+    nova = {"maxTotalInstances": 10, "maxTotalCores": -1, "maxTotalRAMSize": 1024, "totalInstancesUsed": 2}
+    cinder = {"maxTotalVolumes": 5, "maxTotalVolumeGigabytes": -1, "totalVolumesUsed": 1, "totalGigabytesUsed": 50}
+    quota = {"port": {"limit": 7, "used": 3}, "floatingip": {"limit": 2, "used": 1}}
+    cloud.on("GET", "/v2.1/limits", (200, {"limits": {"absolute": nova}}))
+    cloud.on("GET", "/v3/0b1e3a527f0d4c539b0e0d1c2b3a4f5e/limits", (200, {"limits": {"absolute": cinder}}))
+    cloud.on("GET", "/v2.0/quotas/proj/details.json", (200, {"quota": quota}), (404, ""))
+    client = make_client()
+    limits = client.limits(volumes=True, network=True)
+    assert dict(limits.bounds) == {"instances": 10, "ram": 1024, "volumes": 5, "ports": 7, "floating-ips": 2}
+    assert limits.bounds["cores"] == math.inf
+    assert dict(limits.used) == {"instances": 2, "volumes": 1, "volume-gb": 50, "ports": 3, "floating-ips": 1}
+    assert dict(client.limits(network=True).bounds) == {"instances": 10, "ram": 1024}
+    assert dict(client.limits().bounds) == {"instances": 10, "ram": 1024}
+    assert cloud.calls().count("GET /v2.1/limits") == 3
+
+
+def test_a_cloud_without_cinder_and_neutron_is_fine(cloud, make_client) -> None:
+    cloud.catalog = cloud.catalog[:1]
+    cloud.on("GET", "/v2.1/limits", (200, {"limits": {"absolute": {"maxTotalInstances": 1}}}))
+    client = make_client()
+    assert dict(client.limits(volumes=True, network=True).bounds) == {"instances": 1}
+    assert client.list_networks() == []
+
+
+def test_a_region_that_the_catalog_does_not_know_is_a_clear_error(make_client) -> None:
+    with pytest.raises(CloudAuthError, match="no service 'compute' in region 'Elsewhere'"):
+        make_client(region="Elsewhere").list_servers()
+
+
+def test_an_image_is_found_by_id_or_by_exact_name(cloud, make_client) -> None:
+    image = {"id": IMAGE_ID, "name": "debian", "status": "active"}
+    cloud.on("GET", f"/v2/images/{IMAGE_ID}", (200, image), (404, ""))
+    cloud.on("GET", "/v2/images", (200, {"images": [image]}), (200, {"images": []}))
+    client = make_client()
+    assert client.find_image(IMAGE_ID).name == "debian"
+    assert client.find_image("debian").id == IMAGE_ID
+    assert cloud.seen[-1].query["name"] == ["debian"]
+    assert client.find_image(IMAGE_ID) is None
+
+
+def test_two_images_of_one_name_are_an_error(cloud, make_client) -> None:
+    images = [{"id": number, "name": "debian", "status": "active"} for number in ("a", "b")]
+    cloud.on("GET", "/v2/images", (200, {"images": images}))
+    with pytest.raises(CloudRefused, match=r"2 images are named 'debian' \(a, b\)"):
+        make_client().find_image("debian")
+
+
+def test_ports_of_many_servers_take_one_call_per_hundred(cloud, make_client) -> None:
+    def listing(seen: Any) -> Any:
+        made = [{"id": f"p{one}", "device_id": one, "network_id": "n"} for one in seen.query["device_id"]]
+        return 200, {"ports": made}
+
+    cloud.on("GET", "/v2.0/ports", listing)
+    client = make_client()
+    ids = [str(number) for number in range(250)]
+    assert [port.server_id for port in client.list_ports(ids)] == ids
+    assert cloud.calls().count("GET /v2.0/ports") == 3
+    assert client.list_ports([]) == []
+
+
+def test_a_floating_ip_is_created_bound_and_described(cloud, make_client) -> None:
+    made = {"id": "f", "floating_ip_address": "203.0.114.1", "status": "DOWN", "port_id": "p", "description": "mark"}
+    cloud.on("POST", "/v2.0/floatingips", (201, {"floatingip": made}))
+    found = make_client().create_floating_ip("net", "p", "10.0.0.1", "mark")
+    assert found == FloatingIp("f", "203.0.114.1", "DOWN", "p", "mark")
+    assert cloud.seen[-1].body == {
+        "floatingip": {
+            "floating_network_id": "net",
+            "port_id": "p",
+            "fixed_ip_address": "10.0.0.1",
+            "description": "mark",
+        }
+    }
+
+
+def test_zones_that_are_not_available_are_left_out(cloud, make_client) -> None:
+    zones = [
+        {"zoneName": "a", "zoneState": {"available": True}},
+        {"zoneName": "b", "zoneState": {"available": False}},
+    ]
+    cloud.on("GET", "/v2.1/os-availability-zone", (200, {"availabilityZoneInfo": zones}), (403, {}), (500, ""))
+    client = make_client()
+    assert client.availability_zones() == ["a"]
+    assert client.availability_zones() == []
+    with pytest.raises(CloudUnavailable):
+        client.availability_zones()
+
+
+def test_the_console_is_asked_for_its_last_lines(cloud, make_client) -> None:
+    cloud.on("POST", "/v2.1/servers/s/action", (200, {"output": "boot\n"}), (404, ""))
+    client = make_client()
+    assert client.console_log("s", 20) == "boot\n"
+    assert cloud.seen[-1].body == {"os-getConsoleOutput": {"length": 20}}
+    assert client.console_log("s") == ""
+
+
+def test_a_secret_that_the_cloud_echoes_is_not_in_the_message(cloud, make_client) -> None:
+    cloud.on("GET", SERVERS, (400, {"badRequest": {"message": "you said sesame-42-open"}}))
+    with pytest.raises(CloudRefused) as caught:
+        make_client().list_servers()
+    assert "sesame-42-open" not in str(caught.value)
+
+
+def test_not_found_where_something_must_be_is_passed_on(cloud, make_client) -> None:
+    cloud.on("GET", SERVERS, (404, "<html><body>Not here</body></html>"))
+    with pytest.raises(CloudNotFound, match="Not here"):
+        make_client().list_servers()

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import library
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import load_cloud_entry
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, MissingLibraryError
+
+ENTRY = """
+clouds:
+  east:
+    region_name: RegionOne
+    private: true
+    force_ipv4: true
+    auth: &auth
+      auth_url: http://keystone.invalid/v3
+      username: nodepool
+      password: sesame-42-open
+      project_name: ci
+      user_domain_name: Default
+      project_domain_name: Default
+    networks:
+      - {name: outside, routes_externally: true, nat_source: true}
+      - {name: inside, nat_destination: true, default_interface: true}
+  west:
+    floating_ip_source: None
+    auth: *auth
+  odd:
+    auth_type: nonsense
+    auth: *auth
+  two:
+    regions: [RegionOne, RegionTwo]
+    auth: *auth
+  nothing:
+    auth_type: none
+    auth: {endpoint: http://nova.invalid}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "clouds.yaml"
+    file.write_text(ENTRY, encoding="utf-8")
+    return file
+
+
+def test_the_entry_says_how_to_talk_to_servers(path: Path) -> None:
+    entry = load_cloud_entry("p", "east", None, str(path))
+    assert (entry.private, entry.force_ipv4) == (True, True)
+    assert entry.roles == NetworkRoles(
+        external=("outside",),
+        internal=("inside",),
+        default_interface="inside",
+        nat_source="outside",
+        nat_destination="inside",
+    )
+    assert entry.region.get_region_name() == "RegionOne"
+    assert entry.secrets == ("sesame-42-open",)
+    assert not load_cloud_entry("p", "west", None, str(path)).roles.floating_ips
+
+
+def test_the_providers_region_wins(path: Path) -> None:
+    assert load_cloud_entry("p", "two", "RegionTwo", str(path)).region.get_region_name() == "RegionTwo"
+    assert load_cloud_entry("p", "two", None, str(path)).region.get_region_name() == "RegionOne"
+    with pytest.raises(CloudAuthError, match="RegionOne,RegionTwo"):
+        load_cloud_entry("p", "two", "RegionThree", str(path))
+
+
+def test_the_file_is_found_as_the_sdk_does(path: Path, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    assert load_cloud_entry("p", "east", None).where == f"entry 'east' in {path}"
+    other = tmp_path / "other.yaml"
+    other.write_text(ENTRY.replace("  east:", "  north:"), encoding="utf-8")
+    assert load_cloud_entry("p", "north", None, str(other)).where == f"entry 'north' in {other}"
+
+
+def test_no_file_at_all_names_where_it_was_looked_for(monkeypatch) -> None:
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    monkeypatch.setattr(library.sdk_config, "CONFIG_FILES", ["/nonexistent/clouds.yaml", "/nonexistent/clouds.json"])
+    with pytest.raises(CloudAuthError, match=r"no clouds\.yaml was found \(/nonexistent/clouds\.yaml\)"):
+        load_cloud_entry("p", "east", None)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "words"),
+    [
+        ("south", ["no entry 'south'", "east, nothing, odd, two, west"]),
+        ("odd", ["entry 'odd'", "cannot be used", "nonsense"]),
+        ("nothing", ["entry 'nothing'", "auth_type 'none'"]),
+    ],
+)
+def test_an_entry_that_cannot_be_used_is_named_with_its_file(path: Path, cloud: str, words: list[str]) -> None:
+    with pytest.raises(CloudAuthError) as caught:
+        load_cloud_entry("p", cloud, None, str(path))
+    for word in [*words, str(path), "provider p"]:
+        assert word in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"clouds:\n  east: [\n  password: sesame-42-open\n", "not valid YAML"),
+        (b"", "no mapping 'clouds'"),
+        (b"clouds: []", "no mapping 'clouds'"),
+        (b"- x", "no mapping 'clouds'"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+    ],
+)
+def test_a_broken_file_is_named_and_not_quoted(path: Path, content: bytes, why: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(CloudAuthError) as caught:
+        load_cloud_entry("p", "east", None, str(path))
+    assert why in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_missing_or_unreadable_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CloudAuthError, match="No such file"):
+        load_cloud_entry("p", "east", None, str(tmp_path / "absent.yaml"))
+    with pytest.raises(CloudAuthError, match="Is a directory"):
+        load_cloud_entry("p", "east", None, str(tmp_path))
+
+
+def test_a_missing_sdk_is_said_as_such(monkeypatch, path: Path) -> None:
+    monkeypatch.setattr(library, "IMPORT_ERROR", "Traceback: no module named openstack")
+    with pytest.raises(MissingLibraryError, match="openstacksdk") as caught:
+        load_cloud_entry("p", "east", None, str(path))
+    assert "no module named openstack" in (caught.value.detail or "")

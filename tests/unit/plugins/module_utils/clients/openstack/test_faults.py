@@ -1,0 +1,178 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import (
+    clean,
+    error_from_answer,
+    error_without_answer,
+    message_of,
+    retry_after_seconds,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudAuthError,
+    CloudConflict,
+    CloudError,
+    CloudNotFound,
+    CloudQuotaRefused,
+    CloudRefused,
+    CloudUnavailable,
+)
+
+NOVA_QUOTA = {
+    "forbidden": {"code": 403, "message": "Quota exceeded for instances: Requested 1, but already used 3 of 3"}
+}
+NEUTRON_QUOTA = {
+    "NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['floatingip'].", "detail": ""}
+}
+CINDER_QUOTA = {
+    "overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded"}
+}
+TOO_FAST = {"overLimit": {"code": 413, "message": "This request was rate-limited.", "details": "Only 10 POST"}}
+
+
+def error(status: int, body: object = "", call: str = "POST /servers", **headers: str) -> CloudError:
+    text = body if isinstance(body, str) else json.dumps(body)
+    return error_from_answer(provider="east", call=call, status=status, body=text, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (
+            401,
+            {"error": {"code": 401, "message": "This requires authentication."}},
+            CloudAuthError,
+        ),
+        (403, NOVA_QUOTA, CloudQuotaRefused),
+        (403, {"forbidden": {"message": "Policy doesn't allow it."}}, CloudRefused),
+        (400, {"badRequest": {"message": "Invalid input for field name."}}, CloudRefused),
+        (404, {"itemNotFound": {"message": "Instance x could not be found."}}, CloudNotFound),
+        (409, {"conflictingRequest": {"message": "Instance x is locked"}}, CloudConflict),
+        (409, NEUTRON_QUOTA, CloudQuotaRefused),
+        (413, CINDER_QUOTA, CloudQuotaRefused),
+        (413, TOO_FAST, CloudUnavailable),
+        (429, "Too Many Requests", CloudUnavailable),
+        (500, {"computeFault": {"message": "Unexpected API Error."}}, CloudUnavailable),
+        (503, "<html><body>503 Service Unavailable</body></html>", CloudUnavailable),
+        (302, "", CloudUnavailable),
+    ],
+)
+def test_the_class_follows_status_and_body(status: int, body: object, kind: type[CloudError]) -> None:
+    made = error(status, body)
+    assert made.__class__ is kind
+    assert made.status == status
+    assert str(made).startswith(f"provider east: POST /servers was answered with {status}")
+
+
+def test_the_refused_resources_are_named() -> None:
+    assert error(403, NOVA_QUOTA).resources == ("instances",)  # type: ignore[attr-defined]
+    assert error(409, NEUTRON_QUOTA, "POST /floatingips").resources == ("floating-ips",)  # type: ignore[attr-defined]
+    assert error(413, CINDER_QUOTA).resources == ("volumes",)  # type: ignore[attr-defined]
+
+
+def test_a_listing_is_never_refused_for_quota() -> None:
+    assert error(403, NOVA_QUOTA, "GET /servers/detail").__class__ is CloudRefused
+
+
+@pytest.mark.parametrize(
+    ("status", "call", "unclear"),
+    [
+        (500, "POST /servers", True),
+        (503, "DELETE /servers/{id}", True),
+        (500, "GET /limits", False),
+        (429, "POST /servers", False),
+        (403, "POST /servers", False),
+    ],
+)
+def test_only_a_failed_change_is_unclear(status: int, call: str, unclear: bool) -> None:
+    assert error(status, "", call).unclear is unclear
+
+
+def test_no_answer_is_unclear_when_the_request_was_sent() -> None:
+    assert error_without_answer(provider="e", call="POST /servers", what="no answer", sent=True).unclear
+    assert error_without_answer(provider="e", call="DELETE /ports/{id}", what="no answer", sent=True).unclear
+    assert not error_without_answer(provider="e", call="POST /servers", what="refused", sent=False).unclear
+    assert not error_without_answer(provider="e", call="GET /servers/detail", what="no answer", sent=True).unclear
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('{"forbidden": {"code": 403, "message": "no"}}', "no"),
+        ('{"NeutronError": {"type": "X", "message": "m", "detail": "d"}}', "m"),
+        ('{"NeutronError": "in words"}', "in words"),
+        ('{"message": "glance says<br />"}', "glance says<br />"),
+        ('{"errors": [{"title": "t", "detail": "placement"}]}', "placement"),
+        (
+            (
+                "<html>\n <head>\n  <title>403 Forbidden</title>\n </head>\n <body>\n  <h1>403 Forbidden</h1>\n"
+                "  Image x is protected and cannot be deleted.<br /><br />\n </body>\n</html>"
+            ),
+            "403 Forbidden Image x is protected and cannot be deleted.",
+        ),
+        ("plain\n  words ", "plain words"),
+        ('{"forbidden": ', '{"forbidden":'),
+        ("[]", ""),
+        ("", ""),
+        ("null", ""),
+    ],
+)
+def test_the_message_is_found_in_each_services_body(body: str, message: str) -> None:
+    assert message_of(body) == message
+
+
+@given(st.text() | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps))
+def test_any_body_gives_one_short_line(body: str) -> None:
+    text = message_of(body)
+    assert len(text) <= 300
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'echo: {"password": "hunter2geheim", "x": 1}',
+        "X-Auth-Token: hunter2geheim",
+        "http://admin:hunter2geheim@proxy.example:3128 refused",
+        "my own hunter2geheim in words",
+        "token=hunter2geheim&x",
+    ],
+)
+def test_secrets_are_blotted_out(text: str) -> None:
+    secrets = ["hunter2geheim"] if "own" in text else []
+    assert "hunter2geheim" not in clean(text, secrets)
+    assert "***" in clean(text, secrets)
+
+
+def test_fernet_tokens_are_blotted_out() -> None:
+    assert "gAAAA" not in clean("bad token gAAAAABk" + "x" * 60)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("7", 7.0),
+        ("Fri, 20 Nov 2026 12:00:30 GMT", 30.0),
+        ("Fri, 20 Nov 2026 11:00:00 GMT", 0.0),
+        ("-3", 0.0),
+        ("soon", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
+    assert retry_after_seconds(value, lambda: datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)) == seconds
+
+
+def test_retry_after_reaches_the_error() -> None:
+    assert error(429, "", **{"Retry-After": "11"}).retry_after == 11.0
+    assert error(503, "", **{"Retry-After": "12"}).retry_after == 12.0

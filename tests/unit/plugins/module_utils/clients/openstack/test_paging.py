@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudError,
+    CloudRefused,
+    CloudUnavailable,
+)
+
+
+def service(items: list[dict[str, Any]], most: int, links: bool, calls: list[str | None]) -> Any:
+    def fetch(marker: str | None) -> dict[str, Any]:
+        calls.append(marker)
+        ids = [item["id"] for item in items]
+        start = 0 if marker is None else ids.index(marker) + 1
+        page = items[start : start + most]
+        document: dict[str, Any] = {"things": page}
+        if links and start + most < len(items):
+            document["things_links"] = [{"rel": "next", "href": "https://unreachable.example/"}]
+        return document
+
+    return fetch
+
+
+@given(st.integers(0, 60), st.integers(1, 20), st.booleans())
+def test_every_item_once_and_in_order(count: int, most: int, links: bool) -> None:
+    items = [{"id": str(number)} for number in range(count)]
+    calls: list[str | None] = []
+    asked = 50 if links else most
+    assert pages(service(items, most, links, calls), "things", asked, CloudUnavailable) == items
+    assert len(calls) <= count // most + 1
+
+
+def test_a_marker_that_vanished_starts_the_listing_again() -> None:
+    answers: list[Any] = [
+        {"things": [{"id": "1"}], "things_links": [{"rel": "next"}]},
+        CloudRefused("marker [1] not found", status=400),
+        {"things": [{"id": "2"}]},
+    ]
+
+    def fetch(_marker: str | None) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert pages(fetch, "things", 1000, CloudUnavailable) == [{"id": "2"}]
+
+
+def test_other_refusals_are_passed_on() -> None:
+    def fetch(_marker: str | None) -> Any:
+        raise CloudRefused("no", status=403)
+
+    with pytest.raises(CloudRefused, match="no"):
+        pages(fetch, "things", 1000, CloudUnavailable)
+
+
+def test_a_listing_that_never_ends_is_given_up() -> None:
+    def fetch(_marker: str | None) -> Any:
+        return {"things": [{"id": "1"}], "things_links": [{"rel": "next"}]}
+
+    with pytest.raises(CloudError, match="repeat"):
+        pages(fetch, "things", 1000, CloudUnavailable)
+
+
+@pytest.mark.parametrize("things", [{}, "x", [1], [{}], [{"id": None}]])
+def test_what_is_no_list_of_objects_is_an_error(things: Any) -> None:
+    with pytest.raises(CloudUnavailable):
+        pages(lambda _marker: {"things": things}, "things", 1000, CloudUnavailable)

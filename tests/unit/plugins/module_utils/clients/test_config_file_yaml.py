@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading YAML: what is taken as it is written, and every way in which a text can be broken."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import yaml
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config import yaml_document
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.yaml_document import read_yaml
+from tests.support.config_texts import ZOOKEEPER, complaints, parse
+
+
+@pytest.fixture(params=["libyaml", "pure"], autouse=True)
+def loader(request, monkeypatch):
+    """Both of PyYAML's parsers: with and without the C library."""
+    if request.param == "pure":
+        monkeypatch.setattr(yaml_document, "_loader", lambda: yaml.SafeLoader)
+    elif not yaml.__with_libyaml__:
+        pytest.skip("PyYAML was built without libyaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("a: 1", {"a": 1}),
+        ("a: 0x1F", {"a": 31}),
+        ("a: 1.5", {"a": 1.5}),
+        ("a: yes", {"a": True}),
+        ("a: ~", {"a": None}),
+        ("a:", {"a": None}),
+        ("a: 2024-01-02", {"a": "2024-01-02"}),
+        ("a: '1'", {"a": "1"}),
+        ("a: =", {"a": "="}),
+        ("1: a", {"1": "a"}),
+        ("yes: a", {"yes": "a"}),
+        ("? ~\n: a", {"~": "a"}),
+        ("[]", []),
+        ("", None),
+        ("# only this", None),
+        ("a: |\n  x\n  # y\n", {"a": "x\n# y\n"}),
+        ("a: &x [1]\nb: *x", {"a": [1], "b": [1]}),
+        (
+            "x: &x {a: 1, b: 1}\ny: &y {a: 2, c: 2}\nz: {<<: [*x, *y], b: 3}",
+            {"x": {"a": 1, "b": 1}, "y": {"a": 2, "c": 2}, "z": {"a": 1, "b": 3, "c": 2}},
+        ),
+        (
+            "x: &x {a: 1}\ny: &y {<<: *x, b: 2}\nz: {a: 0, <<: *y}",
+            {"x": {"a": 1}, "y": {"a": 1, "b": 2}, "z": {"a": 0, "b": 2}},
+        ),
+    ],
+)
+def test_what_is_read(text, data):
+    document = read_yaml(text)
+    assert document.problems == ()
+    assert document.data == data
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "remedy"),
+    [
+        ("a:\n\t- b", 2, "indent with blanks, not with a tab"),
+        ("a: 1\nb: c: d", 2, "put a text that has ': ' in it in quotes"),
+        ("a: *x", 1, "define the anchor"),
+        ("a: @x", 1, "put a text that begins with @"),
+        ("a: 'x", 1, "close the quotes"),
+        ("- a\nb: c", 2, "check the indentation"),
+        ("a: |\n   x\n y", 3, "check the indentation"),
+        ("--- a\n--- b", 2, "keep one document"),
+        ("a: &b 1\nc: &b 2", 2, "give each anchor a name of its own"),
+        ("a: 1\nb: \x01", 2, "control character"),
+        ("a: !foo x", 1, "remove the tag"),
+        ("a: !foo [x]", 1, "remove the tag"),
+        ("a: !!set {x}", 1, "remove the tag"),
+        ("a: !!binary eA==", 1, "remove the tag"),
+        ("a: !!int x", 1, "is not a number"),
+        ("a: !!bool x", 1, "remove the tag"),
+        ("a: 1\nb: .inf", 2, "is not a number"),
+        ("a: .nan", 1, "is not a number"),
+        ("a: 0x_", 1, "is not a number"),
+        ("a: " + "9" * 5000, 1, "is not a number"),
+        ("[a]: b", 1, "a key is a text"),
+        ("? {a: b}\n: c", 1, "a key is a text"),
+        ("a: &a [*a]", 1, "refers to the place that it is in"),
+        ("a: &a {<<: *a}", 1, "refers to the place that it is in"),
+        ("a: &a {b: {<<: *a}}", 1, "refers to the place that it is in"),
+        ("a: {<<: 1}", 1, "takes a mapping or a list of mappings"),
+        ("a: {<<: [1]}", 1, "takes a mapping or a list of mappings"),
+        ("[" * 200000, 1, "nested more than"),
+        ("- " * 100 + "a", 1, "nested more than"),
+    ],
+)
+def test_what_is_refused(text, line, remedy):
+    document = read_yaml(text)
+    assert [problem.severity for problem in document.problems] == ["error"]
+    assert document.problems[0].line == line
+    assert remedy in document.problems[0].message
+
+
+def test_half_a_character_is_refused():
+    (problem,) = read_yaml('a: "\\ud800"').problems
+    assert problem.severity == "error"
+
+
+@pytest.mark.timeout(20)
+def test_aliases_of_aliases_do_not_exhaust_the_machine():
+    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 40))
+    started = time.monotonic()
+    (problem,) = read_yaml(bomb).problems
+    assert "too large or too deep" in problem.message
+    assert time.monotonic() - started < 5
+
+
+def test_depth_is_counted_through_aliases():
+    chain = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 100))
+    (problem,) = read_yaml(chain).problems
+    assert "too large or too deep" in problem.message
+
+
+def test_a_key_that_stands_twice_is_a_warning_and_the_last_one_wins():
+    text = ZOOKEEPER + "max-hold-age: 1\nlabels: []\nmax-hold-age: 2\n"
+    sentence = (
+        "nodepool.yaml:4: 'max-hold-age' stands here a second time (first in line 2) and this one wins: remove one"
+    )
+    config = parse(text)
+    assert (config.max_hold_age, config.warnings) == (2, (sentence,))
+    assert complaints(text, strict=True) == [sentence]
+
+
+def test_overriding_a_merged_key_is_no_repetition():
+    assert read_yaml("a: &a {x: 1}\nb: {<<: *a, x: 2}").problems == ()
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "~"])
+def test_an_empty_file_is_an_error(text):
+    assert complaints(text) == ["nodepool.yaml:1: is empty: write at least the key zookeeper-servers"]
+
+
+@pytest.mark.parametrize(("text", "kind"), [("- a", "list"), ("hello", "single value"), ("1", "single value")])
+def test_a_file_without_keys_is_an_error(text, kind):
+    (problem,) = complaints(text)
+    assert problem.startswith(f"nodepool.yaml:1: holds a {kind}; expected 'key: value' lines")
+
+
+def test_a_syntax_error_is_told_with_its_line_and_column():
+    assert complaints(ZOOKEEPER + "labels:\n  - name: a: b\n") == [
+        (
+            "nodepool.yaml:3: is not valid YAML (column 12): put a text that has ': ' in it in quotes, and check the "
+            "indentation"
+        )
+    ]

@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order of answers and events, scripted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kazoo.exceptions import ConnectionLoss, NoNodeError
+from kazoo.protocol.serialization import GetChildren, GetData
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import (
+    CHANGED,
+    CREATED,
+    DELETED,
+    AddWatch,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.feed import Feed
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry, Tree
+
+
+class Server:
+    """Answers when it is told to."""
+
+    def __init__(self, content=None):
+        self.content = dict(content or {})
+        self.asked = []
+        self.on_event = None
+
+    def absolute(self, path):
+        return path
+
+    def watch_below(self, path, callback):
+        self.asked.append((AddWatch(path), callback))
+
+    def submit(self, request, callback):
+        self.asked.append((request, callback))
+
+    def stat(self, path):
+        children = sum(1 for known in self.content if known.rpartition("/")[0] == path)
+        return SimpleNamespace(mzxid=self.content[path][1], version=0, numChildren=children, czxid=1, ephemeralOwner=0)
+
+    def answer(self, error=None):
+        request, callback = self.asked.pop(0)
+        value: Any = True
+        if isinstance(request, GetData):
+            known = self.content.get(request.path)
+            error = error or (None if known else NoNodeError())
+            value = (known[0], self.stat(request.path)) if known else None
+        elif isinstance(request, GetChildren):
+            value = [path.rpartition("/")[2] for path in self.content if path.rpartition("/")[0] == request.path]
+        callback(SimpleNamespace(exception=error, value=value))
+
+    def settle(self):
+        while self.asked:
+            self.answer()
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def server():
+    return Server({"/nodepool/nodes": (b"", 1), "/nodepool/nodes/1": (b"one", 2)})
+
+
+@pytest.fixture
+def feed(server, told):
+    feed = Feed(server, Tree(), told.append)
+    feed.start(watch=True)
+    server.settle()
+    assert feed.wait(0)
+    assert feed.problem is None
+    return feed
+
+
+def test_the_walk(feed, told):
+    assert feed.tree.content() == ({"/nodepool/nodes": b"", "/nodepool/nodes/1": b"one"}, set())
+    assert told == []
+
+
+def test_events_while_an_answer_is_awaited_cost_one_more_reading(server, feed, told):
+    for mzxid in range(3, 8):
+        server.content["/nodepool/nodes/1"] = (b"%d" % mzxid, mzxid)
+        server.on_event(CHANGED, "/nodepool/nodes/1")
+    assert len(server.asked) == 1
+    server.answer()
+    assert len(server.asked) == 1
+    server.answer()
+    assert server.asked == []
+    assert feed.tree.entry("/nodepool/nodes/1").data == b"7"
+    assert told == ["/nodepool/nodes/1"]
+
+
+def test_a_node_created_and_deleted_at_once_leaves_nothing(server, feed):
+    server.on_event(CREATED, "/nodepool/nodes/2")
+    server.on_event(DELETED, "/nodepool/nodes/2")
+    server.settle()
+    assert feed.tree.names("/nodepool/nodes") == ["1"]
+
+
+def test_locks_are_followed_without_reading(server, feed, told):
+    for path in ("/nodepool/nodes/1/lock", "/nodepool/nodes/1/lock/a__lock__0000000000"):
+        server.on_event(CREATED, path)
+    assert server.asked == []
+    assert feed.tree.is_locked("/nodepool/nodes/1/lock")
+    server.on_event(DELETED, "/nodepool/nodes/1/lock/a__lock__0000000000")
+    assert not feed.tree.is_locked("/nodepool/nodes/1/lock")
+    assert told[-1] == "/nodepool/nodes/1/lock/a__lock__0000000000"
+
+
+def test_what_is_not_followed_costs_nothing(server, feed, told):
+    server.on_event(CREATED, "/nodepool/elections/stats/x")
+    assert (server.asked, told) == ([], [])
+
+
+def test_a_walk_that_breaks_says_so(server, told):
+    feed = Feed(server, Tree(), told.append)
+    feed.start(watch=True)
+    server.answer()
+    server.answer(ConnectionLoss())
+    assert feed.wait(0)
+    assert isinstance(feed.problem, ConnectionLoss)
+
+
+def test_what_did_not_change_need_not_be_parsed_again(server, told):
+    before = Tree()
+    entry = Entry(b"one", server.stat("/nodepool/nodes/1"))
+    before.carry("/nodepool/nodes/1", entry)
+    feed = Feed(server, before, told.append)
+    feed.start(watch=False)
+    server.settle()
+    assert feed.tree.entry("/nodepool/nodes/1") is entry

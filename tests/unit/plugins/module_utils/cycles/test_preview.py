@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check mode: the plan is shown and nothing is changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from tests.support.check_mode import check_mode
+from tests.support.world import Habit, World, one_provider
+
+
+def test_the_plan_is_shown_with_reasons_and_only_gets_are_made():
+    document = one_provider(max_servers=2, min_ready={"medium": 1})
+    with World(document, quota={"east": {"instances": 9}}) as world, check_mode(world) as run:
+        requests = [world.request("small", "small"), world.request("small"), world.request("unknown")]
+        result = run()
+        plan = result["plan"]
+        assert result["changed"] and result["ended"] == "check" and result["acted_for"] == []
+        assert [item["request"] for item in plan["admit"]] == [requests[0]]
+        assert plan["admit"][0]["pool"] == "east/main"
+        assert plan["admit"][0]["slots"] == [{"label": "small", "node": None}] * 2
+        assert [(item["request"], item["reason"]["code"]) for item in plan["wait"]] == [(requests[1], "no-room")]
+        assert [(item["request"], item["fail"]) for item in plan["decline"]] == [(requests[2], True)]
+        assert plan["spare"] == []
+        lines = result["diff"]["after"].splitlines()
+        assert any(requests[0] in line and "launch small, launch small in east/main" in line for line in lines)
+        assert any(requests[1] in line and "wait" in line for line in lines)
+        assert set(result["api_calls"]) == {"east"}
+        assert all(kind.startswith("GET") for kind in result["api_calls"]["east"])
+        assert world.clouds["east"].machines == {} and world.nodes() == []
+        assert [world.state(request) for request in requests] == ["requested"] * 3
+
+
+def test_nothing_to_do_is_no_change():
+    with World(one_provider()) as world, check_mode(world) as run:
+        result = run()
+        assert not result["changed"] and result["diff"]["after"] == ""
+
+
+def test_deletions_and_what_was_left_behind_are_shown():
+    with World(one_provider()) as world, check_mode(world) as run:
+        node = Node(provider="east", pool="main", type=["small"], state=NodeState.USED)
+        world.store.nodes.create(node)
+        request = world.request("small")
+        cycle = world.start()
+        assert world.run(10, until=lambda: world.state(request) == "pending")
+        cycle.kill()
+        world.run(30)
+        result = run()
+        lines = result["diff"]["after"]
+        assert f"request {request}: go on with it (its launcher has ended)" in lines
+        assert result["changed"]
+
+
+def test_a_provider_that_another_cycle_acts_for_is_named():
+    with World(one_provider()) as world, check_mode(world) as run:
+        world.start()
+        world.run(1)
+        assert run()["acting_elsewhere"] == ["east"]
+
+
+def test_a_cloud_that_does_not_answer_is_the_reason():
+    with World(one_provider()) as world, check_mode(world) as run:
+        world.fault("east", hang=True)
+        request = world.request("small")
+        began = world.agenda.now
+        result = run()
+        assert world.agenda.now - began <= 61.0
+        (wait,) = result["plan"]["wait"]
+        assert wait["request"] == request
+        assert wait["reason"]["code"] in ("provider-trouble", "facts-unread")
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_check_mode_plans_is_what_the_cycle_does(count):
+    with World(one_provider(max_servers=2)) as world, check_mode(world) as run:
+        requests = [world.request("small", habit=Habit()) for _unused in range(count)]
+        planned = {item["request"] for item in run()["plan"]["admit"]}
+        world.start()
+        world.run(5)
+        assert {request for request in requests if world.state(request) == "pending"} == planned

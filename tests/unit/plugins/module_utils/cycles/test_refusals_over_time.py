@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clouds that refuse although their limits claim room: few refusals, no failures, and what is freed is used."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
+from tests.support.world import Cycle, Habit, World, one_provider
+
+HOUR = 3600.0
+REAL = {"instances": 10}
+CLAIMED = Limits({"instances": 100})
+MOST_REFUSED = 6
+
+
+def lying_world(**more: object) -> World:
+    """The limits say 100, the cloud takes 10."""
+    return World(one_provider(), quota={"east": REAL}, clouds={"east": {"shown": CLAIMED}}, **more)  # type: ignore[arg-type]
+
+
+def refusals(world: World, cycle: Cycle) -> tuple[int, int]:
+    """(creates that came to nothing for want of quota, all calls)."""
+    return cycle.account.refused, sum(len(client.calls) for client in cycle.clients)
+
+
+def freezes_of(cycle: Cycle) -> list[float]:
+    """When a pool was frozen."""
+    return [at for at, line in cycle.lines if ": frozen for" in line]
+
+
+def test_an_hour_below_a_hidden_limit_costs_few_refusals_and_wastes_no_room():
+    """What is freed is visible, so it is used at once; but only that."""
+    chance = random.Random(1)
+    habit = Habit(work=lambda _chance: chance.uniform(120, 600))
+    with lying_world() as world:
+        cycle = world.start()
+        for _unused in range(14):
+            world.request("small", habit=habit)
+        for _unused in range(100):
+            world.run(HOUR / 100)
+            world.request("small", habit=habit)
+        refused, calls = refusals(world, cycle)
+    assert 1 <= len(freezes_of(cycle)) <= MOST_REFUSED
+    # Those that were under way together at the first refusal count as one there, but they are calls.
+    assert refused <= 0.01 * calls, f"{refused} of {calls} calls"
+    # A mean of six minutes of work and some 25 s around it.
+    assert len(world.fulfilled) >= 0.9 * REAL["instances"] * HOUR / 385
+    assert not cycle.account.failed
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_limits_that_lie_for_two_minutes(seed: int):
+    """Thirty requests wait; everything is served soon after the first look after the lift."""
+    with lying_world(seed=seed) as world:
+        cloud = world.clouds["east"]
+        cycle = world.start()
+        asked = [world.request("small") for _unused in range(30)]
+        world.run(120)
+        cloud.limits = CLAIMED
+        assert not cycle.account.failed
+        lifted = world.agenda.now
+        assert freezes_of(cycle)
+        assert world.run(200, until=lambda: len(world.fulfilled) == len(asked))
+        creates = [at for at, kind in cycle.clients[0].calls if kind == "POST /servers"]
+        probe = next(at for at in creates if at >= lifted)
+        refused, _calls = refusals(world, cycle)
+        boot = max(machine.active_at - machine.created for machine in cloud.machines.values())
+    assert refused <= MOST_REFUSED, f"{refused} creates were refused"
+    assert max(world.fulfilled.values()) - probe <= boot + 10.0
+
+
+def test_raised_limits_end_a_freeze_at_once():
+    with lying_world() as world:
+        cloud = world.clouds["east"]
+        cycle = world.start()
+        asked = [world.request("small") for _unused in range(14)]
+        world.run(90)
+        assert cycle.account.refused
+        cloud.limits = cloud.shown = Limits({"instances": 120})
+        began = world.agenda.now
+        assert world.run(60, until=lambda: len(world.fulfilled) == len(asked))
+        assert max(world.fulfilled.values()) - began <= 15.0 + 30.0
+
+
+def test_others_that_go_end_a_freeze():
+    """The refusal came while others had taken what the limits still showed as free."""
+    with World(one_provider(), quota={"east": {"instances": 10}}, clouds={"east": {"shown": CLAIMED}}) as world:
+        cloud = world.clouds["east"]
+        theirs = cloud.add_foreign(8)
+        cycle = world.start()
+        asked = [world.request("small") for _unused in range(6)]
+        world.run(100)
+        assert cycle.account.refused and len(world.fulfilled) == 2
+        for machine in theirs[:4]:
+            cloud.remove(machine)
+        assert world.run(60, until=lambda: len(world.fulfilled) == len(asked))
+        assert cycle.account.refused <= MOST_REFUSED
+
+
+def test_nova_s_race_costs_one_freeze():
+    """Ten are accepted at once at a quota of three, and most of them fail: the freeze lasts until room is seen."""
+    with lying_world() as world:
+        cloud = world.clouds["east"]
+        cloud.limits = Limits({"instances": 3})
+        cycle = world.start()
+        asked = [world.request("small", habit=Habit(work=lambda _chance: 30.0)) for _unused in range(12)]
+        assert world.run(900, until=lambda: len(world.fulfilled) == len(asked))
+        assert cycle.account.refused <= MOST_REFUSED
+        assert not cycle.account.failed
+
+
+def test_a_freeze_survives_its_cycle():
+    with lying_world() as world:
+        world.clouds["east"].limits = Limits({"instances": 0})
+        first = world.start(duration=15)
+        world.request("small")
+        world.run(15, until=lambda: first.ended)
+        assert first.account.refused
+        (refused_at,) = freezes_of(first)
+        second = world.start()
+        world.run(15)
+        posts = [at for at, kind in second.clients[0].calls if kind == "POST /servers"]
+        assert not posts, f"the next cycle asked again {posts[0] - refused_at:.0f} s after the refusal"
+        assert world.run(30, until=lambda: bool(second.account.refused))

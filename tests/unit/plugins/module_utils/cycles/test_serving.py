@@ -1,0 +1,191 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests in a cycle's hands: the order of its writes, which is part of Nodepool's contract, and what may go wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
+from tests.support.virtual_cloud import Fate
+from tests.support.world import World, label, one_provider, provider_document, site
+
+
+def watch(world: World) -> list[str]:
+    """From now on, note every change together with the state that it leaves."""
+    lines: list[str] = []
+    answer = world.keeper.answer
+
+    def noted(request: Any, session: Any) -> Any:
+        value = answer(request, session)
+        path = getattr(request, "path", None)
+        verb = type(request).__name__
+        if verb in ("Create2", "SetData", "Delete") and path and session is not world.store.session:
+            path = value[0] if verb == "Create2" else path
+            document = world.keeper.document(path) or {}
+            state = f"={document['state']}" if "state" in document else ""
+            verb = {"Create2": "create", "SetData": "set", "Delete": "delete"}[verb]
+            short = path.removeprefix("/nodepool/").replace("/lock/", "/")
+            if "__lock__" in short:
+                short = short.rpartition("/")[0] + "/contender"
+            lines.append(f"{verb} {short}{state}")
+        return value
+
+    world.keeper.answer = noted  # type: ignore[method-assign]
+    return lines
+
+
+def test_the_writes_of_a_request_in_their_order():
+    with World(one_provider()) as world:
+        world.start()
+        world.run(1)
+        lines = watch(world)
+        request = world.request("small")
+        assert world.run(60, until=lambda: request in world.fulfilled)
+        world.run(1)
+        (node,) = world.nodes()
+        mine = [line for line in lines if request in line or node.id in line]
+        mine = [line for line in mine if "stackci" not in line]
+        assert mine == [
+            f"create requests-lock/{request}",
+            f"create requests-lock/{request}/contender",
+            f"set requests/{request}=pending",
+            f"create nodes/{node.id}=init",
+            f"create nodes/{node.id}/lock",
+            f"create nodes/{node.id}/contender",
+            *[f"set nodes/{node.id}=building"] * 3,
+            f"set nodes/{node.id}=ready",
+            f"delete nodes/{node.id}/contender",
+            f"set requests/{request}=fulfilled",
+            f"delete requests-lock/{request}/contender",
+        ]
+
+
+def test_what_describes_a_call_is_stored_before_the_call():
+    with World(one_provider()) as world:
+        seen: list[Any] = []
+        cloud = world.clouds["east"]
+        create = cloud.create
+
+        def noted(spec: Any) -> str:
+            seen.append(world.store.own.get(f"launches/{spec.metadata['nodepool_node_id']}"))
+            assert seen[-1]["mark"] == spec.metadata["stackci_launch"]
+            return create(spec)
+
+        cloud.create = noted  # type: ignore[method-assign]
+        world.start()
+        request = world.request("small", "small")
+        assert world.run(60, until=lambda: request in world.fulfilled)
+        assert [document["phase"] for document in seen] == ["creating", "creating"]
+
+
+def test_all_nodes_are_there_unlocked_and_allocated_when_the_request_says_so():
+    with World(one_provider()) as world:
+        world.start()
+        request = world.request("small", "medium")
+        assert world.run(60, until=lambda: request in world.fulfilled)
+        done = world.store.requests.read(request)
+        assert done is not None and len(done.nodes) == 2
+        for node_id in done.nodes:
+            node = world.store.nodes.read(node_id)
+            assert node is not None and (node.state, node.allocated_to) == (NodeState.READY, request)
+            assert not world.store.nodes.is_locked(node_id)
+
+
+def test_nothing_is_handed_over_before_the_last_node_of_the_set_is_ready():
+    boots = iter([5.0, 60.0])
+    with World(one_provider(), clouds={"east": {"fate": lambda machine: Fate(boot=next(boots))}}) as world:
+        world.start()
+        request = world.request("small", "small")
+        assert world.run(60, until=lambda: len(world.nodes("ready")) == 1)
+        (node,) = world.nodes("ready")
+        assert world.state(request) == RequestState.PENDING and world.store.nodes.is_locked(node.id)
+        assert world.run(90, until=lambda: request in world.fulfilled)
+
+
+@pytest.mark.parametrize("taken", ["locked", "gone", "used"])
+def test_a_ready_node_that_somebody_takes_at_the_last_moment_is_replaced(taken):
+    with World(one_provider(min_ready={"small": 1})) as world:
+        world.start()
+        assert world.run(60, until=lambda: len(world.nodes("ready")) == 1)
+        (idle,) = world.nodes("ready")
+        world.keeper.lag = 0.5  # the cycle learns of it too late
+        held = world.store.nodes.lock(idle.id)
+        assert held is not None
+        if taken == "used":
+            idle.set_state(NodeState.IN_USE, world.agenda.now)
+            world.store.nodes.write(idle)
+        elif taken == "gone":
+            world.store.nodes.delete(idle.id)
+        request = world.request("small")
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        done = world.store.requests.read(request)
+        assert done is not None and done.nodes != [idle.id]
+
+
+def test_a_request_deleted_while_its_nodes_are_launched_leaves_free_nodes():
+    with World(one_provider()) as world:
+        cycle = world.start()
+        request = world.request("small", "small")
+        world.run(5)
+        world.store.requests.delete(request)
+        assert world.run(60, until=lambda: len(world.nodes("ready")) == 2)
+        assert [node.allocated_to for node in world.nodes()] == [None, None]
+        assert not any(world.store.nodes.is_locked(node.id) for node in world.nodes())
+        assert cycle.account.canceled == [request]
+
+
+def test_a_request_that_somebody_else_holds_is_left_to_him():
+    with World(one_provider()) as world:
+        request = world.request("small")
+        held = world.store.requests.lock(request)
+        assert held is not None
+        world.start()
+        world.run(30)
+        assert world.state(request) == RequestState.REQUESTED and world.nodes() == []
+        held.release()
+        assert world.run(60, until=lambda: request in world.fulfilled)
+
+
+def test_a_set_of_which_one_launch_fails_for_good_is_declined_and_its_other_nodes_are_free():
+    def fate(machine: Any) -> Fate:
+        return Fate("ERROR", "it broke", 1.0) if machine.flavor.name == "large" else Fate()
+
+    with World(one_provider(), clouds={"east": {"fate": fate}}) as world:
+        cycle = world.start()
+        request = world.request("small", "large")
+        assert world.run(1200, until=lambda: world.state(request) == "failed")
+        assert world.run(120, until=lambda: [node.state for node in world.nodes()] == ["ready"])
+        assert world.nodes()[0].allocated_to is None
+        failed = world.store.requests.read(request)
+        assert failed is not None and failed.nodes == [] and len(failed.declined_by) == 1
+        ((reason,),) = cycle.account.failed.values()
+        assert reason["code"] == "launch-failed" and "it broke" in reason["text"]
+        stored = world.store.own.get(f"waits/{request}")
+        assert stored is not None and stored["code"] == "failed"
+
+
+def test_what_one_provider_cannot_launch_the_other_does():
+    document = site(
+        *(provider_document(name, {"name": "main", "labels": [label("small")]}) for name in ("east", "west"))
+    )
+    broken = {"fate": lambda machine: Fate("ERROR", "it broke", 1.0)}
+    with World(document, clouds={"east": broken}) as world:
+        cycle = world.start()
+        requests = [world.request("small") for _unused in range(4)]
+        assert world.run(1800, until=lambda: all(request in world.fulfilled for request in requests))
+        assert {node.provider for node in world.nodes("ready")} == {"west"}
+        assert cycle.account.failed == {}
+
+
+def test_other_keys_of_a_request_survive():
+    with World(one_provider()) as world:
+        request = world.request("small", extra={"of_somebody": [1]})
+        world.start()
+        assert world.run(60, until=lambda: request in world.fulfilled)
+        document = world.keeper.document(f"/nodepool/requests/{request}")
+        assert document is not None and document["of_somebody"] == [1]

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Freezes and windows: how long, how much, how many at once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezing import (
+    AFTER_REFUSAL,
+    FIRST,
+    GROWTH,
+    MEMORY,
+    MOST,
+    NEAR_LIMIT,
+    WIDEST,
+    Window,
+    accepted,
+    careful,
+    refused,
+    room,
+    settle,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Evidence, Freeze
+
+THEN = Evidence(bound=100, others=4, ours=6)
+
+
+def refuse(before: Freeze | None, now: float, sent_at: float | None = None, known: Evidence = THEN) -> Freeze:
+    return refused(before, "cores", known, "no", now, 0.5, now if sent_at is None else sent_at)
+
+
+def test_each_refusal_after_a_freeze_makes_the_next_longer_up_to_a_bound():
+    freeze, now, lengths = None, 1000.0, []
+    for _unused in range(5):
+        freeze = refuse(freeze, now)
+        lengths.append(freeze.until - now)
+        now = freeze.until
+    assert lengths == [FIRST, FIRST * GROWTH, FIRST * GROWTH**2, MOST, MOST]
+    assert len([at for at in freeze.refusals if at < 1000 + 3600]) <= 6
+
+
+def test_what_was_long_ago_is_forgiven():
+    freeze = refuse(None, 1000.0)
+    later = refuse(freeze, 1000.0 + MEMORY + 1)
+    assert later.until - (1000.0 + MEMORY + 1) == FIRST and len(later.refusals) == 1
+
+
+def test_creates_that_were_under_way_together_are_one_refusal():
+    freeze = refuse(None, 1000.0)
+    again = refuse(freeze, 1000.4, sent_at=999.9)
+    assert (again.until, again.refusals, again.blind) == (freeze.until, freeze.refusals, False)
+
+
+def test_one_that_should_have_fitted_makes_blind():
+    freeze = refuse(None, 1000.0)
+    less = Evidence(bound=100, others=4, ours=3)
+    assert room(freeze, less, 1001.0) == 3
+    blind = refuse(freeze, 1002.0, known=less)
+    assert blind.blind and blind.until > freeze.until
+    assert room(blind, Evidence(bound=100, others=0, ours=0), 1003.0) == 0
+    assert room(blind, Evidence(bound=101, others=4, ours=3), 1003.0) == float("inf")
+
+
+@given(ours=st.integers(0, 30), others=st.integers(0, 30), now_ours=st.integers(0, 30), now_others=st.integers(0, 30))
+def test_within_a_freeze_no_more_is_used_than_was_in_use(ours: int, others: int, now_ours: int, now_others: int):
+    freeze = refuse(None, 1000.0, known=Evidence(100, others, ours))
+    left = room(freeze, Evidence(100, now_others, now_ours), 1001.0)
+    assert left >= 0
+    assert now_ours + now_others + left <= max(ours + others, now_ours + now_others)
+    assert room(freeze, Evidence(100, now_others, now_ours), freeze.until) == float("inf")
+
+
+@pytest.mark.parametrize(("sent_at", "counts"), [(999.0, True), (1000.5, False)])
+def test_only_what_was_under_way_at_the_refusal_raises_what_was_in_use(sent_at: float, counts: bool):
+    freeze = refuse(None, 1000.0)
+    assert accepted(freeze, 2, sent_at).evidence.used - freeze.evidence.used == (2 if counts else 0)
+
+
+def test_others_that_had_come_unseen_are_part_of_what_was_in_use():
+    freeze = settle(refuse(None, 1000.0), Evidence(100, 7, 6))
+    assert freeze.settled and freeze.evidence.others == 7
+    assert settle(freeze, Evidence(100, 1, 6)).evidence.others == 7
+
+
+@pytest.mark.parametrize(("used", "most"), [(5, 5), (9, 1), (10, 1), (11, 2), (14, 5)])
+def test_near_a_past_refusal_few_are_under_way(used: float, most: float):
+    assert careful(refuse(None, 1000.0), Evidence(100, 0, used), 2000.0) == most
+    assert careful(refuse(None, 1000.0), Evidence(100, 0, used), 1000.0 + MEMORY) == float("inf")
+
+
+def test_a_window_grows_gently_and_shrinks_at_once():
+    window, sizes = Window(), []
+    for _unused in range(60):
+        sizes.append(window.allowed(near_limit=False))
+        window.accepted()
+    assert sizes[:4] == [2, 3, 4, 4] and sizes == sorted(sizes) and sizes[-1] == WIDEST
+    assert window.allowed(near_limit=True) == NEAR_LIMIT
+    assert window.allowed(near_limit=False, careful=1.0) == 1
+    window.refused()
+    assert window.allowed(near_limit=False) == AFTER_REFUSAL

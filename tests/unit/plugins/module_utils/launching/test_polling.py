@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How often the server list is read, and how soon a server that is up is noticed: simulated, boots normal(20, 2)."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
+    SAMPLES,
+    Times,
+    unclear_due,
+    watch_due,
+)
+
+LISTING = 0.3
+
+
+@dataclass
+class Run:
+    """What a simulation counted. Delays are seconds from ACTIVE until the listing that shows it has ended."""
+
+    listings: int = 0
+    delays: list[float] = field(default_factory=list)
+    times: Times = field(default_factory=Times)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.delays)
+
+    @property
+    def last(self) -> float:
+        return sorted(self.delays)[int(0.99 * len(self.delays))]
+
+
+def simulate(starts: list[float], boot: Callable[[], float], known: Times | None = None) -> Run:
+    run = Run()
+    if known is not None:
+        run.times.samples.extend(known.samples)
+    up: dict[float, float] = {}
+    waiting, now, listed = sorted(starts), 0.0, -1e9
+    while waiting or up:
+        while waiting and waiting[0] <= now:
+            start = waiting.pop(0)
+            up[start] = start + boot()
+        next_look = now + max(0.0, watch_due([now - start for start in up], now - listed, run.times))
+        if waiting and waiting[0] < next_look:
+            now = waiting[0]
+            continue
+        listed = now = next_look
+        now += LISTING
+        run.listings += 1
+        assert run.listings < 100_000
+        for start in [start for start, active in up.items() if active <= listed]:
+            run.delays.append(now - up.pop(start))
+            run.times.add(now - start)
+    return run
+
+
+def normal(seed: int) -> Callable[[], float]:
+    chance = random.Random(seed)
+    return lambda: chance.gauss(20, 2)
+
+
+@pytest.fixture(scope="module")
+def known() -> Times:
+    return simulate([number * 0.05 for number in range(100)], normal(7)).times
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_burst_of_a_hundred_knows_nothing_and_is_cheap_all_the_same(seed):
+    run = simulate([number * 0.05 for number in range(100)], normal(seed))
+    assert run.listings <= 45
+    assert run.median <= 1.0 and run.last <= 3.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_burst_of_a_hundred(seed, known):
+    run = simulate([number * 0.05 for number in range(100)], normal(seed), known)
+    assert run.listings <= 30
+    assert run.median <= 0.7 and run.last <= 1.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ten_in_flight_all_the_time(seed, known):
+    run = simulate([number * 2.0 for number in range(200)], normal(seed), known)
+    assert run.listings <= 1.9 * 200, "with a create and a delete: less than four calls for a node"
+    assert run.median <= 1.0 and run.last <= 1.6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hundred_in_flight_all_the_time(seed, known):
+    run = simulate([number * 0.2 for number in range(1000)], normal(seed), known)
+    assert run.listings <= 0.45 * 1000, "with a create and a delete: less than 2.5 calls for a node"
+    assert run.median <= 0.8 and run.last <= 1.2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_alone(seed, known):
+    run = simulate([number * 100.0 for number in range(50)], normal(seed), known)
+    assert run.listings <= 8 * 50
+    assert run.median <= 1.25 and run.last <= 3.0
+
+
+def test_a_server_that_is_stuck_is_looked_at_ever_more_rarely(known):
+    run = simulate([0.0], lambda: 3600.0, known)
+    assert run.listings <= 200
+    assert run.delays[0] <= 31.0
+
+
+def test_a_server_that_fails_early_is_seen_early(known):
+    run = simulate([0.0], lambda: 1.0, known)
+    assert run.delays[0] <= 5.0
+
+
+def test_nothing_to_watch_is_never_due(known):
+    assert watch_due([], 1000.0, known) == float("inf")
+    assert watch_due([], 1000.0, Times()) == float("inf")
+
+
+@pytest.mark.parametrize("age", [0.0, 1.0, 4.9, 5.0, 12.0, 17.0, 20.0, 100.0, 4000.0])
+@pytest.mark.parametrize("hurry", [True, False])
+def test_right_after_a_look_there_is_always_a_pause_and_never_a_long_one(age, hurry, known):
+    for times in (known, Times()):
+        due = watch_due([age], 0.0, times, hurry=hurry)
+        assert due >= 0.5
+        assert due <= max(31.0, 0.15 * age)
+
+
+def test_what_nobody_waits_for_is_looked_at_at_leisure(known):
+    assert watch_due([20.0], 0.0, known) <= 1.3
+    assert watch_due([20.0], 0.0, known, hurry=False) == 3.0
+
+
+def test_the_latest_times_count():
+    times = Times()
+    for seconds in (100.0,) * SAMPLES + (20.004,) * SAMPLES:
+        times.add(seconds)
+    assert list(times.samples) == [20.0] * SAMPLES
+    earliest = times.earliest()
+    assert earliest is not None and 15.0 < earliest < 20.0
+    assert Times().earliest() is None
+
+
+def test_an_unclear_create_is_looked_for_every_other_second():
+    assert unclear_due(0.5) == 1.5
+    assert unclear_due(3.0) < 0

@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import PoolComponent
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    copied,
+    dump,
+    parse,
+    seconds,
+    text,
+    whole,
+    words,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, Upload
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
+
+KINDS = [Node, NodeRequest, Build, Upload, PoolComponent]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("data", [b"", None, b"{", b"[]", b"3", b'"x"', b"null", b"\xff\xfe", b"[" * 100_000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_object_is_none(kind, data):
+    assert kind.from_bytes("x", data) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_a_foreign_document_never_raises_and_can_be_written_back(kind, data):
+    keys = st.sampled_from(sorted(kind.KEYS)) | st.text(max_size=5)
+    document = data.draw(st.dictionaries(keys, JSON, max_size=12))
+    stored = json.dumps(document).encode()
+    read = kind.from_bytes("0000000001", stored, 7)
+    again = kind.from_bytes("0000000001", read.to_bytes(), 7)
+    assert again == read
+    assert again.version == 7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(extra=st.dictionaries(st.text(max_size=8).map("x-".__add__), JSON, max_size=4))
+def test_unknown_keys_come_back_unchanged(kind, extra):
+    extra = parse(json.dumps(extra).encode())
+    read = kind.from_bytes("x", json.dumps(extra).encode())
+    assert read.extra == extra
+    written = json.loads(read.to_bytes())
+    assert {key: written[key] for key in extra} == extra
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_clone_is_equal_and_independent(kind):
+    document = {key: ["a", {"b": [1]}] for key in kind.KEYS} | {"mine": {"a": [1]}, "attributes": {"a": {}}}
+    one = kind.from_bytes("1", json.dumps(document).encode(), 3)
+    other = one.clone()
+    assert other == one
+    assert other is not one
+    for name, value in vars(other).items():
+        if isinstance(value, (list, dict)):
+            assert value is not getattr(one, name), name
+    other.extra["mine"]["a"].append(2)
+    assert one.extra["mine"] == {"a": [1]}
+
+
+def test_an_empty_list_is_not_shared_by_clones():
+    one = Node()
+    one.clone().host_keys.append("x")
+    one.clone().extra["k"] = 1
+    assert one.host_keys == []
+    assert one.extra == {}
+
+
+def test_a_document_does_not_share_its_lists_with_the_bytes_it_was_read_from():
+    document = {"type": ["a"], "host_keys": []}
+    one, other = Node.from_document("1", document), Node.from_document("2", document)
+    one.type.append("b")
+    one.host_keys.append("k")
+    assert other.type == ["a"]
+    assert other.host_keys == []
+    assert Node.from_document("3", {}).host_keys == []
+
+
+def test_documents_are_utf8_and_survive_lone_surrogates():
+    data = dump({"comment": "ü \ud800"})
+    assert parse(data) == {"comment": "ü \ud800"}
+    data.decode("utf-8")
+
+
+def test_numbers_that_json_does_not_know_become_null():
+    assert parse(b'{"a": NaN, "b": [Infinity, -Infinity]}') == {"a": None, "b": [None, None]}
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "expected"),
+    [
+        (text, "a", "a"),
+        (text, 7, "7"),
+        (text, True, None),
+        (text, ["a"], None),
+        (words, "small", ["small"]),
+        (words, ["a", 1, None, ["b"]], ["a", "1"]),
+        (words, {"a": 1}, []),
+        (seconds, "1.5", 1.5),
+        (seconds, 3, 3.0),
+        (seconds, True, None),
+        (seconds, "soon", None),
+        (seconds, 1e999, None),
+        (whole, "22", 22),
+        (whole, 22.0, 22),
+        (whole, "22a", None),
+        (whole, None, None),
+    ],
+)
+def test_readers(read, value, expected):
+    assert read(value) == expected
+    assert type(read(value)) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"), [(Node, "held"), (NodeRequest, "ready"), (Build, "uploading"), (Upload, "")]
+)
+def test_there_are_no_other_states(kind, state):
+    record = kind()
+    with pytest.raises(ValueError, match="no state"):
+        record.set_state(state, 1.0)
+
+
+def test_the_time_is_renewed_even_when_the_state_stays():
+    node = Node()
+    node.set_state("ready", 1.0)
+    node.set_state("ready", 2.5)
+    assert (node.state, node.state_time) == ("ready", 2.5)
+
+
+def test_copied_is_deep():
+    value = {"a": [{"b": 1}]}
+    twin = copied(value)
+    twin["a"][0]["b"] = 2
+    assert value == {"a": [{"b": 1}]}

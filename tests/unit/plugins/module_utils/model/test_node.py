@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+
+
+def read(kind, *arguments) -> Any:
+    """What *kind* makes of a document that it can read."""
+    return kind.from_bytes(*arguments)
+
+
+# Every key of the schema; `id` is Zuul's and dropped.
+KEYS = {
+    "state", "state_time", "created_time", "type", "provider", "pool", "launcher", "allocated_to", "tenant_name",
+    "requestor", "attributes", "image_id", "username", "python_path", "shell_type", "connection_port",
+    "connection_type", "ssh_port", "resources", "external_id", "cloud", "region", "az", "host_id", "public_ipv4",
+    "private_ipv4", "public_ipv6", "interface_ip", "host_keys", "slot", "hostname", "driver_data", "node_properties",
+    "hold_job", "comment", "hold_expiration", "user_data",
+}  # fmt: skip
+
+
+def stored(node):
+    return json.loads(node.to_bytes())
+
+
+def test_every_key_is_written_and_null_where_there_is_nothing():
+    document = stored(Node(type=["small"], provider="p", pool="main"))
+    assert set(document) == KEYS
+    filled = {"state", "type", "provider", "pool", "connection_port", "ssh_port", "host_keys", "node_properties"}
+    assert {key for key, value in document.items() if value is not None} == filled
+    assert document["type"] == ["small"]
+    assert document["host_keys"] == []
+    assert document["node_properties"] == {}
+
+
+def test_defaults_of_a_document_without_keys():
+    node = read(Node, "0000000007", b"{}", 4)
+    assert (node.id, node.version, node.broken) == ("0000000007", 4, True)
+    assert (node.connection_port, node.username, node.host_keys) == (22, "zuul", [])
+    missing = stored(node)
+    for key in KEYS - {"state", "type", "connection_port", "ssh_port", "username", "host_keys"}:
+        assert missing[key] is None, key
+
+
+@pytest.mark.parametrize(
+    ("document", "port"),
+    [
+        ({"ssh_port": 2222}, 2222),
+        ({"ssh_port": 2222, "connection_port": 5986}, 5986),
+        ({"ssh_port": None, "connection_port": None}, 22),
+        ({"connection_port": "2200"}, 2200),
+    ],
+)
+def test_the_port_and_its_old_name(document, port):
+    node = Node.from_document("1", document)
+    assert node.connection_port == port
+    assert stored(node)["ssh_port"] == port
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(None, None), (600, 600), ("600", 600), (599.9, 599), ("never", 0), ([], 0), (True, 0)]
+)
+def test_hold_expiration_is_coerced(value, expected):
+    assert Node.from_document("1", {"hold_expiration": value}).hold_expiration == expected
+
+
+def test_an_old_type_is_wrapped_in_a_list():
+    assert Node.from_document("1", {"type": "small"}).type == ["small"]
+
+
+def test_zuuls_id_is_tolerated_and_dropped():
+    node = Node.from_document("0000000001", {"id": "0000000009", "user_data": {"zuul_system": "x"}, "new": 1})
+    assert node.id == "0000000001"
+    assert "id" not in stored(node)
+    assert stored(node)["new"] == 1
+    assert stored(node)["user_data"] == {"zuul_system": "x"}
+
+
+@pytest.mark.parametrize("external_id", ["uuid", {"a": "b"}, None])
+def test_external_ids_are_opaque(external_id):
+    assert Node.from_document("1", {"external_id": external_id}).external_id == external_id
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"state": "ready", "type": ["a"]},
+        {"state": "ready", "type": [], "provider": "p"},
+        {"state": None, "type": ["a"], "provider": "p"},
+        {"state": "ready", "type": ["a"], "provider": {}},
+    ],
+)
+def test_what_it_cannot_do_without_marks_it_broken(document):
+    assert Node.from_document("1", document).broken
+    assert not Node.from_document("1", {"state": "ready", "type": ["a"], "provider": "p"}).broken
+
+
+def test_the_states_that_are_garbage_when_unlocked():
+    garbage = {"used", "in-use", "building", "failed", "deleting", "deleted", "aborted"}
+    assert garbage == NodeState.ALL - NodeState.KEPT_UNLOCKED

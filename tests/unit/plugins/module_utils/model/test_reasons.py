@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every reason is a sentence with all its figures."""
+
+from __future__ import annotations
+
+import json
+import string
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+
+CODES = sorted(
+    value
+    for name, value in vars(reasons).items()
+    if name.isupper() and isinstance(value, str) and not name.startswith("_")
+)
+FIGURES = {
+    "where": "east/main",
+    "resource": "ram",
+    "needed": 4096,
+    "left": 12,
+    "tenant": "t",
+    "launching": 3,
+    "image": "debian",
+    "label": "small",
+    "seconds": 12.4,
+    "text": "503 Service Unavailable",
+    "count": 2,
+    "have": 1,
+    "wanted": 3,
+    "request": "100-0000000001",
+    "state": "used",
+    "age": 700.2,
+    "limit": 600,
+    "lease": "mine",
+    "flavor": "m1",
+}
+
+
+def test_there_are_codes_and_no_two_are_the_same():
+    assert len(CODES) > 20
+    assert len(set(CODES)) == len(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_is_a_sentence_of_its_own(code):
+    text = Reason(code, FIGURES).text()
+    assert text != code and "?" not in text and "{" not in text
+    assert len(text) > 10
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_reason_can_be_stored(code):
+    document = Reason(code, FIGURES).document()
+    assert json.loads(json.dumps(document))["code"] == code
+    assert document["text"] == Reason(code, FIGURES).text()
+
+
+@pytest.mark.parametrize("code", sorted(set(CODES) & set(reasons._TEXTS)))
+def test_a_figure_that_is_missing_does_not_hide_the_rest(code):
+    names = [
+        name for _unused, name, spec, _unused in string.Formatter().parse(reasons._TEXTS[code]) if name and not spec
+    ]
+    for name in names:
+        figures = {key: value for key, value in FIGURES.items() if key != name}
+        assert "?" in Reason(code, figures).text()
+
+
+def test_room_names_amount_and_unit():
+    figures = {"where": "east/main", "resource": "ram", "needed": 4096, "left": 1024}
+    assert Reason(reasons.NO_ROOM, figures).text() == "4096 MiB ram needed, 1024 left in east/main"
+    assert Reason(reasons.NO_ROOM, {**figures, "left": -5}).text() == "4096 MiB ram needed, 0 left in east/main"
+    behind = Reason(reasons.NO_ROOM, {**figures, "behind": True}).text()
+    assert behind.endswith("left in east/main behind earlier requests")
+    too_large = Reason(reasons.TOO_LARGE_FOR_CLOUD, {**figures, "where": "east"}).text()
+    assert too_large == "4096 MiB ram needed, east can never hold more than 1024"
+
+
+def test_limits_are_what_somebody_has_set():
+    assert Reason(reasons.NO_ROOM).is_limit and Reason(reasons.TENANT_LIMIT).is_limit
+    assert not Reason(reasons.FACTS_UNREAD).is_limit and not Reason(reasons.PROVIDER_TROUBLE).is_limit
+    assert set(CODES) >= reasons.LIMITS

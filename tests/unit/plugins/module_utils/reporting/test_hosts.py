@@ -1,0 +1,157 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers and node records become hosts."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Address, Server
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts import (
+    Selection,
+    all_known_hosts,
+    enriched,
+    hosts,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.servers import server_row
+
+METADATA = {
+    "groups": "cloud1,debian,small",
+    "nodepool_node_id": "0000000007",
+    "nodepool_provider_name": "cloud1",
+    "nodepool_pool_name": "main",
+    "nodepool_image_name": "debian-12",
+    "nodepool_node_label": "small",
+}
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    server = Server(
+        id=changes.pop("server_id", "uuid-7"),
+        name=changes.pop("name", "np0000000007"),
+        status="ACTIVE",
+        metadata={**METADATA, **changes.pop("metadata", {})},
+        addresses=(
+            Address("private", "fd00::7", 6),
+            Address("private", "10.0.0.7", 4),
+            Address("private", "192.0.2.7", 4, floating=True),
+        ),
+        az="az1",
+    )
+    made = server_row(server)
+    assert made is not None
+    return {**made, **changes}
+
+
+RECORD: dict[str, Any] = {
+    "id": "0000000007",
+    "external_id": "uuid-7",
+    "state": "hold",
+    "request": None,
+    "tenant": None,
+    "requestor": "x",
+    "user": "zuul",
+    "port": 2222,
+    "connection_type": "ssh",
+    "python_path": "auto",
+    "shell_type": "",
+    "host_keys": ["ssh-ed25519 AAAA", "broken"],
+    "address": "192.0.2.7",
+    "attributes": {},
+    "hold_job": "lease web",
+    "comment": None,
+    "expires_at": 5.0,
+}
+
+
+@pytest.mark.parametrize("missing", ["nodepool_provider_name", "nodepool_node_id"])
+def test_server_of_somebody_else_is_no_node(missing: str) -> None:
+    metadata = {key: value for key, value in METADATA.items() if key != missing}
+    assert server_row(Server(id="x", name="y", status="ACTIVE", metadata=metadata)) is None
+
+
+def test_host_of_the_cloud_alone() -> None:
+    (host,) = hosts([row()], Selection())
+    assert host.name == "np0000000007"
+    assert host.groups == [
+        "provider_cloud1",
+        "label_small",
+        "pool_main",
+        "image_debian-12",
+        "az_az1",
+        "status_ACTIVE",
+    ]
+    assert host.variables["ansible_host"] == "192.0.2.7"
+    assert set(host.variables) == {"nodepool", "ansible_host"}
+
+
+def test_host_with_its_record() -> None:
+    (found,) = hosts(enriched([row()], [RECORD]), Selection(states=["hold"]), known_hosts="/tmp/a b/known")
+    variables = found.variables
+    assert "state_hold" in found.groups
+    assert (variables["ansible_user"], variables["ansible_port"]) == ("zuul", 2222)
+    assert "ansible_connection" not in variables
+    assert "ansible_python_interpreter" not in variables
+    assert shlex.split(variables["ansible_ssh_common_args"])[:2] == ["-o", 'UserKnownHostsFile="/tmp/a b/known"']
+    assert all_known_hosts([found]) == "[192.0.2.7]:2222 ssh-ed25519 AAAA\n"
+
+
+def test_record_of_another_server_does_not_count() -> None:
+    (host,) = hosts(enriched([row(server_id="other")], [RECORD]), Selection(), known_hosts="/k")
+    assert "ansible_user" not in host.variables
+    assert "ansible_ssh_common_args" not in host.variables, "ssh must not insist on keys that nobody recorded"
+
+
+def test_windows_and_python() -> None:
+    record = {**RECORD, "connection_type": "winrm", "python_path": "/usr/bin/python3", "shell_type": "powershell"}
+    (host,) = hosts(enriched([row()], [record]), Selection())
+    assert host.variables["ansible_connection"] == "winrm"
+    assert host.variables["ansible_python_interpreter"] == "/usr/bin/python3"
+    assert host.variables["ansible_shell_type"] == "powershell"
+
+
+@pytest.mark.parametrize(
+    ("connect_with", "address"),
+    [
+        (["floating", "fixed"], "192.0.2.7"),
+        (["fixed", "floating"], "10.0.0.7"),
+        (["ipv6"], "fd00::7"),
+        (["recorded", "fixed"], "10.0.0.7"),
+        (["recorded"], None),
+    ],
+)
+def test_choice_of_address(connect_with: list[str], address: str | None) -> None:
+    (host,) = hosts([row()], Selection(), connect_with=connect_with)
+    assert host.variables.get("ansible_host") == address
+
+
+@pytest.mark.parametrize(
+    ("hostname", "name"),
+    [("name", "np0000000007"), ("node_id", "0000000007"), ("server_id", "uuid-7"), ("address", "192.0.2.7")],
+)
+def test_choice_of_name(hostname: str, name: str) -> None:
+    assert [host.name for host in hosts([row()], Selection(), hostname=hostname)] == [name]
+
+
+def test_names_are_unique() -> None:
+    twins = [row(server_id="a"), row(server_id="b"), row(server_id="c", name="np0000000008")]
+    assert [host.name for host in hosts(twins, Selection())] == ["np0000000007_a", "np0000000007_b", "np0000000008"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "kept"),
+    [
+        (Selection(labels=["small"]), True),
+        (Selection(labels=["large"]), False),
+        (Selection(pools=["other"]), False),
+        (Selection(statuses=["BUILD"]), False),
+        (Selection(states=["ready"]), False),
+        (Selection(labels=["large", "small"], pools=["main"], statuses=["ACTIVE"]), True),
+    ],
+)
+def test_selection(selection: Selection, kept: bool) -> None:
+    assert bool(hosts([row()], selection)) is kept

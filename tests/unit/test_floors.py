@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every file below ``plugins/`` keeps to its floor; and the rules notice when one does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.floors import PACKAGE, UTILS, breaches, circle, plugin_sources
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = plugin_sources(ROOT)
+
+
+def ours(name: str) -> str:
+    """An import of one of our modules."""
+    return f"import {PACKAGE}{UTILS}{name}"
+
+
+def test_there_is_something_to_look_at():
+    assert f"{UTILS}model.errors" in SOURCES
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if name.count(".") > 1])
+def test_a_file_keeps_to_its_floor(module):
+    assert breaches(module, SOURCES[module]) == []
+
+
+def test_no_circles():
+    assert circle(SOURCES) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "complaint"),
+    [
+        ("model.node", ours("clients.ssh"), "model/ must not import from clients/"),
+        ("launching.plan", ours("sweeping.find"), "launching/ must not import from sweeping/"),
+        ("imaging.build", ours("launching.plan"), "imaging/ must not import from launching/"),
+        ("cycles.launcher", ours("runtime.module"), "cycles/ must not import from runtime/"),
+        ("cycles.launcher", f"def later():\n    {ours('runtime.module')}", "cycles/ must not import from runtime/"),
+        ("cycles.launcher", "from ansible.module_utils.basic import AnsibleModule", "must not know Ansible"),
+        ("cycles.launcher", "from . import x", "by its full name"),
+        ("launching.plan", "try:\n    import kazoo\nexcept ImportError:\n    pass", "belongs in clients/"),
+        ("clients.ssh", "from paramiko import Transport", "inside try"),
+        ("model.node", "import time", "model/ is pure"),
+        ("model.node", "from urllib.request import urlopen", "model/ is pure"),
+        ("cycles.launcher", "def f(module):\n    module.fail_json(msg='')", "only runtime/ ends a module"),
+        ("attic.box", "", "there is no such room"),
+    ],
+)
+def test_a_breach_is_noticed(module, source, complaint):
+    found = breaches(UTILS + module, source)
+    assert len(found) == 1
+    assert complaint in found[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        (f"{UTILS}clients.zookeeper.store", "try:\n    import kazoo\nexcept ImportError:\n    kazoo = None"),
+        (f"{UTILS}launching.plan", f"{ours('model.node')}\n{ours('clients.ssh')}\n{ours('launching.capacity')}"),
+        (f"{UTILS}runtime.module", "import ansible\ndef f(module):\n    module.fail_json(msg='')"),
+        (f"{UTILS}model.node", "import json, math\nfrom urllib.parse import urlsplit"),
+        ("plugins.modules.node_launch", ours("runtime.module")),
+    ],
+)
+def test_what_is_allowed_is_let_through(module, source):
+    assert breaches(module, source) == []
+
+
+def test_a_module_does_not_call_fail_json():
+    assert breaches("plugins.modules.node_launch", "def f(module):\n    module.fail_json(msg='')")
+
+
+def test_a_circle_is_noticed():
+    first, second = f"{UTILS}model.first", f"{UTILS}model.second"
+    sources = {first: ours("model.second"), second: f"from {PACKAGE}{UTILS}model import first"}
+    assert set(circle(sources)) == {first, second}

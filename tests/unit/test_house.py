@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules of the house that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tools.stage import listed
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = listed(ROOT)
+PYTHON = [path for path in FILES if path.suffix == ".py"]
+PLUGINS = [path for path in PYTHON if path.parts[0] == "plugins"]
+MODULES = [path for path in PLUGINS if path.parts[1] == "modules" and path.name != "__init__.py"]
+
+# Put together here, or it would be taken for a statement about this file.
+LICENCE_LINE = "-".join(("SPDX", "License", "Identifier")) + ":"
+
+MOST_LINES = 500
+MOST_LINES_OF_A_FUNCTION = 80
+MOST_LINES_OF_CODE_IN_A_MODULE = 60
+
+# The folders whose __init__.py ansible-test wants to be empty.
+EMPTY_INIT = ("plugins/modules", "tests/unit")
+NO_HEADER = {".json", ".pem", ".crt", ".key", ".png", ".svg"}
+NO_HEADER_NAMES = {"COPYING", "LICENSES/GPL-3.0-or-later.txt", "REUSE.toml", "changelogs/changelog.yaml"}
+
+# A person's or a machine's folders.
+MACHINE_PATH = re.compile(r"(?<![\w.}/])/(?:root|home|work|workspace|Users)/[\w.-]+")
+# Accounts that images have.
+NEUTRAL_PATHS = ("/home/zuul", "/home/debian", "/home/ubuntu")
+REGISTRIES = re.compile(
+    r"\b(?:[\w-]+\.)*(?:pypi\.(?:org|io)|pythonhosted\.org|galaxy\.ansible\.com|docker\.io|quay\.io)\b"
+)
+
+
+def text_of(path: Path) -> str:
+    """The file's text; empty when it is not text."""
+    try:
+        return (ROOT / path).read_text("utf-8")
+    except UnicodeDecodeError:
+        return ""
+
+
+def names(paths: list[Path]) -> list[str]:
+    """For pytest's ids."""
+    return [path.as_posix() for path in paths]
+
+
+def documentation(path: Path) -> dict[str, object]:
+    """The parsed DOCUMENTATION of a plugin."""
+    for node in ast.parse(text_of(path)).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "DOCUMENTATION":
+            return dict(yaml.safe_load(ast.literal_eval(node.value)))
+    return {}
+
+
+def needs_header(path: Path) -> bool:
+    """False for what cannot hold a comment and for what has to be empty."""
+    name = path.as_posix()
+    if path.name == "__init__.py" and name.startswith(EMPTY_INIT):
+        return False
+    return path.suffix not in NO_HEADER and name not in NO_HEADER_NAMES and not name.startswith("CHANGELOG")
+
+
+def test_there_is_something_to_look_at():
+    assert Path("galaxy.yml") in FILES
+    assert PLUGINS
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=names(PYTHON))
+def test_no_file_is_too_long(path):
+    assert len(text_of(path).splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("path", PLUGINS, ids=names(PLUGINS))
+def test_no_function_is_too_long(path):
+    functions = [node for node in ast.walk(ast.parse(text_of(path))) if isinstance(node, ast.FunctionDef)]
+    long = {node.name: node.end_lineno - node.lineno + 1 for node in functions if node.end_lineno is not None}
+    assert {name: lines for name, lines in long.items() if lines > MOST_LINES_OF_A_FUNCTION} == {}
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=names(PYTHON))
+def test_what_is_not_used_has_a_name(path):
+    """Ansible's pylint forbids the name ``_``; it says so minutes later."""
+    tree = ast.parse(text_of(path))
+    found = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "_"}
+    found |= {node.lineno for node in ast.walk(tree) if isinstance(node, ast.arg) and node.arg == "_"}
+    assert found == set()
+
+
+def test_every_file_names_its_licence():
+    lacking = [path for path in FILES if needs_header(path) and LICENCE_LINE not in text_of(path)[:1000]]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=names(MODULES))
+def test_a_module_is_a_face_only(path):
+    tree = ast.parse(text_of(path))
+    prose = {"DOCUMENTATION", "EXAMPLES", "RETURN"}
+    code = [
+        node
+        for node in tree.body
+        if not (isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in prose)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+    assert sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in code) <= MOST_LINES_OF_CODE_IN_A_MODULE
+
+
+@pytest.mark.parametrize("path", MODULES, ids=names(MODULES))
+def test_a_module_declares_what_it_can_do(path):
+    documented = documentation(path)
+    fragments = documented.get("extends_documentation_fragment")
+    assert isinstance(fragments, list)
+    assert "stackci.nodepool.attributes" in fragments
+    attributes = documented.get("attributes")
+    assert isinstance(attributes, dict)
+    assert {
+        name: bool(attributes.get(name, {}).get("support")) for name in ("check_mode", "diff_mode", "idempotent")
+    } == {
+        "check_mode": True,
+        "diff_mode": True,
+        "idempotent": True,
+    }
+    assert documented.get("seealso")
+
+
+def test_the_action_group_is_complete():
+    groups = yaml.safe_load(text_of(Path("meta/runtime.yml")))["action_groups"]
+    assert groups == {"all": sorted(path.stem for path in MODULES)}
+
+
+def test_no_path_of_a_machine():
+    found = [
+        f"{path}: {hit}"
+        for path in FILES
+        if (text := text_of(path))
+        for hit in [*MACHINE_PATH.findall(text), *(own for own in (f"{ROOT}/",) if own in text)]
+        if not hit.startswith(NEUTRAL_PATHS)
+    ]
+    assert found == []
+
+
+def hosts_of_this_machine() -> set[str]:
+    """The hosts from which this machine takes its packages, as far as they are not those that everybody uses."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    settings = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+    apt = Path("/etc/apt")
+    sources = [path for path in (apt / "sources.list", *apt.glob("sources.list.d/*")) if path.is_file()]
+    settings += "".join(path.read_text("utf-8", errors="replace") for path in sources)
+    hosts = {match[1] for match in re.finditer(r"https?://(?:[^/@\s']*@)?([\w.-]+)", settings)}
+    return {host for host in hosts if host not in ("localhost", "127.0.0.1") and not host.endswith(".debian.org")}
+
+
+def test_no_host_of_a_package_registry():
+    own = hosts_of_this_machine()
+    found = [
+        f"{path}: {hit}"
+        for path in FILES
+        if (text := text_of(path))
+        for hit in {*REGISTRIES.findall(text), *(host for host in own if host in text)}
+    ]
+    assert found == []
+
+
+def test_what_the_pages_tell_to_type_exists():
+    targets = set(re.findall(r"^([a-z][a-z-]*):", text_of(Path("Makefile")), re.MULTILINE))
+    pages = [path for path in FILES if path.suffix in (".md", ".rst") and path.parts[0] not in ("changelogs",)]
+    told = {(path.name, target) for path in pages for target in re.findall(r"`*\bmake ([a-z][a-z-]+)`", text_of(path))}
+    told |= {
+        (path.name, target)
+        for path in pages
+        for block in re.findall(r"```(?:shell|console|bash)\n(.*?)```", text_of(path), re.DOTALL)
+        for target in re.findall(r"^\s*(?:\$ )?make ([a-z][a-z-]+)", block, re.MULTILINE)
+    }
+    assert ("README.md", "demo") in told
+    assert ("README.md", "test") in told
+    assert {(page, target) for page, target in told if target not in targets} == set()

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Without its libraries every file can be imported, and says what is missing when it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = ("asyncssh", "jsonschema", "kazoo", "keystoneauth1", "openstack", "requests", "urllib3", "yaml")
+
+WITHOUT = f"""
+import importlib
+from importlib.machinery import PathFinder
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+
+real = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name.split(".")[0] in {LIBRARIES!r} else real(name, *rest)
+"""
+
+
+def run(program: str) -> str:
+    """What a program says that cannot find the libraries."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT + program],
+        env={"PYTHONPATH": str(ROOT / "playbooks" / "collections"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_every_file_can_be_imported():
+    names = [
+        ".".join(("ansible_collections.stackci.nodepool", *path.relative_to(ROOT).with_suffix("").parts))
+        for path in (ROOT / "plugins" / "module_utils").rglob("*.py")
+    ]
+    assert len(names) > 100
+    assert run(f"for name in {names!r}: importlib.import_module(name)") == ""
+
+
+@pytest.mark.parametrize(
+    ("use", "library"),
+    [
+        ("clients.openstack.library import require; require()", "openstacksdk"),
+        ("clients.ssh.library import require; require()", "asyncssh"),
+        ("clients.zookeeper.client import require_kazoo; require_kazoo()", "kazoo"),
+        ("clients.config_file import parse_config; parse_config('labels: []')", "PyYAML"),
+    ],
+)
+def test_what_is_missing_is_named_on_use(use, library):
+    steps = "\n    ".join(use.split("; "))
+    program = f"""
+try:
+    from ansible_collections.stackci.nodepool.plugins.module_utils.{steps}
+except MissingLibraryError as error:
+    print(error.library)
+"""
+    assert run(program).strip() == library

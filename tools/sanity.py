@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs ``ansible-test sanity`` on the staged copy, in virtual environments that ansible-test makes itself.
+
+ansible-test passes only ``HOME`` and ``PATH`` on to pip and fetches a script that installs pip from a host that many
+networks do not reach. So it gets a home of its own below ``.build`` with pip's settings and with a script of ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / ".build" / "sanity-home"
+
+
+def pinned_pip() -> str:
+    """The version of pip that this ansible-test asks for."""
+    core = importlib.metadata.distribution("ansible-core")
+    source = Path(str(core.locate_file("ansible_test/_internal/python_requirements.py")))
+    found = re.search(r"\bpip='([0-9.]+)'", source.read_text(encoding="utf-8"))
+    if not found:
+        sys.exit("This ansible-test does not say which pip it wants; tools/sanity.py has to learn how to find out.")
+    return found[1]
+
+
+def pip_settings() -> str:
+    """What pip is told here by its files and by the environment, as the text of one pip.conf."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    settings: dict[str, str] = {}
+    # pip lists the environment first, but it has the last word.
+    for line in sorted(shown.splitlines(), key=lambda text: text.startswith(":env:")):
+        name, value = line.split("=", maxsplit=1)
+        section, option = name.rsplit(".", maxsplit=1)
+        if section in ("global", "install", ":env:"):
+            settings[option] = str(ast.literal_eval(value)).replace("\n", "\n    ")
+    return "\n".join(["[global]", *(f"{option} = {value}" for option, value in settings.items()), ""])
+
+
+def make_home() -> None:
+    """Writes the home folder for ansible-test."""
+    cache = HOME / ".ansible" / "test" / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(ROOT / "tools" / "bootstrap_pip.py", cache / f"get_pip_{pinned_pip().replace('.', '_')}.py")
+    config = HOME / ".config" / "pip" / "pip.conf"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.touch(mode=0o600)  # an index may be named with a password
+    config.write_text(pip_settings(), encoding="utf-8")
+
+
+def main(stage: Path, extra: list[str]) -> int:
+    """Runs the tests, says at the end what was found, and returns ansible-test's exit status."""
+    make_home()
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    command = ["ansible-test", "sanity", "--venv", "--python", python, "--color", "no", *extra]
+    environment = {**os.environ, "HOME": str(HOME)}
+    tests: list[str] = []
+    errors: list[str] = []
+    with subprocess.Popen(
+        command, cwd=stage, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            if line.startswith("Running sanity test"):
+                tests.append(line)
+            elif line.startswith("ERROR:"):
+                errors.append(line)
+    if process.returncode:
+        print("What was found:", "".join(errors), sep="\n", end="")
+    print(f"{len(tests)} sanity tests, {len(errors)} findings")
+    return process.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(ROOT / sys.argv[1], sys.argv[2:]))
