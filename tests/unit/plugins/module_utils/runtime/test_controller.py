@@ -14,7 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.controlle
 PLAYBOOK = ("python3", "ansible-playbook")
 
 
-class Processes(dict):
+class Processes(dict[int, Seen]):
     """A table of processes: pid → Seen."""
 
     def add(self, pid, parent, session, *names):
