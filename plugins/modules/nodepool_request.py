@@ -248,7 +248,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.lease_run import LeaseTurn, run_lease
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseTurn, run_lease
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.leases import outcome_result, progress_line
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (

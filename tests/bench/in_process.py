@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.acting import Acting
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import LauncherOptions, run_launcher
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.acting import Acting
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+    LauncherOptions,
+    run_launcher,
+)
 from tests.bench.world import World
 
 profiles: Path | None = None

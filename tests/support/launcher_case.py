@@ -16,7 +16,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import LauncherOptions, run_launcher
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+    LauncherOptions,
+    run_launcher,
+)
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_requestor import Requestor
 from tests.support.simcloud_process import SimCloud, default_cloud

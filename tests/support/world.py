@@ -23,14 +23,15 @@ from unittest import mock
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import Stamp
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles import acting, provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.account import Account
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.context import Context
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import acting
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
     DEADLINE,
     LauncherCycle,
     LauncherOptions,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider import actor as provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.lease_run import LeaseOutcome, LeaseTurn
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leasing import LeaseStatus, SetStatus
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import LeaseStatus, SetStatus
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseOutcome, LeaseTurn
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import DeadlineExceeded
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import (

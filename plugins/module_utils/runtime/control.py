@@ -14,7 +14,11 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.stopping import CONTROLLER_GONE, STOPPED, Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import (
+    CONTROLLER_GONE,
+    STOPPED,
+    Stop,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.controller import Controller
 
 PACE = 0.25

@@ -10,8 +10,11 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import LauncherOptions, run_launcher
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+    LauncherOptions,
+    run_launcher,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.preview import preview
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
     CONFIG_ARGUMENTS,

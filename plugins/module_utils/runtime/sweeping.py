@@ -9,8 +9,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweep_options import SweepOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweep_run import run_sweep
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.options import SweepOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.run import run_sweep
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import CONFIG_ARGUMENTS
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind
 

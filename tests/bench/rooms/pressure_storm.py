@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from tests.bench.figures import Findings, ratio
 from tests.support.world import World, one_provider
-from tests.unit.plugins.module_utils.cycles import test_replay_quota as storm
+from tests.unit.plugins.module_utils.cycles.launcher import test_replay_quota as storm
 
 
 class Storm:

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles import observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import observe
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
 

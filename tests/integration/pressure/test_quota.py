@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles import freezes as cycle_freezes
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles import observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates import freezes as cycle_freezes
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import freezing
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.lease_run import LeaseOutcome, LeaseTurn
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leasing import LeaseStatus, SetStatus, WaitReason
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import (
+    LeaseStatus,
+    SetStatus,
+    WaitReason,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseOutcome, LeaseTurn
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import Begin

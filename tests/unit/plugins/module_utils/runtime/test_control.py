@@ -11,7 +11,11 @@ import threading
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.stopping import CONTROLLER_GONE, STOPPED, Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import (
+    CONTROLLER_GONE,
+    STOPPED,
+    Stop,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime import control
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import Control, controlled
 

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the parts of a cycle share: store, configuration, providers, clock and the account of what was done."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Pool, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.memory import bury
+
+LAUNCHES = "launches"
+
+
+@dataclass
+class Context:
+    """One cycle's common ground. Only the cycle's own thread touches it.
+
+    *actors* holds the providers that this cycle acts for, *pool_ids* (provider, pool) → stable pool id.
+    """
+
+    store: Store
+    config: NodepoolConfig
+    inbox: Inbox
+    account: Account
+    actors: dict[str, ProviderActor] = field(default_factory=dict)
+    pool_ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    random: Callable[[], float] = random.random
+    patience: Patience = field(default_factory=Patience)
+    nonce: Callable[[], str] = lambda: uuid.uuid4().hex[:12]
+
+    def now(self) -> float:
+        """UNIX seconds."""
+        return self.inbox.clock()
+
+    def pool(self, pool_id: str) -> tuple[ProviderActor, Pool]:
+        """The pool of ours with that id."""
+        provider, name = next(key for key, value in self.pool_ids.items() if value == pool_id)
+        actor = self.actors[provider]
+        return actor, actor.provider.pools[name]
+
+    def launch(self, node_id: str) -> Launch | None:
+        """The launch record of a node."""
+        document = self.store.own.get(f"{LAUNCHES}/{node_id}")
+        return None if document is None else Launch.from_document(document)
+
+    def save(self, launch: Launch) -> None:
+        """Store a launch record; always before the call that it describes."""
+        self.store.own.put(f"{LAUNCHES}/{launch.node_id}", launch.document())
+
+    def bury(self, node_id: str, provider: str, server_id: str | None = None) -> None:
+        """Remember what a node had in the cloud: what turns up of it later is then known to be ours."""
+        bury(self.store, node_id, provider, self.launch(node_id), server_id, self.now())
+
+    def forget(self, node_id: str) -> None:
+        """Remove the launch record of a node that is gone; what may turn up of it is buried before."""
+        self.store.own.delete(f"{LAUNCHES}/{node_id}")
+
+
+def clients_of(
+    context: Context, chosen: Iterable[str], client: Callable[[Provider], CloudClient]
+) -> dict[str, CloudClient]:
+    """A client for each provider that can have one; one that cannot must not stop the others.
+
+    :raises CloudAuthError: when none can.
+    """
+    clients: dict[str, CloudClient] = {}
+    first: CloudAuthError | None = None
+    for name in chosen:
+        try:
+            clients[name] = client(context.config.providers[name])
+        except CloudAuthError as error:
+            first = first or error
+            context.account.unusable[name] = str(error)
+            context.account.say(f"provider {name}: left out: {error}")
+    if first is not None and not clients:
+        raise first
+    return clients

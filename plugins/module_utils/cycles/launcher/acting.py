@@ -1,0 +1,397 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that a cycle does for the providers it acts for, pass by pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import LAUNCHES, Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import News
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.reload import Chosen, Make, Roster
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.deletions import Deletions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.launches import Launches
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import DECLINES, WAITS, Serving
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import (
+    SECOND_READING,
+    ProviderActor,
+    Watched,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS, Ownership
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry, site_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.step import Sweeps
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
+    DeleteNode,
+    DropRequest,
+    FreeNode,
+    Plan,
+    Wait,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import SAMPLES, Times
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import Idle, owners, upkeep
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+
+FAREWELL = 5.0
+"""Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
+REGISTER_EVERY = 600.0
+WAIT_NEWS_EVERY = 60.0
+"""Seconds after which changed figures of the same reason are written again."""
+FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
+PASSING = frozenset({reasons.FACTS_UNREAD, reasons.STARTING})
+"""Reasons that are over in a moment: not worth a write."""
+
+
+class Acting:
+    """The acting part of a cycle: takes providers, works for them, lets go of them.
+
+    :param chosen: names of the providers of a configuration that this cycle is to act for.
+    """
+
+    def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
+        self._context = context
+        self._ownership = Ownership(context.store)
+        self._registry = Registry(context.store, context.config, site_of(context.store, create=True))
+        self.roster = Roster(context, self._ownership, chosen, client, self._registry.origin)
+        self._changes = self.roster.changes
+        self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
+        self._everybody: set[str] = set()
+        self._removals = Removals(context)
+        self._deletions = Deletions(context, self._removals)
+        self._serving = Serving(context, self._everybody)
+        self._sweeps = Sweeps(context, self._removals)
+        self._gates = Gates.of(context)
+        self._launches = Launches(context, self._removals, self._gates, self._scanner, self._serving.finished)
+        self._serving.launches = self._launches
+        self._registered_at: dict[str, float] = {}
+        self._news: dict[str, float] = {}
+        self._quiet = False
+        self.acted_for: set[str] = set()
+
+    # -- passes --------------------------------------------------------------------------------------------------
+
+    def work(self, now: float) -> float:
+        """One pass.
+
+        :return: seconds until something is due by itself.
+        """
+        store = self._context.store
+        nodes = [node for node in store.nodes.list() if not node.broken]
+        if self.roster.look(nodes):
+            self.lose()
+        self._gain(now)
+        for actor in self._context.actors.values():
+            actor.workers.check(now)
+            actor.health.look(now)
+        requests = store.requests.list()
+        self._adopt(nodes, requests)
+        self._keep_up(nodes, requests, now)
+        self._gates.freezes.look()
+        if self._serving.take_back(now):
+            requests = store.requests.list()
+        plan = self._plan(nodes, requests, now)
+        planned_with = self._in_flight
+        self._forget_waits(requests)
+        self._carry_out(plan, now)
+        self._removals.step(now)
+        self._deletions.step(now)
+        self._launches.step(now)
+        self._serving.step()
+        self._sweeps.step(now, tree=self._ownership.keeps_spares)
+        # What ended during this pass made room that the plan did not know of.
+        self._quiet = not planned_with and self._is_quiet(plan)
+        return self._due(now)
+
+    @property
+    def settled(self) -> bool:
+        """True when nothing is in flight and every waiting request is blocked by a limit that somebody set."""
+        waiting = self._context.account.waiting.values()
+        return self._quiet and all(document["code"] in reasons.LIMITS for document in waiting)
+
+    def _is_quiet(self, plan: Plan) -> bool:
+        if not self._context.actors and self.roster.settings:
+            return False
+        if plan.admit or plan.decline or plan.spare or plan.delete:
+            return False
+        if self._sweeps.under_way(self._context.now()):
+            return False
+        return not self._in_flight and not any(actor.reading for actor in self._context.actors.values())
+
+    @property
+    def _in_flight(self) -> int:
+        deletions = len(self._deletions.node_ids - self._removals.hopeless_nodes())
+        return len(self._launches) + self._removals.moving + deletions + len(self._serving)
+
+    def _due(self, now: float) -> float:
+        due = min(self._launches.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now))
+        for actor in self._context.actors.values():
+            watched: Watched = self._launches.watched(actor)
+            watched.unclear += self._deletions.unclear(actor)
+            watched.deleting_since += self._removals.asked(actor)
+            due = min(due, actor.poll(now, watched))
+        return max(0.01, due)
+
+    # -- who acts ------------------------------------------------------------------------------------------------
+
+    def _gain(self, now: float) -> None:
+        context = self._context
+        gained = self._ownership.gain(list(self.roster.clients))
+        for name in gained:
+            provider, client = self.roster.begin(name)
+            boot = Times()
+            boot.samples.extend((context.store.own.get(f"{PROVIDERS}/{name}") or {}).get("boot_seconds", [])[-SAMPLES:])
+            nudge = context.inbox.nudge
+            context.actors[name] = ProviderActor(provider, client, context.inbox, nudge, boot, context.patience)
+            context.pool_ids.update(self._registry.ids(provider))
+            self.roster.remember(name, boot.samples)
+            self.acted_for.add(name)
+        if self._changes != self.roster.changes:
+            self._changes = self.roster.changes
+            self._follow(now)
+        for name, actor in context.actors.items():
+            if now - self._registered_at.get(name, 0.0) >= REGISTER_EVERY:
+                self._registry.register(actor.provider, now)
+                self._registry.forget_past(now)
+                self._registered_at[name] = now
+        for name in gained:
+            context.account.say(f"provider {name}: acting")
+
+    def reload(self, news: News) -> None:
+        """Take what is new in the configuration; the next pass works with it."""
+        context = self._context
+        if news.config is not None:
+            context.config = self._registry.config = _with_zookeeper(context, news.config)
+        self.roster.reload(clouds=news.clouds)
+
+    def _follow(self, now: float) -> None:
+        """Providers or their pools are not what they were: ids and registrations follow."""
+        context = self._context
+        context.pool_ids.clear()
+        for actor in context.actors.values():
+            context.pool_ids.update(self._registry.ids(actor.provider))
+        self._registry.restrict(set(context.pool_ids.values()), now)
+        self._registered_at.clear()
+
+    def lose(self) -> None:
+        """The session is lost: drop every belief; what is in the cloud and in ZooKeeper is looked at afresh."""
+        self._drop()
+        self._registry.withdraw()
+        self._ownership.lose()
+        # What a pass that was left in the middle had just locked is in nobody's hands.
+        self._context.store.release_locks()
+
+    def close(self) -> None:
+        """End: wait a moment for creates under way, then give everything back."""
+        context = self._context
+        end = context.now() + FAREWELL
+        try:
+            while context.store.state == "connected" and self._launches.creating and context.now() < end:
+                context.inbox.take(0.2)
+            self._remember()
+            context.account.freezes = self._gates.freezes.document()
+            context.account.breakers = self._gates.breakers.document()
+            context.account.stuck = [*self._removals.stuck(), *self._sweeps.stuck()]
+            context.account.health = {
+                name: actor.health.document(context.now()) for name, actor in context.actors.items()
+            }
+        except StoreError:
+            # The session went away at the end: locks and registrations go with it.
+            pass
+        finally:
+            self._drop()
+            self._registry.withdraw()
+            self._ownership.lose()
+            self._scanner.close()
+            self.roster.close()
+
+    def calls(self) -> dict[str, dict[str, dict[str, int]]]:
+        """API calls by provider, kind and status."""
+        return self.roster.calls()
+
+    def _drop(self) -> None:
+        self._launches.drop()
+        self._deletions.drop()
+        self._serving.drop()
+        self._removals.drop()
+        self._sweeps.drop()
+        for actor in self._context.actors.values():
+            actor.workers.close()
+        self._context.actors.clear()
+        self._context.pool_ids.clear()
+        self._registered_at.clear()
+
+    def _remember(self) -> None:
+        """What the next cycle wants to know of the providers."""
+        if self._context.store.state != "connected":
+            return
+        for name, actor in self._context.actors.items():
+            self.roster.remember(name, actor.boot_times.samples)
+
+    # -- work ----------------------------------------------------------------------------------------------------
+
+    def _adopt(self, nodes: list[Node], requests: list[NodeRequest]) -> None:
+        """Take over what an ended cycle left: pending requests first, then launches that belong to nobody."""
+        store, actors = self._context.store, self._context.actors
+        by_request: dict[str, list[Node]] = {}
+        for node in nodes:
+            if node.allocated_to:
+                by_request.setdefault(node.allocated_to, []).append(node)
+        for request in requests:
+            if (
+                request.state != RequestState.PENDING
+                or request.id in self._serving
+                or store.requests.is_locked(request.id)
+            ):
+                continue
+            theirs = by_request.get(request.id, [])
+            if all(node.provider in actors for node in theirs):
+                first = theirs[0] if theirs else None
+                key = (first.provider or "", first.pool or "") if first else ("", "")
+                self._serving.adopt(request, theirs, self._context.pool_ids.get(key, ""))
+        pending = {request.id for request in requests if request.state == RequestState.PENDING}
+        for node in nodes:
+            if (
+                node.state in (NodeState.INIT, NodeState.BUILDING)
+                and node.provider in actors
+                and node.id not in self._launches
+                and node.allocated_to not in pending
+                and not store.nodes.is_locked(node.id)
+                and store.own.get(f"{LAUNCHES}/{node.id}") is not None
+            ):
+                self._adopt_orphan(node)
+
+    def _adopt_orphan(self, known: Node) -> None:
+        store = self._context.store
+        held = store.nodes.lock(known.id)
+        if held is None:
+            return
+        node = store.nodes.read(known.id)
+        if node is None or node.state not in (NodeState.INIT, NodeState.BUILDING):
+            held.release()
+            return
+        node.allocated_to = None
+        if not self._launches.adopt(node, held, None):
+            held.release()
+
+    def _keep_up(self, nodes: list[Node], requests: list[NodeRequest], now: float) -> None:
+        context, store = self._context, self._context.store
+        busy = self._busy()
+        idle = Idle(
+            nodes=[
+                node
+                for node in nodes
+                if node.provider in context.actors and node.id not in busy and not store.nodes.is_locked(node.id)
+            ],
+            requests=requests,
+            owners=owners(requests),
+            launches=set(store.own.children(LAUNCHES)),
+            providers={name: actor.provider for name, actor in context.actors.items()},
+        )
+        for action in upkeep(idle, context.config.labels, context.config.max_hold_age, now):
+            if isinstance(action, DeleteNode):
+                self._deletions.start(action)
+            elif isinstance(action, FreeNode):
+                self._deletions.free(action)
+            elif isinstance(action, DropRequest):
+                context.account.say(f"request {action.request_id}: removed because {action.reason.text()}")
+                store.requests.delete(action.request_id)
+
+    def _plan(self, nodes: list[Node], requests: list[NodeRequest], now: float) -> Plan:
+        context = self._context
+        if not context.actors:
+            return Plan()
+        others = self._registry.others(context.pool_ids.values(), now)
+        self._everybody.clear()
+        self._everybody.update(pool.id for pool in others)
+        self._everybody.update(context.pool_ids.values())
+        in_hand = InHand(
+            requests={request.id for request in requests if request.id in self._serving},
+            launching={name: sum(1 for _unused in self._launches.of(actor)) for name, actor in context.actors.items()},
+            busy_nodes=self._busy(),
+            zones=self._launches.zones(),
+            queued=self._launches.queued(),
+            to_float=self._launches.to_float(),
+            stuck=self._removals.stuck_nodes(),
+        )
+        snapshot = observe(
+            context, self._gates, nodes, requests, others, in_hand, keep_spares=self._ownership.keeps_spares
+        )
+        return place(snapshot)
+
+    def _carry_out(self, plan: Plan, now: float) -> None:
+        context = self._context
+        for admit in plan.admit:
+            self._serving.admit(admit)
+        for decline in plan.decline:
+            self._serving.decline(decline)
+        for delete in plan.delete:
+            self._deletions.start(delete)
+        for spare in plan.spare:
+            if self._launches.start(spare.pool_id, spare.label, spare.az, None) is not None:
+                context.account.say(f"label {spare.label}: {spare.reason.text()}")
+        context.account.unmet_spares = dict(plan.unmet_spares)
+        self._publish_waits(plan.wait, now)
+
+    def _publish_waits(self, waits: Sequence[Wait], now: float) -> None:
+        """Keep the reasons of waiting where whoever asks can find them; written on change, not on every figure."""
+        context = self._context
+        current = {wait.request_id for wait in waits}
+        for request_id in [key for key in context.account.waiting if key not in current]:
+            context.account.forget_wait(request_id)
+            if context.store.own.get(f"{WAITS}/{request_id}") is not None:
+                context.store.own.delete(f"{WAITS}/{request_id}")
+        for actor in context.actors.values():
+            actor.wanted = any(wait.reason.code in FOR_ROOM for wait in waits)
+        paused: set[str] = set()
+        for wait in waits:
+            news = context.account.wait(wait.request_id, wait.reason, stored=wait.reason.code not in PASSING)
+            if wait.reason.code == reasons.UNCONFIRMED:
+                self._context.actors[wait.reason.figures["where"]].capacity.want(now, SECOND_READING)
+            elif wait.reason.code == reasons.NO_ROOM:
+                paused.update(
+                    key for (p, n), key in context.pool_ids.items() if f"{p}/{n}" == wait.reason.figures["where"]
+                )
+            if wait.reason.code in PASSING:
+                continue
+            if news or now - self._news.get(wait.request_id, 0.0) >= WAIT_NEWS_EVERY:
+                self._news[wait.request_id] = now
+                document = {**wait.reason.document(), "since": now}
+                if context.store.own.get(f"{WAITS}/{wait.request_id}") != document:
+                    context.store.own.put(f"{WAITS}/{wait.request_id}", document)
+                if news:
+                    context.account.say(f"request {wait.request_id} waits: {wait.reason.text()}")
+        self._registry.set_paused(paused)
+
+    def _forget_waits(self, requests: list[NodeRequest]) -> None:
+        """Reasons of requests that are gone."""
+        known = {request.id for request in requests}
+        for folder in (WAITS, DECLINES):
+            for request_id in self._context.store.own.children(folder):
+                if request_id not in known:
+                    self._context.store.own.delete(f"{folder}/{request_id}")
+
+    def _busy(self) -> set[str]:
+        busy = set(self._serving.node_ids)
+        for actor in self._context.actors.values():
+            busy.update(running.node.id for running in self._launches.of(actor))
+        return busy | self._deletions.node_ids
+
+
+def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:
+    """The new configuration with the ensemble that this cycle is connected to."""
+    if config.zookeeper == context.config.zookeeper:
+        return config
+    text = "zookeeper-servers, zookeeper-tls or zookeeper-timeout changed: the next cycle takes that, this one does not"
+    if text not in context.config.warnings:
+        context.account.say(f"configuration: {text}")
+    return replace(config, zookeeper=context.config.zookeeper, warnings=(*config.warnings, text))

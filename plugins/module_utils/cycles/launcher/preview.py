@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One observation and the plan that follows from it, without touching anything: what check mode shows.
+
+Reads only: ZooKeeper without watches, locks or registrations, the clouds by GETs. It looks as if this launcher acted
+for all chosen providers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import (
+    LAUNCHES,
+    Context,
+    clients_of,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry, site_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
+    DeleteNode,
+    DropRequest,
+    FreeNode,
+    Plan,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import Times
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import Idle, owners, upkeep
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
+
+PATIENCE = 60.0
+"""Seconds that the clouds have to answer; what has not answered by then shows as the reason of waiting."""
+
+
+def preview(options: LauncherOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
+    """The result of check mode: the plan in documents and in lines for ``--diff``."""
+    config = options.load()
+    store = Store(config.zookeeper)
+    context = Context(store, config, Inbox(clock), Account())
+    try:
+        store.open(watch=False)
+        return _preview(context, options)
+    finally:
+        for actor in context.actors.values():
+            actor.close()
+        store.close()
+
+
+def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
+    store, began = context.store, context.now()
+    registry = Registry(store, context.config, site_of(store, create=False))
+    for name, client in clients_of(context, options.chosen(context.config), options.client).items():
+        provider = context.config.providers[name]
+        actor = ProviderActor(provider, client, context.inbox, context.inbox.nudge, Times(), context.patience)
+        context.actors[name] = actor
+        context.pool_ids.update(registry.ids(provider))
+    actions = list(_upkeep(context))
+    plan = _settled_plan(context, registry, {action.node_id for action in actions if isinstance(action, DeleteNode)})
+    lines = list(_lines(context, plan, actions))
+    return {
+        "changed": bool(plan.admit or plan.decline or plan.spare or plan.delete or actions or _left_behind(context)),
+        "ended": "check",
+        "seconds": round(context.now() - began, 3),
+        "plan": _documents(context, plan, actions),
+        "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "launcher plan"},
+        "acted_for": [],
+        "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
+        "api_calls": {name: actor.client.counters.document() for name, actor in context.actors.items()},
+        "warnings": list(context.config.warnings),
+    }
+
+
+def _settled_plan(context: Context, registry: Registry, leaving: set[str]) -> Plan:
+    """Plan again and again while answers come in; the last plan stands. What is *leaving* is handed to nobody."""
+    store = context.store
+    nodes = [node for node in store.nodes.list() if not node.broken]
+    requests = store.requests.list()
+    others = registry.others(context.pool_ids.values(), context.now())
+    gates = Gates.of(context)
+    deadline = context.now() + PATIENCE
+    while True:
+        in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
+        plan = place(observe(context, gates, nodes, requests, others, in_hand, keep_spares=True))
+        busy = any(actor.reading for actor in context.actors.values())
+        if not busy or context.now() >= deadline:
+            return plan
+        context.inbox.take(min(1.0, deadline - context.now()))
+
+
+def _launching(context: Context) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for node in context.store.nodes.list():
+        if node.state in (NodeState.INIT, NodeState.BUILDING) and node.provider:
+            counts[node.provider] = counts.get(node.provider, 0) + 1
+    return counts
+
+
+def _upkeep(context: Context) -> Iterable[DeleteNode | FreeNode | DropRequest]:
+    store = context.store
+    nodes = [
+        node
+        for node in store.nodes.list()
+        if not node.broken and node.provider in context.actors and not store.nodes.is_locked(node.id)
+    ]
+    requests = store.requests.list()
+    providers = {name: actor.provider for name, actor in context.actors.items()}
+    idle = Idle(nodes, requests, owners(requests), set(store.own.children(LAUNCHES)), providers)
+    return upkeep(idle, context.config.labels, context.config.max_hold_age, context.now())
+
+
+def _left_behind(context: Context) -> list[str]:
+    """Pending requests that nobody works on: the cycle would take them over."""
+    store = context.store
+    return [
+        request.id
+        for request in store.requests.list()
+        if request.state == RequestState.PENDING and not store.requests.is_locked(request.id)
+    ]
+
+
+def _where(context: Context, pool_id: str) -> str:
+    return next((f"{provider}/{pool}" for (provider, pool), key in context.pool_ids.items() if key == pool_id), pool_id)
+
+
+def _lines(context: Context, plan: Plan, actions: Iterable[DeleteNode | FreeNode | DropRequest]) -> Iterable[str]:
+    """The plan in sentences, in the order in which it would be carried out."""
+    for request_id in _left_behind(context):
+        yield f"request {request_id}: go on with it (its launcher has ended)"
+    for action in actions:
+        if isinstance(action, DropRequest):
+            yield f"request {action.request_id}: remove, {action.reason.text()}"
+        else:
+            verb = "delete" if isinstance(action, DeleteNode) else "free"
+            yield f"node {action.node_id}: {verb}, {action.reason.text()}"
+    for admit in plan.admit:
+        take = {
+            slot.node_id: f"take ready node {slot.node_id} for {slot.label}" for slot in admit.slots if slot.node_id
+        }
+        parts = [take[slot.node_id] if slot.node_id else f"launch {slot.label}" for slot in admit.slots]
+        where = _where(context, admit.pool_id) + (f" zone {admit.az}" if admit.az else "")
+        yield f"request {admit.request_id}: {', '.join(parts)} in {where}, {admit.reason.text()}"
+    for decline in plan.decline:
+        outcome = "fail" if decline.fail else "decline"
+        texts = "; ".join(reason.text() for reason in decline.reasons.values()) or "no pool offers its labels"
+        yield f"request {decline.request_id}: {outcome}, {texts}"
+    for wait in plan.wait:
+        yield f"request {wait.request_id}: wait, {wait.reason.text()}"
+    for delete in plan.delete:
+        yield f"node {delete.node_id}: delete, {delete.reason.text()}"
+    for spare in plan.spare:
+        yield f"label {spare.label}: launch one in {_where(context, spare.pool_id)}, {spare.reason.text()}"
+
+
+def _documents(context: Context, plan: Plan, actions: Iterable[DeleteNode | FreeNode | DropRequest]) -> dict[str, Any]:
+    deletions = [*(action for action in actions if isinstance(action, DeleteNode)), *plan.delete]
+    return {
+        "admit": [
+            {
+                "request": admit.request_id,
+                "pool": _where(context, admit.pool_id),
+                "az": admit.az,
+                "slots": [{"label": slot.label, "node": slot.node_id} for slot in admit.slots],
+                "reason": admit.reason.document(),
+            }
+            for admit in plan.admit
+        ],
+        "decline": [
+            {
+                "request": decline.request_id,
+                "fail": decline.fail,
+                "reasons": [reason.document() for reason in decline.reasons.values()],
+            }
+            for decline in plan.decline
+        ],
+        "wait": [{"request": wait.request_id, "reason": wait.reason.document()} for wait in plan.wait],
+        "spare": [
+            {
+                "label": spare.label,
+                "pool": _where(context, spare.pool_id),
+                "az": spare.az,
+                "reason": spare.reason.document(),
+            }
+            for spare in plan.spare
+        ],
+        "delete": [{"node": delete.node_id, "reason": delete.reason.document()} for delete in deletions],
+    }

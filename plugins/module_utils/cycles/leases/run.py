@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One whole turn of a lease: open the tree, look, act, and wait or launch as it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import LeaseStatus, Leasing
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.wait import wait_for
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import Release
+
+RELEASE_TIME = 30.0
+"""Seconds that a release may take while somebody else has a lock on something of the lease."""
+
+
+@dataclass(frozen=True)
+class LeaseTurn:
+    """What is wanted of a lease in one run. Times in seconds.
+
+    :param wait: stay until the lease is complete.
+    :param launch: run the launch core meanwhile.
+    :param cancel_on_timeout: give everything back when *timeout* is over.
+    """
+
+    spec: LeaseSpec
+    config: str
+    present: bool = True
+    wait: bool = True
+    timeout: float = 600.0
+    launch: bool = False
+    cancel_on_timeout: bool = False
+    secure_config: str | None = None
+    strict_config: bool = False
+    clouds_config: str | None = None
+
+
+@dataclass
+class LeaseOutcome:
+    """How a turn began and how it ended. *stopped*: why the launch core ended early, when it did."""
+
+    before: LeaseStatus
+    after: LeaseStatus
+    timed_out: bool = False
+    cancelled: bool = False
+    stopped: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def run_lease(
+    turn: LeaseTurn,
+    *,
+    preview: bool = False,
+    progress: Callable[[LeaseStatus], None] = lambda status: None,
+    line: Callable[[str], None] = lambda text: None,
+    stop: Stop | None = None,
+) -> LeaseOutcome:
+    """Do what *turn* says.
+
+    :param preview: only say what would be done.
+    :param progress: told how far the lease is, often.
+    :param line: told in sentences what the launch core does.
+    :param stop: may ask the launch core to end before its time.
+    :raises NodepoolError: what is wrong, as a sentence.
+    """
+    turn.spec.check()
+    config = load_config(turn.config, turn.secure_config, strict=turn.strict_config)
+    if preview:
+        with _opened(Store(config.zookeeper), watch=False) as store:
+            status = Leasing(store, turn.spec, present=turn.present).preview()
+        return LeaseOutcome(status, status, warnings=config.warnings)
+    if turn.launch and turn.wait:
+        outcome = _launching(turn, progress, line, stop)
+    else:
+        with _opened(Store(config.zookeeper), watch=True) as store:
+            outcome = _alone(turn, store, progress)
+    if outcome.timed_out and turn.present and turn.cancel_on_timeout:
+        with _opened(Store(config.zookeeper), watch=True) as store:
+            wait_for(Leasing(store, turn.spec, present=False), store, timeout=RELEASE_TIME)
+        outcome.cancelled = True
+    outcome.warnings = config.warnings
+    return outcome
+
+
+@contextmanager
+def _opened(store: Store, *, watch: bool) -> Iterator[Store]:
+    try:
+        store.open(watch=watch)
+        yield store
+    finally:
+        store.close()
+
+
+def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None]) -> LeaseOutcome:
+    """Launchers of others do the work, if there is any."""
+    leasing = Leasing(store, turn.spec, present=turn.present)
+    before = leasing.preview()
+    if turn.present and not turn.wait:
+        after = leasing.advance()
+        progress(after)
+        return LeaseOutcome(before, after)
+    timeout = turn.timeout if turn.present else max(turn.timeout, RELEASE_TIME)
+    after = wait_for(leasing, store, timeout=timeout, progress=progress)
+    return LeaseOutcome(before, after, timed_out=not after.done)
+
+
+class _Customer:
+    """The lease as a launcher cycle sees it: somebody who is asked at each pass whether that was all."""
+
+    def __init__(self, turn: LeaseTurn, progress: Callable[[LeaseStatus], None]) -> None:
+        self._turn = turn
+        self._progress = progress
+        self._leasing: Leasing | None = None
+        self._released: set[str] = set()
+        self.before = LeaseStatus()
+        self.after = LeaseStatus()
+        self.error: Exception | None = None
+
+    def done(self, store: Store) -> bool:
+        """An error ends the cycle in good order and is raised afterwards."""
+        try:
+            if self._leasing is None:
+                leasing = Leasing(store, self._turn.spec, present=self._turn.present)
+                self.before = leasing.preview()
+                self._released = {action.node for action in self.before.planned if isinstance(action, Release)}
+                self._leasing = leasing
+            self.after = self._leasing.advance()
+            self._progress(self.after)
+        except StoreError:
+            raise  # the cycle knows whether ZooKeeper is away for a moment or for good
+        except Exception as error:
+            self.error = error
+            return True
+        return self.after.done and not any(store.nodes.get(node) for node in self._released_nodes())
+
+    def _released_nodes(self) -> set[str]:
+        """Nobody else deletes the servers of a release where no launcher runs."""
+        return set() if self._turn.present else self._released
+
+
+def _launching(
+    turn: LeaseTurn,
+    progress: Callable[[LeaseStatus], None],
+    line: Callable[[str], None],
+    stop: Stop | None,
+) -> LeaseOutcome:
+    from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+        LauncherOptions,
+        run_launcher,
+    )
+
+    customer = _Customer(turn, progress)
+    options = LauncherOptions(
+        config=turn.config,
+        secure_config=turn.secure_config,
+        strict_config=turn.strict_config,
+        clouds_config=turn.clouds_config,
+        duration=turn.timeout,
+        until="deadline",
+        state_dir=default_folder(),
+    )
+    ended = run_launcher(options, progress=line, done=customer.done, stop=stop)["ended"]
+    if customer.error is not None:
+        raise customer.error
+    if stop is not None and ended == stop.reason:
+        return LeaseOutcome(customer.before, customer.after, stopped=None if customer.after.done else ended)
+    return LeaseOutcome(customer.before, customer.after, timed_out=not customer.after.done)

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One create: the attempt is stored, then the call is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import Running
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.spec import server_spec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ServerSpec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import make_mark
+
+
+def send_create(
+    context: Context,
+    running: Running,
+    now: float,
+    answered: Callable[[Running, str | None, CloudError | None], None],
+) -> None:
+    """Begin an attempt; nothing happens while the networks that it needs are not known yet.
+
+    :param answered: takes the launch and the server's id, or the error.
+    """
+    networks = running.label.networks or running.pool.networks
+    known = running.actor.networks.want(now) if networks or running.pool.auto_floating_ip else []
+    if known is None:
+        return
+    ids = {network.name: network.id for network in known}
+    launch = running.launch
+    machine.begin_attempt(launch, make_mark(launch.node_id, launch.attempt, context.nonce()), now)
+    context.save(launch)
+    spec = server_spec(
+        launch,
+        running.actor.provider,
+        running.pool,
+        running.label,
+        running.image,
+        tuple(ids.get(name, name) for name in networks),
+        running.request,
+    )
+    running.busy = True
+    running.actor.call(
+        "POST /servers",
+        lambda: _send(context, running, spec),
+        lambda server_id, error: answered(running, server_id, error),
+    )
+
+
+def _send(context: Context, running: Running, spec: ServerSpec) -> str:
+    """Called by a thread that may have come late: what another cycle may have taken over is not created any more.
+
+    :raises CloudUnavailable: nothing was sent.
+    """
+    if not running.held.valid or context.store.state != "connected":
+        raise CloudUnavailable(
+            "the create was not sent: the connection to ZooKeeper broke before it",
+            provider=running.launch.provider,
+            call="POST /servers",
+        )
+    return running.actor.client.create_server(spec)

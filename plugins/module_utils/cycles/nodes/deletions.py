@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deleting nodes: record first, then what is in the cloud, then the record itself."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import DeleteNode, FreeNode
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import SETTLE_SECONDS
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import owners
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreGone
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, Phase
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+
+
+class Deletions:
+    """The node deletions of a cycle. Each holds the node's lock until the record is gone."""
+
+    def __init__(self, context: Context, removals: Removals) -> None:
+        self._context = context
+        self._removals = removals
+        self._held: dict[str, Held] = {}
+        self._looking: dict[str, tuple[ProviderActor, Launch]] = {}
+
+    def __contains__(self, node_id: str) -> bool:
+        return node_id in self._held
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def node_ids(self) -> set[str]:
+        """The nodes that are being deleted."""
+        return set(self._held)
+
+    def unclear(self, actor: ProviderActor) -> int:
+        """How many deletions wait for a look at the list, because their create was never answered."""
+        return sum(1 for other, _unused in self._looking.values() if other is actor)
+
+    def start(self, action: DeleteNode) -> bool:
+        """Begin to delete a node; False when it changed its state or somebody has locked it meanwhile."""
+        store = self._context.store
+        known = store.nodes.get(action.node_id)
+        if known is None or action.node_id in self._held:
+            return False
+        held = store.nodes.lock(action.node_id)
+        if held is None:
+            return False
+        node = store.nodes.read(action.node_id)
+        if node is None or not _still_the_same(known, node):
+            held.release()
+            return False
+        actor = self._context.actors.get(node.provider or "")
+        if actor is None:
+            held.release()
+            return False
+        node.set_state(NodeState.DELETING, self._context.now())
+        store.nodes.write(node)
+        self._held[node.id] = held
+        self._context.account.say(f"node {node.id}: deleting, because {action.reason.text()}")
+        self._remove(node, actor)
+        return True
+
+    def free(self, action: FreeNode) -> bool:
+        """Take the allocation from a ready node whose request is gone."""
+        store = self._context.store
+        held = store.nodes.lock(action.node_id)
+        if held is None:
+            return False
+        try:
+            node = store.nodes.read(action.node_id)
+            if node is None or node.state != NodeState.READY or node.allocated_to is None:
+                return False
+            request = store.requests.read(node.allocated_to)
+            if request is not None and owners([request]):
+                return False
+            node.allocated_to = None
+            store.nodes.write(node)
+            return True
+        except StoreGone:
+            return False
+        finally:
+            held.release()
+
+    def step(self, now: float) -> None:
+        """Look for servers of creates that were never answered."""
+        for node_id, (actor, launch) in list(self._looking.items()):
+            server = actor.by_mark().get(launch.mark)
+            settle = actor.patience.last_word if launch.phase == Phase.CREATING else SETTLE_SECONDS
+            if server is None and actor.listed_from - launch.since < settle:
+                continue
+            del self._looking[node_id]
+            self._start_removal(node_id, actor, server.id if server else None, launch.floating_ip_id)
+
+    def drop(self) -> None:
+        """The session is lost or the cycle ends: let go of all locks; the next one goes on."""
+        for held in self._held.values():
+            held.release()
+        self._held.clear()
+        self._looking.clear()
+
+    def _remove(self, node: Node, actor: ProviderActor) -> None:
+        launch = self._context.launch(node.id)
+        server_id = node.external_id if isinstance(node.external_id, str) else None
+        if launch is not None and launch.server_id is not None:
+            server_id = launch.server_id
+        if server_id is None and launch is not None and launch.phase in (Phase.CREATING, Phase.UNCLEAR):
+            self._looking[node.id] = (actor, launch)
+            return
+        self._start_removal(node.id, actor, server_id, launch.floating_ip_id if launch else None)
+
+    def _start_removal(
+        self, node_id: str, actor: ProviderActor, server_id: str | None, floating_ip_id: str | None
+    ) -> None:
+        self._removals.start(
+            server_id or node_id, actor, server_id, floating_ip_id, lambda: self._gone(node_id), node_id
+        )
+
+    def _gone(self, node_id: str) -> None:
+        held = self._held.pop(node_id, None)
+        if held is None or not held.valid:
+            return
+        store = self._context.store
+        node = store.nodes.get(node_id)
+        if node is not None:
+            try:
+                node.set_state(NodeState.DELETED, self._context.now())
+                store.nodes.write(node)
+            except StoreGone:
+                pass
+        self._bury(node_id, node)
+        self._context.forget(node_id)
+        store.nodes.delete(node_id)
+        held.release()
+        self._context.account.deleted.append(node_id)
+
+    def _bury(self, node_id: str, node: Node | None) -> None:
+        launch = self._context.launch(node_id)
+        provider = launch.provider if launch is not None else node.provider if node is not None else None
+        if provider is not None:
+            server_id = node.external_id if node is not None and isinstance(node.external_id, str) else None
+            self._context.bury(node_id, provider, server_id)
+
+
+def _still_the_same(known: Node, node: Node) -> bool:
+    """What was decided on the cached record still holds for the one just read under the lock."""
+    return known.state == node.state and known.allocated_to == node.allocated_to

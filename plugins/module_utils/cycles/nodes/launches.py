@@ -1,0 +1,480 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The launches of a cycle: what the machine asks for is done here, what comes back is fed to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quota import quota_resources
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanResult
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.permits import Permits, left_out
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import size_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addressing import Addressing
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import send_create
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.reaching import Reaching
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import (
+    Running,
+    failure_of,
+    request_values,
+    rules_of,
+    text_of,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor, Watched
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.offers import label_recipe
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine, record
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import Failure, Step
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudError,
+    CloudQuotaRefused,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
+    Launch,
+    Phase,
+    node_of_mark,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import FLOATING_IPS, Resources, total
+
+MOST_STEPS = 4
+"""From the news that a server is up to the last thing that can be done without an answer of somebody."""
+
+
+class Launches:
+    """All launches of a cycle by node id. *finished(running)* is called when one is ready or given up."""
+
+    def __init__(
+        self,
+        context: Context,
+        removals: Removals,
+        gates: Gates,
+        scanner: Scanner,
+        finished: Callable[[Running], None],
+    ) -> None:
+        self._context = context
+        self._gates = gates
+        self._permits = Permits(context, gates)
+        self._removals = removals
+        self._finished = finished
+        self._addressing = Addressing(context)
+        self._reaching = Reaching(context, scanner, self._addressing, self._reached, self._unreached)
+        self._running: dict[str, Running] = {}
+
+    def __contains__(self, node_id: str) -> bool:
+        return node_id in self._running
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def of(self, actor: ProviderActor) -> Iterator[Running]:
+        """The launches at one provider."""
+        return (running for running in self._running.values() if running.actor is actor)
+
+    @property
+    def creating(self) -> bool:
+        """True while a create is without an answer."""
+        return any(running.launch.phase == Phase.CREATING for running in self._running.values())
+
+    def zones(self) -> dict[tuple[str, str], list[str]]:
+        """(provider, pool) → zones of launches whose server is not up yet."""
+        zones: dict[tuple[str, str], list[str]] = {}
+        for running in self._running.values():
+            if running.launch.az is not None and running.node.az is None:
+                zones.setdefault((running.launch.provider, running.launch.pool), []).append(running.launch.az)
+        return zones
+
+    def queued(self) -> Counter[tuple[str, str]]:
+        """(provider, pool) → launches whose create is not sent yet."""
+        return Counter(running.key for running in self._running.values() if running.launch.phase == Phase.QUEUED)
+
+    def to_float(self) -> set[str]:
+        """Launches that will most likely ask for a floating IP."""
+        return {
+            node_id for node_id, running in self._running.items() if running.actor.floats(running.pool, running.label)
+        }
+
+    # -- beginning -----------------------------------------------------------------------------------------------
+
+    def start(self, pool_id: str, label_name: str, az: str | None, request: NodeRequest | None) -> str | None:
+        """Write the record of a new node and begin its launch; None when it cannot be launched after all."""
+        actor, pool = self._context.pool(pool_id)
+        label = pool.labels[label_name]
+        now = self._context.now()
+        recipe = label_recipe(self._context, actor, pool, label, None)
+        if not recipe.complete or recipe.flavor is None:
+            return None
+        store = self._context.store
+        node = record.new_node(actor.provider, pool, pool_id, label.name, request, now)
+        store.nodes.create(node)
+        held = store.nodes.lock(node.id)
+        if held is None:
+            return None
+        launch = Launch(
+            node_id=node.id,
+            provider=actor.provider.name,
+            pool=pool.name,
+            label=label.name,
+            request_id=request.id if request else None,
+            az=az,
+            flavor_id=recipe.flavor.id,
+            cloud_image_id=recipe.cloud_image_id,
+            since=now,
+        )
+        self._context.save(launch)
+        record.begin(node, recipe.settings, recipe.upload, recipe.offer.resources, now)
+        store.nodes.write(node)
+        values = request_values(request)
+        self._running[node.id] = Running(launch, node, held, actor, pool, label, recipe.settings, values)
+        self._context.account.launched.append(node.id)
+        self._context.account.step(node.id, "recorded", now)
+        return node.id
+
+    def adopt(self, node: Node, held: Held, request: NodeRequest | None) -> bool:
+        """Go on with a launch that another cycle began; False when its pool or label is gone from the configuration."""
+        launch = self._context.launch(node.id)
+        actor = self._context.actors.get(node.provider or "")
+        pool = actor.provider.pools.get(node.pool or "") if actor else None
+        label = pool.labels.get(launch.label) if pool and launch else None
+        if launch is None or actor is None or pool is None or label is None:
+            return False
+        now = self._context.now()
+        if launch.phase == Phase.ADDRESSING:
+            self._addressing.doubt(launch)
+        machine.adopt(launch, now)
+        launch.request_id = request.id if request else None
+        if node.state == NodeState.INIT:
+            node.set_state(NodeState.BUILDING, now)
+        self._context.store.nodes.write(node)
+        image, values = self._context.config.image_settings(actor.provider, label), request_values(request)
+        self._running[node.id] = Running(launch, node, held, actor, pool, label, image, values)
+        self._context.account.adopted.append(node.id)
+        return True
+
+    def withdraw(self, node_id: str) -> None:
+        """Give up a launch that does not get on. A record of which nothing came goes as if it had never been."""
+        running = self._running.pop(node_id)
+        launch, account = running.launch, self._context.account
+        self._reaching.cancel(node_id)
+        if launch.phase == Phase.QUEUED and not launch.superseded:
+            self._context.forget(node_id)
+            self._context.store.nodes.delete(node_id)
+            account.timings.pop(node_id, None)
+            if node_id in account.launched:
+                account.launched.remove(node_id)
+        else:
+            running.node.allocated_to = None
+            running.node.set_state(NodeState.ABORTED, self._context.now())
+            self._context.store.nodes.write(running.node)
+        running.held.release()
+
+    def is_queued(self, node_id: str) -> bool:
+        """True for a launch of which nothing can be in the cloud."""
+        launch = self._running[node_id].launch
+        return launch.phase == Phase.QUEUED and not launch.superseded
+
+    def is_left_out(self, node_id: str) -> bool:
+        """True for a launch without a server that may have none any more: pool or label left the configuration."""
+        running = self._running.get(node_id)
+        return running is not None and running.launch.phase == Phase.QUEUED and left_out(running) is not None
+
+    def is_stuck(self, node_id: str, now: float) -> bool:
+        """True for a launch that does not get on because its pool is frozen or its provider is not well."""
+        running = self._running.get(node_id)
+        return running is not None and self._permits.is_stuck(running, self._asked, now)
+
+    def orphan(self, node_id: str) -> None:
+        """The request of a launch is gone: it goes on and becomes an ordinary ready node."""
+        running = self._running[node_id]
+        running.launch.request_id = None
+        running.node.allocated_to = None
+        self._context.store.nodes.write(running.node)
+
+    def scanned(self, result: ScanResult) -> None:
+        """The scanner's answer."""
+        running = self._running.get(result.key)
+        if running is not None and running.launch.phase == Phase.REACHING:
+            self._reaching.answered(running, result)
+
+    # -- the way of a launch -------------------------------------------------------------------------------------
+
+    def step(self, now: float) -> None:
+        """Push every launch on as far as it goes now."""
+        for node_id in [key for key, item in self._running.items() if item.launch.request_id is None]:
+            if self.is_left_out(node_id):
+                self.withdraw(node_id)
+        self._delete_superseded()
+        creating = Counter(running.key for running in self._running.values() if running.launch.phase == Phase.CREATING)
+        for running in list(self._running.values()):
+            if running.busy:
+                continue
+            step = machine.next_step(running.launch, now)
+            if step is Step.CREATE:
+                allowed = self._permits.creates_allowed(running)
+                if creating[running.key] < allowed and not self._permits.held_up(running, self._asked):
+                    creating[running.key] += 1
+                    send_create(self._context, running, now, self._created)
+            elif step is not Step.WAIT:
+                self._push(step, running, now)
+        self._addressing.step()
+
+    def _push(self, step: Step, running: Running, now: float) -> None:
+        """Do the step, and at once what follows from it: nothing else would wake the cycle for that."""
+        for _unused in range(MOST_STEPS):
+            before = running.launch.phase
+            self._do(step, running, now)
+            if running.busy or running.node.id not in self._running or running.launch.phase == before:
+                return
+            step = machine.next_step(running.launch, now)
+            if step in (Step.WAIT, Step.CREATE):
+                return
+
+    def _asked(self, actor: ProviderActor) -> Resources:
+        """What the provider's creates that are without an answer will use."""
+        return total(
+            size_of(running.node)
+            for running in self.of(actor)
+            if running.launch.phase in (Phase.CREATING, Phase.UNCLEAR)
+        )
+
+    def watched(self, actor: ProviderActor) -> Watched:
+        """What these launches wait for in the provider's server list."""
+        watched = Watched()
+        for running in self.of(actor):
+            if running.launch.phase == Phase.BOOTING:
+                watched.booting_since.append(running.launch.created_at or running.launch.since)
+            elif running.launch.phase == Phase.UNCLEAR:
+                watched.unclear += 1
+            elif running.launch.phase == Phase.CLEARING:
+                watched.retrying = True
+        return watched
+
+    def next_due(self, now: float) -> float:
+        """Seconds until a launch that waits may go on by itself."""
+        waits = [
+            running.launch.not_before - now
+            for running in self._running.values()
+            if running.launch.phase in (Phase.QUEUED, Phase.ADDRESSING)
+            and not running.busy
+            and running.launch.not_before > now
+        ]
+        return max(0.05, min(waits, default=float("inf")))
+
+    def drop(self) -> None:
+        """The session is lost or the cycle ends: forget everything; the next cycle adopts it."""
+        for running in self._running.values():
+            self._reaching.cancel(running.node.id)
+            running.held.release()
+        self._running.clear()
+        self._addressing.drop()
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    def _do(self, step: Step, running: Running, now: float) -> None:
+        if step is Step.WATCH:
+            self._feed(running, now)
+        elif step is Step.ADDRESS:
+            running.busy = True
+            server = running.actor.servers[running.launch.server_id or ""]
+            self._addressing.want(running.launch, running.actor, server, lambda error: self._addressed(running, error))
+        elif step is Step.SCAN:
+            self._reaching.begin(running)
+        elif step is Step.CLEAR:
+            running.busy = True
+            key = running.launch.server_id or running.node.id
+            self._removals.start(
+                key,
+                running.actor,
+                running.launch.server_id,
+                running.launch.floating_ip_id,
+                lambda: self._cleared(running),
+                running.node.id,
+            )
+        elif step is Step.FINISH:
+            self._finish(running, now)
+        elif step is Step.GIVE_UP:
+            self._give_up(running, now)
+
+    def _created(self, running: Running, server_id: str | None, error: CloudError | None) -> None:
+        now = self._context.now()
+        running.busy = False
+        if not self._still_ours(running):
+            return
+        if server_id is not None:
+            machine.created(running.launch, server_id, now)
+            sent_at, size = running.launch.started, size_of(running.node)
+            self._gates.freezes.accepted(self._permits.pool_id(running), running.actor, size, sent_at)
+            self._context.save(running.launch)
+            running.node.external_id = server_id
+            self._context.store.nodes.write(running.node)
+            self._context.account.step(running.node.id, "created", now)
+        elif error is not None and error.unclear:
+            machine.create_unclear(running.launch, now)
+            self._context.save(running.launch)
+            self._context.account.say(
+                f"node {running.node.id}: {error}; looking whether the server was made all the same"
+            )
+        elif error is not None:
+            named = error.resources if isinstance(error, CloudQuotaRefused) else ()
+            self._fail(running, failure_of(error), str(error), now, named)
+
+    def _feed(self, running: Running, now: float) -> None:
+        """Show the machine the latest listing, once."""
+        actor, launch = running.actor, running.launch
+        if actor.listed_from <= running.fed:
+            return
+        server = actor.servers.get(launch.server_id) if launch.server_id else actor.by_mark().get(launch.mark)
+        needs_address = False
+        if server is not None and server.status == "ACTIVE" and running.pool.auto_floating_ip:
+            networks = actor.networks.want(now)
+            if networks is None:
+                if now - launch.started > actor.provider.launch_timeout:
+                    self._fail(running, Failure.TIMEOUT, "the networks could not be read to find its address", now)
+                return
+            doubted = self._addressing.doubted(launch)
+            needs_address = doubted or self._addressing.needed(actor, server, networks)
+        running.fed = actor.listed_from
+        if server is not None:
+            launch.volume_ids = list(server.volume_ids)
+        before = launch.phase
+        failure = machine.seen(launch, server, actor.listed_from, now, rules_of(running), needs_address)
+        if failure is not None:
+            if running.node.external_id is None and server is not None:
+                running.node.external_id = server.id
+            text = text_of(server, failure)
+            self._fail(running, failure, text, now, quota_resources(text), size_of(running.node))
+        elif launch.phase != before:
+            self._advanced(running, server, before, now)
+
+    def _advanced(self, running: Running, server: Server | None, before: str, now: float) -> None:
+        self._context.save(running.launch)
+        node, launch = running.node, running.launch
+        if before == Phase.UNCLEAR:
+            node.external_id = launch.server_id
+            running.fed = 0.0
+            self._context.store.nodes.write(node)
+            self._feed(running, now)
+            return
+        self._context.account.step(node.id, "active", now)
+        if launch.created_at is not None and server is not None:
+            running.actor.boot_times.add(now - launch.created_at)
+        if launch.phase == Phase.REACHING:
+            self._reaching.begin(running)
+
+    def _addressed(self, running: Running, error: CloudError | None) -> None:
+        now = self._context.now()
+        running.busy = False
+        if not self._still_ours(running):
+            return
+        if isinstance(error, CloudQuotaRefused):
+            self._without_address(running, error, now)
+            return
+        if error is not None:
+            self._fail(running, failure_of(error), f"floating IP: {error}", now)
+            return
+        if running.launch.floating_address is None:
+            return
+        machine.addressed(running.launch, running.launch.floating_ip_id or "", running.launch.floating_address, now)
+        self._context.save(running.launch)
+
+    def _without_address(self, running: Running, error: CloudQuotaRefused, now: float) -> None:
+        """No floating IP is left: the launch waits with its server, no further one is begun."""
+        launch = running.launch
+        self._context.account.refused += 1
+        pool_id, sent_at = self._permits.pool_id(running), launch.active_at or launch.started
+        self._gates.freezes.refuse(pool_id, running.actor, error.resources or [FLOATING_IPS], str(error), sent_at)
+        machine.address_refused(launch, now, self._context.random)
+        self._context.account.say(f"node {running.node.id}: no floating IP to be had, waiting: {error}")
+        self._context.save(launch)
+
+    def _reached(self, running: Running, host_keys: tuple[str, ...]) -> None:
+        now = self._context.now()
+        if not self._still_ours(running):
+            return
+        running.host_keys = host_keys
+        machine.reached(running.launch, now)
+        self._finish(running, now)
+
+    def _unreached(self, running: Running, text: str) -> None:
+        if self._still_ours(running):
+            self._fail(running, Failure.UNREACHABLE, text, self._context.now())
+
+    def _cleared(self, running: Running) -> None:
+        running.busy = False
+        if not self._still_ours(running):
+            return
+        self._context.bury(running.node.id, running.launch.provider)
+        machine.cleared(running.launch, self._context.now())
+        self._context.save(running.launch)
+        running.node.external_id = None
+        self._context.store.nodes.write(running.node)
+
+    def _fail(
+        self,
+        running: Running,
+        failure: Failure,
+        text: str,
+        now: float,
+        named: Iterable[str] = (),
+        failing: Resources | None = None,
+    ) -> None:
+        """The attempt failed. *named*, *failing*: for a quota, the resources named and what the failed server uses."""
+        if failure is Failure.QUOTA:
+            self._context.account.refused += 1
+            pool_id, sent_at = self._permits.pool_id(running), running.launch.started
+            self._gates.freezes.refuse(pool_id, running.actor, named, text, sent_at, failing)
+        elif failure is Failure.REFUSED:
+            for fact in (running.actor.flavors, running.actor.networks):
+                fact.forget()
+        self._context.account.say(f"node {running.node.id}: {failure.value}: {text}")
+        machine.failed(running.launch, failure, text, now, rules_of(running), self._context.random)
+        if failure not in machine.DOES_NOT_COUNT:
+            self._gates.breakers.failed(running.launch.provider, running.label.image_name, running.flavor, text)
+            if running.alone:
+                running.launch.az = running.next_zone()
+        self._context.save(running.launch)
+        if running.launch.phase == Phase.FAILED:
+            self._give_up(running, now)
+
+    def _finish(self, running: Running, now: float) -> None:
+        self._context.save(running.launch)
+        self._gates.breakers.succeeded(running.launch.provider, running.label.image_name, running.flavor)
+        record.ready(running.node, running.host_keys, now)
+        self._context.store.nodes.write(running.node)
+        self._context.account.ready.append(running.node.id)
+        self._context.account.step(running.node.id, "ready", now)
+        self._leave(running)
+
+    def _give_up(self, running: Running, now: float) -> None:
+        running.node.set_state(NodeState.FAILED, now)
+        self._context.store.nodes.write(running.node)
+        self._context.account.launch_failures[running.node.id] = list(running.launch.failures)
+        self._leave(running)
+
+    def _leave(self, running: Running) -> None:
+        del self._running[running.node.id]
+        self._finished(running)
+
+    # -- odds and ends -------------------------------------------------------------------------------------------
+
+    def _still_ours(self, running: Running) -> bool:
+        """False for an answer that comes after the launch was dropped: whoever has it now acts on it."""
+        return self._running.get(running.node.id) is running and running.held.valid
+
+    def _delete_superseded(self) -> None:
+        """A server of an attempt that was given up turned up after all: at most one per node survives."""
+        for actor in self._context.actors.values():
+            for mark, server in actor.by_mark().items():
+                if server.id in self._removals:
+                    continue
+                launch = self._context.launch(node_of_mark(mark))
+                if launch is not None and mark in launch.superseded:
+                    self._removals.start(server.id, actor, server.id, None, self._context.inbox.nudge)

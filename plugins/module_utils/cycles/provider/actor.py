@@ -1,0 +1,297 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One provider as the cycle sees it: its client, its threads, what is known of it and how well it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import will_need_floating_ip
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.facts import Fact
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.health import Health
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import Done, WorkerSet
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
+    Times,
+    unclear_due,
+    watch_due,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+    META_LAUNCH,
+    META_NODE_ID,
+    META_PROVIDER,
+    CloudLimits,
+    Flavor,
+    Image,
+    Network,
+    Server,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, PoolLabel, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudError,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources, total
+
+HOUR = 3600.0
+LIMITS_AGE = 60.0
+"""How old limits and the others' usage may be while somebody wants nodes."""
+LIMITS_AGE_WHEN_FULL = 15.0
+PROBE_AGE = 2.0
+"""How often a provider in trouble is asked whether it is well again; failures make it rarer."""
+IMAGE_AGE = 300.0
+SECOND_READING = 5.0
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """One reading of the limits together with the server list that was read right after it."""
+
+    limits: CloudLimits
+    servers: Mapping[str, Server]
+
+
+@dataclass
+class Watched:
+    """What the cycle waits for in the server list: when the creates and deletes were asked, and unclear creates."""
+
+    booting_since: list[float] = field(default_factory=list)
+    deleting_since: list[float] = field(default_factory=list)
+    unclear: int = 0
+    retrying: bool = False
+    """True while a launch waits for the end of a server that failed."""
+
+
+class ProviderActor:
+    """The provider that this cycle acts for. Only the cycle's own thread uses it.
+
+    :param changed: called when an answer has changed what is known.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        client: CloudClient,
+        inbox: Inbox,
+        changed: Callable[[], None],
+        boot: Times,
+        patience: Patience | None = None,
+    ) -> None:
+        self.provider = provider
+        self.client = client
+        self.inbox = inbox
+        self.boot_times = boot
+        self.delete_times = Times()
+        self.patience = patience or Patience()
+        self.workers = WorkerSet(provider.name, inbox, seconds=self.patience.job)
+        self.health = Health(provider.name, client.counters, self.patience)
+        self._changed = changed
+        self._bounds_before: tuple[float, Limits] | None = None
+        self._largest: Limits | None = None
+        self.near_limit = False
+        self.largest_need = Resources()
+        """The most of each resource that one node of any label may need."""
+        self.wanted = False
+        """True while somebody waits for room here."""
+        self.in_cloud = Resources()
+        """What our nodes that exist in the cloud use by their records; set at each observation."""
+        self.others_now = Resources()
+        """What others used at the last observation."""
+        self._hidden = Resources()
+        self.servers: dict[str, Server] = {}
+        self.listed_from: float = 0.0
+        """When the call of the listing in *servers* began; 0 before the first."""
+        # The client may be another one by the time of the call.
+        # pylint: disable=unnecessary-lambda
+        self.flavors: Fact[list[Flavor]] = self._fact("GET /flavors/detail", lambda: self.client.list_flavors(), HOUR)
+        self.zones: Fact[list[str]] = self._fact(
+            "GET /os-availability-zone", lambda: self.client.availability_zones(), HOUR
+        )
+        self.networks: Fact[list[Network]] = self._fact("GET /networks", lambda: self.client.list_networks(), HOUR)
+        self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
+        self.listing: Fact[dict[str, Server]] = self._fact(
+            "GET /servers/detail", self._read_servers, 0.0, self._new_listing
+        )
+        self._images: dict[str, Fact[Image | None]] = {}
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def call(self, what: str, work: Callable[[], Any], done: Done) -> None:
+        """Have a call that changes something made by the provider's threads."""
+
+        def answered(result: Any, error: CloudError | None) -> None:
+            self.note(error, what)
+            done(result, error)
+
+        self.workers.submit(what, work, answered, changes=True)
+
+    def note(self, error: CloudError | None, call: str = "") -> None:
+        """Remember whether the API works."""
+        self.health.note(error, self.inbox.clock(), call)
+
+    def image(self, name: str) -> Fact[Image | None]:
+        """The fact of an image by name or id."""
+        if name not in self._images:
+            self._images[name] = self._fact("GET /images", lambda: self.client.find_image(name), IMAGE_AGE)
+        return self._images[name]
+
+    def renew(self, provider: Provider, client: CloudClient | None = None) -> None:
+        """The settings have changed and, with a *client*, how the cloud is reached: what is known is asked again."""
+        self.provider = provider
+        if client is not None:
+            self.client = client
+            self.health = Health(provider.name, client.counters, self.patience)
+            for fact in self._facts:
+                fact.renew()
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        self.workers.close()
+        self.client.close()
+
+    # -- what is known -------------------------------------------------------------------------------------------
+
+    @property
+    def blocked(self) -> Reason | None:
+        """Why nothing may be launched here now."""
+        return self.health.blocked(self.inbox.clock())
+
+    @property
+    def reading(self) -> bool:
+        """True while something is being read that the plan waits for."""
+        return any(fact.busy for fact in self._facts)
+
+    @property
+    def _facts(self) -> tuple[Fact[Any], ...]:
+        known = (self.flavors, self.zones, self.networks, self.capacity, self.listing)
+        return (*known, *self._images.values())
+
+    @property
+    def bounds(self) -> Limits | None:
+        """The cloud's limits at the last reading."""
+        return self.capacity.value.limits.bounds if self.capacity.value is not None else None
+
+    @property
+    def largest(self) -> Limits | None:
+        """The most that two readings at a distance showed; None before the second."""
+        return self._largest
+
+    def is_ours(self, server: Server, node_ids: set[str]) -> bool:
+        """Nodepool's rule: made by this provider for a node that is known (else others have it, or it leaked)."""
+        metadata = server.metadata
+        return metadata.get(META_PROVIDER) == self.provider.name and metadata.get(META_NODE_ID, "") in node_ids
+
+    def others(self, node_ids: set[str]) -> Resources:
+        """What others use: their servers in the latest list, and what the services count that nobody can see."""
+        foreign = [server for server in self.servers.values() if not self.is_ours(server, node_ids)]
+        return total(self.size(server) for server in foreign) + self._hidden
+
+    def size(self, server: Server) -> Resources:
+        """What a server uses, from the list itself or by its flavor."""
+        if server.resources is not None:
+            return server.resources
+        flavor = next((item for item in self.flavors.value or () if item.id == server.flavor_id), None)
+        if flavor is None:
+            return Resources({"instances": 1})
+        return Resources({"instances": 1, "cores": flavor.cores, "ram": flavor.ram})
+
+    def floats(self, pool: Pool, label: PoolLabel) -> bool:
+        """True when nodes of the label most likely get a floating IP."""
+        if not pool.auto_floating_ip:
+            return False
+        client, names = self.client, label.networks or pool.networks
+        return will_need_floating_ip(names, self.networks.value or [], private=client.private, roles=client.roles)
+
+    def by_mark(self) -> dict[str, Server]:
+        """Servers in the list that carry our mark."""
+        return {server.metadata[META_LAUNCH]: server for server in self.servers.values() if server.launch_mark}
+
+    # -- polling -------------------------------------------------------------------------------------------------
+
+    def poll(self, now: float, watched: Watched) -> float:
+        """Read the server list when it is due.
+
+        :return: seconds until the next look is due; infinite when nobody waits for anything.
+        """
+        age = now - self.listed_from
+        hurry = self.wanted or watched.retrying
+        due = min(
+            watch_due([now - since for since in watched.booting_since], age, self.boot_times),
+            watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=hurry),
+            unclear_due(age) if watched.unclear else float("inf"),
+        )
+        if due <= 0:
+            self.listing.want(now)
+            # Its answer wakes the cycle; until then only its silence is worth a look.
+            return self.patience.suspect if self.listing.busy else max(0.05, self.listing.not_before - now)
+        return due
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _fact(
+        self,
+        what: str,
+        read: Callable[[], Any],
+        max_age: float,
+        changed: Callable[[CloudError | None], None] | None = None,
+    ) -> Fact[Any]:
+        def answered(error: CloudError | None) -> None:
+            self.note(error)
+            if changed is not None:
+                changed(error)
+            self._changed()
+
+        return Fact(what, read, self.workers, self.inbox, max_age, answered, held_until=lambda: self.health.wait_until)
+
+    def _uses_volumes(self) -> bool:
+        pools = self.provider.pools.values()
+        return any(label.boot_from_volume for pool in pools for label in pool.labels.values())
+
+    def _read_servers(self) -> dict[str, Server]:
+        return {server.id: server for server in self.client.list_servers()}
+
+    def _read_capacity(self) -> Capacity:
+        # Limits first: a server that is created in between is then in the list, not hidden usage.
+        limits = self.client.limits(volumes=self._uses_volumes(), network=True)
+        return Capacity(limits, self._read_servers())
+
+    def _new_listing(self, error: CloudError | None) -> None:
+        if error is None and self.listing.value is not None and self.listing.asked_at is not None:
+            self._take_list(self.listing.value, self.listing.asked_at)
+
+    def _new_capacity(self, error: CloudError | None) -> None:
+        capacity, asked_at = self.capacity.value, self.capacity.asked_at
+        if error is not None or capacity is None or asked_at is None:
+            return
+        self._take_list(capacity.servers, asked_at)
+        self._hidden = self._unseen(capacity)
+        bounds = capacity.limits.bounds
+        if self._bounds_before is None:
+            self._bounds_before = (asked_at, bounds)
+        elif asked_at - self._bounds_before[0] >= SECOND_READING:
+            before = self._bounds_before[1]
+            self._largest = Limits({name: max(bounds[name], before[name]) for name in {*bounds, *before}})
+            self._bounds_before = (asked_at, bounds)
+
+    def _unseen(self, capacity: Capacity) -> Resources:
+        """Usage that the services count but neither the server list nor our records explain (ports of others, …).
+
+        What ended between the reading of the limits and that of the list is not hidden: a server of ours has its
+        record until its end has been seen here.
+        """
+        name = self.provider.name
+        servers = capacity.servers.values()
+        ours = total(self.size(item) for item in servers if item.metadata.get(META_PROVIDER) == name)
+        theirs = total(self.size(item) for item in servers if item.metadata.get(META_PROVIDER) != name)
+        used = capacity.limits.used
+        return Resources({key: max(0, used[key] - theirs[key] - max(ours[key], self.in_cloud[key])) for key in used})
+
+    def _take_list(self, servers: Mapping[str, Server], listed_from: float) -> None:
+        if listed_from > self.listed_from:
+            self.servers = dict(servers)
+            self.listed_from = listed_from

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a label costs in a pool and what it boots from, as far as is known now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.flavors import choose_flavor
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import LabelOffer
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
+    ImageSettings,
+    Pool,
+    PoolLabel,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+    CORES,
+    FLOATING_IPS,
+    INSTANCES,
+    PORTS,
+    RAM,
+    VOLUME_GB,
+    VOLUMES,
+    Resources,
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything known about launching a label: the offer for the plan and, when it can be launched, the parts."""
+
+    offer: LabelOffer
+    settings: ImageSettings
+    flavor: Flavor | None = None
+    cloud_image_id: str | None = None
+    upload: Upload | None = None
+
+    @property
+    def complete(self) -> bool:
+        """True when it can be launched right now."""
+        return self.offer.never is None and self.offer.not_now is None
+
+
+def label_recipe(context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None) -> Recipe:
+    """What the label costs and boots from; asks the cloud for what is not known yet or older than *max_age* seconds."""
+    now = context.now()
+    settings = context.config.image_settings(actor.provider, label)
+    where = f"{actor.provider.name}/{pool.name}"
+    flavors = actor.flavors.want(now, max_age)
+    if flavors is None:
+        return Recipe(LabelOffer(not_now=_unread(actor, where)), settings)
+    try:
+        flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
+    except CloudRefused as error:
+        figures = {"where": where, "label": label.name, "text": str(error)}
+        return Recipe(LabelOffer(never=Reason(reasons.LABEL_BROKEN, figures)), settings)
+    if pool.auto_floating_ip:
+        actor.networks.want(now, max_age)
+    need = resources_of(pool, label, flavor, floats=actor.floats(pool, label))
+    image_id, upload, missing = _image(context, actor, settings, label, where, max_age)
+    if missing is None:
+        return Recipe(LabelOffer(need), settings, flavor, image_id, upload)
+    permanent = missing.code == reasons.NO_IMAGE
+    offer = LabelOffer(need, never=missing if permanent else None, not_now=None if permanent else missing)
+    return Recipe(offer, settings, flavor)
+
+
+def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool = False) -> Resources:
+    """What one node of the label uses."""
+    amounts = {INSTANCES: 1, CORES: flavor.cores, RAM: flavor.ram, PORTS: max(1, len(label.networks or pool.networks))}
+    if label.boot_from_volume:
+        amounts |= {VOLUMES: 1, VOLUME_GB: label.volume_size}
+    if floats:
+        amounts |= {FLOATING_IPS: 1}
+    return Resources(amounts)
+
+
+def _image(
+    context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str, max_age: float | None
+) -> tuple[str | None, Upload | None, Reason | None]:
+    """(id in the cloud, upload record, why there is none)."""
+    figures = {"where": where, "label": label.name, "image": settings.name}
+    if settings.kind == "diskimage":
+        upload = context.store.images.newest_ready(settings.name, actor.provider.name)
+        if upload is not None and upload.external_id:
+            return upload.external_id, upload, None
+        building = context.store.images.is_building(settings.name)
+        return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
+    if settings.image_id is not None:
+        return settings.image_id, None, None
+    fact = actor.image(settings.image_name or settings.name)
+    found = fact.want(context.now(), max_age)
+    if found is not None:
+        return found.id, None, None
+    if fact.answered_at is None:
+        return None, None, _unread(actor, where)
+    return None, None, Reason(reasons.NO_IMAGE, figures)
+
+
+def _unread(actor: ProviderActor, where: str) -> Reason:
+    return actor.blocked or Reason(reasons.FACTS_UNREAD, {"where": where})

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an API's answers, and their lack, say about it."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.health import CREATE, Health
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudQuotaRefused,
+    CloudUnavailable,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+
+AWAY = CloudUnavailable("503", status=503)
+
+
+def health(patience: Patience | None = None) -> Health:
+    return Health("east", CallCounters(), patience)
+
+
+def test_any_answer_shows_that_an_api_is_there():
+    one = health()
+    one.note(AWAY, 0.0, "GET /limits")
+    assert one.blocked(0.1) is not None
+    one.note(None, 0.2, "GET /servers/detail")
+    assert one.blocked(0.3) is None
+
+
+def test_only_a_create_shows_that_creates_work():
+    one, now, pauses = health(), 0.0, []
+    for _unused in range(7):
+        one.note(AWAY, now, CREATE)
+        one.note(None, now, "GET /limits")
+        pause = 0.0
+        while one.blocked(now + pause) is not None:
+            pause += 1.0
+        pauses.append(pause)
+        now += pause
+        assert one.document(now)["state"] == "trouble"
+    assert pauses == [2, 4, 8, 16, 30, 30, 30]
+    one.note(None, now, CREATE)
+    assert one.blocked(now) is None and one.document(now) == {"state": "ok"}
+
+
+def test_creates_that_fail_together_count_once():
+    one = health()
+    for _unused in range(5):
+        one.note(AWAY, 0.0, CREATE)
+    one.note(None, 0.0)
+    assert one.blocked(1.9) is not None and one.blocked(2.1) is None
+
+
+def test_a_refused_create_is_an_answer():
+    one = health()
+    one.note(AWAY, 0.0, CREATE)
+    one.note(CloudQuotaRefused("no", status=403), 3.0, CREATE)
+    assert one.document(3.0) == {"state": "ok"}
+
+
+def test_an_api_that_asks_for_a_day_is_left_alone_for_minutes():
+    one = health()
+    one.note(CloudUnavailable("429", status=429, retry_after=86400.0), 0.0, "GET /limits")
+    one.note(None, 0.0)
+    assert one.wait_until == 300.0
+    assert one.blocked(299.0) is not None and one.blocked(301.0) is None
+
+
+def test_a_call_without_an_answer_makes_suspect_after_a_third_of_the_patience():
+    now = [0.0]
+    counters = CallCounters(clock=lambda: now[0])
+    one = Health("east", counters, Patience(9.0))
+    counters.started("GET /limits")
+    for moment, silent in ((2.9, False), (3.1, True)):
+        now[0] = moment
+        one.look(moment)
+        assert (one.blocked(moment) is not None) == silent
+    assert "GET /limits" in one.document(3.1)["text"]
