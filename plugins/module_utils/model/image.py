@@ -64,7 +64,11 @@ _ABSENT = {"state": "", "username": DEFAULT_USERNAME, "python_path": DEFAULT_PYT
 
 @dataclass
 class Build(StatefulDocument):
-    """A disk image on a builder's disk. *id* is a uuid in hex, or ten digits in old trees."""
+    """A disk image on a builder's disk. *id* is a uuid in hex, or ten digits in old trees.
+
+    *born* is the number of the ZooKeeper transaction that created it (0 while it is not stored): it tells builds,
+    requests and pauses in their order, whatever the clocks of their makers say.
+    """
 
     STATES: ClassVar[frozenset[str]] = BuildState.ALL
     NEEDED: ClassVar[tuple[str, ...]] = ("state",)
@@ -82,6 +86,7 @@ class Build(StatefulDocument):
 
     image: str = ""
     path: str = ""
+    born: int = 0
     state: str = BuildState.BUILDING
     builder: str | None = None
     builder_id: str | None = None

@@ -1,72 +1,150 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the launcher needs to know of disk images."""
+"""Writing what ZooKeeper knows of disk images, and the four locks under which it is done.
+
+Nothing here re-creates a record that was deleted meanwhile: what would lie below one raises :class:`StoreGone`, and
+its lock cannot be taken.
+"""
 
 from __future__ import annotations
 
+import contextlib
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
-    Build,
-    BuildState,
-    Upload,
-    UploadState,
-    is_build_id,
-    is_upload_id,
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.image_view import (
+    PAUSE,
+    REQUEST,
+    ImageView,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, Upload, is_build_id
+
+_ROUNDS = 5
 
 
-class Images:
-    """``/nodepool/images``, from the cache."""
+class Images(ImageView):
+    """Builds, uploads, flags and locks. Every call is bounded in time and raises :class:`StoreError`."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    # -- builds -------------------------------------------------------------------------------------------------
 
-    def names(self) -> list[str]:
-        """All images that ever had a build or a request for one."""
-        return self._session.tree.names(paths.IMAGES)
+    def create_build(self, build: Build, *, held: Held | None = None) -> None:
+        """Store a new build; *build* has image and id. Sets path, born and version. The cache knows it at once.
 
-    def newest_ready(self, image: str, provider: str) -> Upload | None:
-        """The upload that became ready last; its ``path`` is the full znode path, ``external_id`` the cloud's id."""
-        ready = [
-            upload
-            for upload in self.uploads(image, provider)
-            if upload.state == UploadState.READY and upload.external_id
-        ]
-        return max(ready, key=lambda upload: (upload.state_time or 0.0, upload.path), default=None)
-
-    def is_building(self, image: str) -> bool:
-        """True when a build is in state building, or an upload of the image is under way anywhere."""
-        return any(build.state == BuildState.BUILDING for build in self.builds(image)) or any(
-            upload.state == UploadState.UPLOADING for upload in self.uploads(image)
+        :param held: the image's lock; the build is stored in the session that took it or not at all.
+        :raises StoreConflict: there is a build of that id.
+        """
+        if not is_build_id(build.id):
+            raise StoreError(f"{build.id!r} is no id of a build of {build.image!r}: use 32 hexadecimal digits")
+        client = held.client if held else None
+        path, stat = self._session.create(
+            paths.build(build.image, build.id), build.to_bytes(), parents=True, client=client
         )
+        build.path, build.born, build.version = path, stat.czxid, stat.version
 
-    def builds(self, image: str) -> list[Build]:
-        """All builds of *image*."""
-        builds = []
-        root = f"{paths.IMAGES}/{image}/builds"
-        for build_id, entry in self._session.tree.documents(root):
-            build = entry.parsed(Build.from_bytes, build_id) if is_build_id(build_id) else None
-            if build is not None:
-                build = build.clone()
-                build.image, build.path = image, f"{root}/{build_id}"
-                builds.append(build)
-        return builds
+    def write_build(self, build: Build, *, held: Held | None = None, if_unchanged: bool = False) -> None:
+        """Replace the whole document, unknown keys included; sets version. The cache knows it at once.
 
-    def uploads(self, image: str, provider: str | None = None) -> list[Upload]:
-        """All uploads of *image*, to *provider* or anywhere."""
-        tree = self._session.tree
-        uploads = []
-        for build_id in filter(is_build_id, tree.names(f"{paths.IMAGES}/{image}/builds")):
-            providers = f"{paths.IMAGES}/{image}/builds/{build_id}/providers"
-            for name in [provider] if provider is not None else tree.names(providers):
-                root = f"{providers}/{name}/images"
-                for upload_id, entry in tree.documents(root):
-                    upload = entry.parsed(Upload.from_bytes, upload_id) if is_upload_id(upload_id) else None
-                    if upload is not None:
-                        upload = upload.clone()
-                        upload.image, upload.build_id, upload.provider = image, build_id, name
-                        upload.path = f"{root}/{upload_id}"
-                        uploads.append(upload)
-        return uploads
+        :param held: the lock that allows it; the write happens in the session that took it or not at all.
+        :param if_unchanged: write only when the znode still has ``build.version``.
+        :raises StoreGone: the build was deleted.
+        :raises StoreConflict: somebody else has written it since (with *if_unchanged*).
+        """
+        path = paths.build(build.image, build.id)
+        version = build.version if if_unchanged else -1
+        client = held.client if held else None
+        build.version = self._session.write(path, build.to_bytes(), version, client=client).version
+
+    def delete_build(self, image: str, build_id: str) -> None:
+        """Delete a build and every record below it; one that is absent is fine."""
+        self._session.delete(paths.build(image, build_id))
+
+    # -- uploads ------------------------------------------------------------------------------------------------
+
+    def create_upload(self, upload: Upload, *, held: Held | None = None) -> None:
+        """Store a new upload; *upload* has image, build_id and provider. Sets id, path and version.
+
+        :param held: the lock of the build at the provider; it is stored in the session that took it or not at all.
+        :raises StoreGone: there is no such build (any more).
+        """
+        client = held.client if held else None
+        root = self._uploads_directory(upload.image, upload.build_id, upload.provider)
+        path, stat = self._session.create(f"{root}/", upload.to_bytes(), sequence=True, client=client)
+        upload.id, upload.path, upload.version = paths.split(path)[1], path, stat.version
+
+    def write_upload(self, upload: Upload, *, held: Held | None = None, if_unchanged: bool = False) -> None:
+        """Replace the whole document, unknown keys included; parameters and errors are those of :meth:`write_build`."""
+        version = upload.version if if_unchanged else -1
+        client = held.client if held else None
+        upload.version = self._session.write(upload.path, upload.to_bytes(), version, client=client).version
+
+    def delete_upload(self, upload: Upload) -> None:
+        """Delete the upload's record; one that is absent is fine."""
+        self._session.delete(upload.path)
+
+    # -- flags --------------------------------------------------------------------------------------------------
+
+    def request_build(self, image: str) -> None:
+        """Ask for a build. A request that is there already is renewed: it counts as made now."""
+        self._flag(image, REQUEST)
+
+    def drop_request(self, image: str) -> None:
+        """Take the request for a build away; none is fine."""
+        self._session.remove([f"{paths.image(image)}/{REQUEST}"])
+
+    def pause(self, image: str) -> None:
+        """Set the pause flag. One that is there already is left as it is."""
+        if not self.is_paused(image):
+            self._flag(image, PAUSE)
+
+    def unpause(self, image: str) -> None:
+        """Take the pause flag away; none is fine."""
+        self._session.remove([f"{paths.image(image)}/{PAUSE}"])
+
+    def _flag(self, image: str, name: str) -> None:
+        path = f"{paths.image(image)}/{name}"
+        for _round in range(_ROUNDS):
+            try:
+                self._session.write(path, b"")
+                return
+            except StoreGone:
+                pass
+            try:
+                self._session.create(path, parents=True)
+                return
+            except StoreConflict:
+                continue
+        raise StoreError(f"{path} is created and deleted by others again and again")
+
+    # -- locks: taken without waiting; None when somebody has it, or what it protects is gone ---------------------
+
+    def lock_image(self, image: str) -> Held | None:
+        """The right to build the image: one build at a time, whoever builds."""
+        return acquire(self._session, f"{paths.builds(image)}/{paths.LOCK}", parents=True)
+
+    def lock_build(self, image: str, build_id: str) -> Held | None:
+        """The right to mark a build for deletion."""
+        return acquire(self._session, f"{paths.build(image, build_id)}/{paths.LOCK}")
+
+    def lock_provider(self, image: str, build_id: str, provider: str) -> Held | None:
+        """The right to upload the build to the provider."""
+        try:
+            root = self._uploads_directory(image, build_id, provider)
+        except StoreGone:
+            return None
+        return acquire(self._session, f"{root}/{paths.LOCK}")
+
+    def lock_upload(self, upload: Upload) -> Held | None:
+        """The right to mark and delete an upload."""
+        return acquire(self._session, f"{upload.path}/{paths.LOCK}")
+
+    def _uploads_directory(self, image: str, build_id: str, provider: str) -> str:
+        """Make the directory of a build's uploads to *provider*, unless the build is gone (StoreGone); its path."""
+        root = paths.uploads(image, build_id, provider)
+        if not self._session.tree.exists(root):
+            missing = [paths.split(paths.split(root)[0])[0], paths.split(root)[0], root]
+            for path in missing:
+                with contextlib.suppress(StoreConflict):
+                    self._session.create(path)
+        return root

@@ -21,7 +21,9 @@ DOCUMENT_ROOTS = (NODES, REQUESTS, IMAGES, COMPONENTS, OWN)
 """Everything below these is kept in the cache."""
 LOCK = "lock"
 CONTENDER = "__lock__"
-_IMAGE_DEPTH = 3
+_IMAGE_LOCKS = (4, 5, 8, 9)
+"""Where a lock may stand in a path below images: of an image's builds, of a build, of a build at a provider, of an
+upload. Anything may be called "lock" elsewhere: an image, a provider."""
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.+@ ():,")
 
 
@@ -43,13 +45,34 @@ def is_lock(path: str) -> bool:
     if "/" + LOCK not in path:
         return False
     segments = path.split("/")[1:]
-    first = _IMAGE_DEPTH if segments[1:2] == ["images"] else 2  # an image may well be called "lock"
-    return LOCK in segments[first:]
+    if segments[1:2] == ["images"]:
+        return any(segments[place : place + 1] == [LOCK] for place in _IMAGE_LOCKS)
+    return LOCK in segments[2:]
 
 
 def is_cached(path: str) -> bool:
     """True for what the cache follows."""
     return below(path, REQUEST_LOCKS) or any(below(path, root) for root in DOCUMENT_ROOTS)
+
+
+def image(name: str) -> str:
+    """An image's container, with its flags."""
+    return f"{IMAGES}/{name}"
+
+
+def builds(image_name: str) -> str:
+    """The directory of an image's builds; the lock in it is that of building the image."""
+    return f"{IMAGES}/{image_name}/builds"
+
+
+def build(image_name: str, build_id: str) -> str:
+    """A build's record."""
+    return f"{builds(image_name)}/{build_id}"
+
+
+def uploads(image_name: str, build_id: str, provider: str) -> str:
+    """The directory of a build's uploads to a provider; the lock in it is that of uploading."""
+    return f"{build(image_name, build_id)}/providers/{provider}/images"
 
 
 def own(path: str) -> str:

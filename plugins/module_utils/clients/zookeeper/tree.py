@@ -16,6 +16,10 @@ class Stat(Protocol):
     """What kazoo tells of a znode, as far as we use it."""
 
     @property
+    def czxid(self) -> int:
+        """The transaction that created it. These numbers tell what came first, whatever the clocks say."""
+
+    @property
     def mzxid(self) -> int:
         """The transaction that wrote it last."""
 

@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading what ZooKeeper knows of disk images: builds, uploads, flags, and which locks are taken."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+    Build,
+    BuildState,
+    Upload,
+    UploadState,
+    is_build_id,
+    is_upload_id,
+)
+
+PAUSE = "pause"
+REQUEST = "request-build"
+
+
+class ImageView:
+    """``/nodepool/images``, from the cache unless a method says otherwise. Records are the caller's own."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def names(self) -> list[str]:
+        """All images that ever had a build or a request for one, or were paused."""
+        return self._session.tree.names(paths.IMAGES)
+
+    # -- builds -------------------------------------------------------------------------------------------------
+
+    def builds(self, image: str) -> list[Build]:
+        """All builds of *image*, by id."""
+        found = []
+        for build_id, entry in self._session.tree.documents(paths.builds(image)):
+            build = _as_build(image, build_id, entry) if is_build_id(build_id) else None
+            if build is not None:
+                found.append(build)
+        return found
+
+    def build(self, image: str, build_id: str) -> Build | None:
+        """One build."""
+        entry = self._session.tree.entry(paths.build(image, build_id))
+        return _as_build(image, build_id, entry) if entry is not None and is_build_id(build_id) else None
+
+    def read_build(self, image: str, build_id: str) -> Build | None:
+        """One build fresh from ZooKeeper; None when it is gone or holds no JSON object.
+
+        :raises StoreError: no answer.
+        """
+        found = self._session.read(paths.build(image, build_id))
+        return _as_build(image, build_id, Entry(*found)) if found is not None else None
+
+    def is_building(self, image: str) -> bool:
+        """True when a build is in state building, or an upload of the image is under way anywhere."""
+        return any(build.state == BuildState.BUILDING for build in self.builds(image)) or any(
+            upload.state == UploadState.UPLOADING for upload in self.uploads(image)
+        )
+
+    # -- uploads ------------------------------------------------------------------------------------------------
+
+    def uploads(self, image: str, provider: str | None = None) -> list[Upload]:
+        """All uploads of *image*, to *provider* or anywhere; by build, provider and number."""
+        tree = self._session.tree
+        found = []
+        for build_id in filter(is_build_id, tree.names(paths.builds(image))):
+            everywhere = tree.names(f"{paths.build(image, build_id)}/providers")
+            for name in [provider] if provider is not None else everywhere:
+                for upload_id, entry in tree.documents(paths.uploads(image, build_id, name)):
+                    upload = _as_upload(image, build_id, name, upload_id, entry) if is_upload_id(upload_id) else None
+                    if upload is not None:
+                        found.append(upload)
+        return found
+
+    def read_upload(self, upload: Upload) -> Upload | None:
+        """The same upload fresh from ZooKeeper; None when it is gone or holds no JSON object.
+
+        :raises StoreError: no answer.
+        """
+        found = self._session.read(upload.path)
+        if found is None:
+            return None
+        return _as_upload(upload.image, upload.build_id, upload.provider, upload.id, Entry(*found))
+
+    def newest_ready(self, image: str, provider: str) -> Upload | None:
+        """The upload that became ready last; its ``path`` is the full znode path, ``external_id`` the cloud's id."""
+        ready = [
+            upload
+            for upload in self.uploads(image, provider)
+            if upload.state == UploadState.READY and upload.external_id
+        ]
+        return max(ready, key=lambda upload: (upload.state_time or 0.0, upload.path), default=None)
+
+    # -- flags --------------------------------------------------------------------------------------------------
+
+    def requested(self, image: str) -> int | None:
+        """The number of the transaction that asked for a build (compare ``Build.born``); None without one."""
+        return self._written(image, REQUEST)
+
+    def paused(self, image: str) -> int | None:
+        """The number of the transaction that set the pause flag; None when it is not set."""
+        return self._written(image, PAUSE)
+
+    def is_requested(self, image: str) -> bool:
+        """True when somebody asked for a build."""
+        return self.requested(image) is not None
+
+    def is_paused(self, image: str) -> bool:
+        """True when the pause flag is set; a ``pause`` in the configuration is none of ZooKeeper's business."""
+        return self.paused(image) is not None
+
+    def _written(self, image: str, flag: str) -> int | None:
+        entry = self._session.tree.entry(f"{paths.image(image)}/{flag}")
+        return entry.stat.mzxid if entry is not None else None
+
+    # -- locks --------------------------------------------------------------------------------------------------
+
+    def is_build_locked(self, image: str) -> bool:
+        """True while somebody builds the image."""
+        return self._session.tree.is_locked(f"{paths.builds(image)}/{paths.LOCK}")
+
+    def is_provider_locked(self, image: str, build_id: str, provider: str) -> bool:
+        """True while somebody uploads the build to the provider."""
+        return self._session.tree.is_locked(f"{paths.uploads(image, build_id, provider)}/{paths.LOCK}")
+
+    def is_upload_locked(self, upload: Upload) -> bool:
+        """True while somebody marks or deletes the upload."""
+        return self._session.tree.is_locked(f"{upload.path}/{paths.LOCK}")
+
+
+def _as_build(image: str, build_id: str, entry: Entry) -> Build | None:
+    parsed = entry.parsed(Build.from_bytes, build_id)
+    if parsed is None:
+        return None
+    build: Build = parsed.clone()
+    build.image, build.path, build.born = image, paths.build(image, build_id), entry.stat.czxid
+    return build
+
+
+def _as_upload(image: str, build_id: str, provider: str, upload_id: str, entry: Entry) -> Upload | None:
+    parsed = entry.parsed(Upload.from_bytes, upload_id)
+    if parsed is None:
+        return None
+    upload: Upload = parsed.clone()
+    upload.image, upload.build_id, upload.provider = image, build_id, provider
+    upload.path = f"{paths.uploads(image, build_id, provider)}/{upload_id}"
+    return upload
