@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How diskimage-builder is called: arguments and environment, as Nodepool's builder does it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import TEMPORARY, base_name
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+
+MARK = "STACKCI_NODEPOOL_BUILD"
+"""The environment variable that every process of a build carries; its value is the build id."""
+QCOW2, RAW, VHD = "qcow2", "raw", "vhd"
+PACKAGE_DIRECTORY = "%p"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A call of diskimage-builder.
+
+    *argv*: program and arguments. *environment*: the whole environment; may hold secrets, hence not in ``repr``.
+    *output*: images-dir and the base name, to which the formats are appended. *temporary*: the directory for its
+    temporary files; it has to be made before and removed after.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    output: str
+    temporary: str
+
+    def __repr__(self) -> str:
+        return f"Command({shlex.join(self.argv)})"
+
+
+@dataclass(frozen=True)
+class Formats:
+    """What is made how. *made*: by diskimage-builder. *converted*: (source, target) formats, by us afterwards.
+
+    *surplus*: made for a conversion only, to be removed after it.
+    """
+
+    made: tuple[str, ...]
+    converted: tuple[tuple[str, str], ...] = ()
+    surplus: tuple[str, ...] = ()
+
+
+def divide(wanted: Iterable[str], *, convert_vhd: bool) -> Formats:
+    """Who makes which format.
+
+    :param convert_vhd: vhd is not left to diskimage-builder (which needs vhd-util) but converted afterwards.
+    """
+    formats = sorted(set(wanted))
+    if not convert_vhd or VHD not in formats:
+        return Formats(tuple(formats))
+    made = [name for name in formats if name != VHD]
+    source = next((name for name in (RAW, QCOW2) if name in made), None)
+    if source is not None:
+        return Formats(tuple(made), ((source, VHD),))
+    return Formats(tuple(sorted([*made, RAW])), ((RAW, VHD),), (RAW,))
+
+
+def command(
+    image: Diskimage,
+    build_id: str,
+    formats: Iterable[str],
+    *,
+    images_dir: str,
+    elements_dir: str | None,
+    environment: Mapping[str, str],
+) -> Command:
+    """The call that makes *formats* of *image*.
+
+    :param formats: what diskimage-builder makes (:attr:`Formats.made`).
+    :param environment: the builder's own.
+    :raises ConfigError: ``dib-cmd`` cannot be split into words, is empty, or names Nodepool's package.
+    """
+    names = sorted(set(formats))
+    output = f"{images_dir.rstrip('/')}/{base_name(image.name, build_id)}"
+    argv = [*_program(image), "-x", "-t", ",".join(names), "--checksum", "--no-tmpfs"]
+    if QCOW2 in names:
+        argv += ["--qemu-img-options", "compat=0.10"]
+    argv += ["-o", output, *image.elements]
+    variables = {
+        **environment,
+        "DIB_RELEASE": image.release,
+        "DIB_IMAGE_NAME": image.name,
+        "DIB_IMAGE_FILENAME": output,
+        **({"ELEMENTS_PATH": elements_dir} if elements_dir else {}),
+        **image.env_vars,
+    }
+    # A directory of our own below whatever the operator chose: what is in it is ours to remove.
+    temporary = f"{variables.get('TMP_DIR') or images_dir.rstrip('/')}/{TEMPORARY}/{build_id}"
+    variables.update({"TMP_DIR": temporary, "TMPDIR": temporary, MARK: build_id})
+    return Command(tuple(argv), variables, output, temporary)
+
+
+def _program(image: Diskimage) -> list[str]:
+    where = f"diskimages[{image.name}]: dib-cmd {image.dib_cmd!r}"
+    if PACKAGE_DIRECTORY in image.dib_cmd:
+        raise ConfigError(
+            [f"{where} means the directory of Nodepool's package with %p, which need not be there: write the path"]
+        )
+    try:
+        words = shlex.split(image.dib_cmd)
+    except ValueError as problem:
+        raise ConfigError([f"{where} cannot be split into words ({problem}): mend the quotes"]) from problem
+    if not words:
+        raise ConfigError([f"{where} names no program: write one, or leave dib-cmd out"])
+    return words

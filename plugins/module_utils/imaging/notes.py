@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What builders remember of an image besides Nodepool's records: failures in a row, sizes, how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.paths import segment
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    seconds,
+    text,
+    whole,
+    whole_or_zero,
+)
+
+BUILD_NOTES = "image-builds"
+UPLOAD_NOTES = "image-uploads"
+
+
+def build_notes_path(image: str) -> str:
+    """Where the notes of an image's builds are, relative to our subtree."""
+    return f"{BUILD_NOTES}/{segment(image)}"
+
+
+def upload_notes_path(provider: str, image: str) -> str:
+    """Where the notes of an image's uploads to a provider are, relative to our subtree."""
+    return f"{UPLOAD_NOTES}/{segment(provider)}/{segment(image)}"
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failures in a row; a success begins anew.
+
+    *not_before*: UNIX time before which nothing is tried again. *last*: when it failed last. *error*: what was said.
+    *request*: the request for a build (``ImageState.requested``) that was there when it was tried.
+    """
+
+    count: int = 0
+    not_before: float = 0.0
+    last: float = 0.0
+    error: str = ""
+    request: int | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored."""
+        if not self.count:
+            return {"failures": 0}
+        return {
+            "failures": self.count,
+            "not_before": self.not_before,
+            "failed_at": self.last,
+            "error": self.error,
+            "request": self.request,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any] | None) -> Failures:
+        """From what was stored; what makes no sense counts as no failure."""
+        known = document or {}
+        count = max(0, whole_or_zero(known.get("failures")))
+        if not count:
+            return cls()
+        return cls(
+            count=count,
+            not_before=seconds(known.get("not_before")) or 0.0,
+            last=seconds(known.get("failed_at")) or 0.0,
+            error=text(known.get("error")) or "",
+            request=whole(known.get("request")),
+        )
+
+
+@dataclass(frozen=True)
+class BuildNotes:
+    """What is remembered of an image's builds.
+
+    *sizes*: format → bytes on disk of the last good build. *seconds*: how long that took, None before the first.
+    """
+
+    failures: Failures = field(default_factory=Failures)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    seconds: float | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {**self.failures.document(), "sizes": dict(self.sizes), "seconds": self.seconds}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any] | None) -> BuildNotes:
+        """From what was stored; what makes no sense is left out."""
+        known = document or {}
+        sizes = known.get("sizes")
+        readable = {str(key): whole_or_zero(value) for key, value in sizes.items()} if isinstance(sizes, dict) else {}
+        return cls(
+            failures=Failures.from_document(known),
+            sizes={key: size for key, size in readable.items() if size > 0},
+            seconds=seconds(known.get("seconds")),
+        )
+
+    def space_needed(self, formats: Collection[str]) -> int | None:
+        """Bytes that the image files of the next build will take, judged by the last; None when there was none.
+
+        A format that is new counts as much as the largest known one.
+        """
+        if not self.sizes or not formats:
+            return None
+        largest = max(self.sizes.values())
+        return sum(self.sizes.get(name, largest) for name in formats)
