@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:
-    """Run the chosen rooms; 0 unless ``--check`` finds a target that is not met."""
+    """Run the chosen rooms; 0 unless a target is missed by more than half, or with ``--check`` at all."""
     options = _options()
     if options.list:
         for room in ROOMS:
@@ -55,7 +55,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"some of {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="fewer nodes and shorter times where that tells enough")
     parser.add_argument("--json", type=Path, help="where the figures go; .build/bench/<date>.json when not given")
-    parser.add_argument("--check", action="store_true", help="end with 1 when a target is not met")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="end with 1 for any target that is not met, not only for those missed by more than half",
+    )
     parser.add_argument("--profile", type=Path, help="folder for profiles of the cycles that run in this process")
     parser.add_argument("--list", action="store_true", help="name the scenarios and end")
     return parser.parse_args()
@@ -91,8 +95,9 @@ def _run(rooms: list[Room], path: Path, *, quick: bool, check: bool) -> int:
     report.write(path, document)
     print(report.summary(done, broken))
     print(f"Figures in {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
-    missed = broken or any(figure.met is False for findings in done for figure in findings.figures)
-    return 1 if check and missed else 0
+    figures = [figure for findings in done for figure in findings.figures]
+    missed = any(figure.met is False if check else figure.far_off for figure in figures)
+    return 1 if broken or missed else 0
 
 
 def _show(room: Room, findings: Findings, seconds: float) -> None:

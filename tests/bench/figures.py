@@ -15,7 +15,7 @@ from typing import Any
 class Figure:
     """One measured value.
 
-    :param at_most: the target; None where there is none.
+    :param at_most: the target; None where there is none. *at_least*: a target from below.
     :param published: Nodepool 11's figure for the same, measured elsewhere; "" where there is none.
     """
 
@@ -24,11 +24,24 @@ class Figure:
     unit: str = "s"
     at_most: float | None = None
     published: str = ""
+    at_least: float | None = None
 
     @property
     def met(self) -> bool | None:
         """True or False where there is a target; what could not be measured (NaN) does not meet it."""
-        return None if self.at_most is None else self.value <= self.at_most
+        if self.at_most is None and self.at_least is None:
+            return None
+        return self._is_within(1.0, 1.0)
+
+    @property
+    def far_off(self) -> bool:
+        """True when the target is missed by more than half of it: not a bad day, a defect."""
+        return self.met is False and not self._is_within(1.5, 0.5)
+
+    def _is_within(self, above: float, below: float) -> bool:
+        """NaN is within nothing."""
+        low = self.at_least is None or self.value >= below * self.at_least
+        return low and (self.at_most is None or self.value <= above * self.at_most)
 
     def document(self) -> dict[str, Any]:
         """For the JSON file; NaN, which JSON does not know, becomes null."""
@@ -37,6 +50,7 @@ class Figure:
             "value": None if math.isnan(self.value) else round(self.value, 4),
             "unit": self.unit,
             "at_most": self.at_most,
+            "at_least": self.at_least,
             "met": self.met,
             "published_nodepool_11": self.published or None,
         }
@@ -51,10 +65,17 @@ class Findings:
     notes: list[str] = field(default_factory=list)
 
     def add(
-        self, name: str, value: float, unit: str = "s", *, at_most: float | None = None, published: str = ""
+        self,
+        name: str,
+        value: float,
+        unit: str = "s",
+        *,
+        at_most: float | None = None,
+        at_least: float | None = None,
+        published: str = "",
     ) -> None:
         """One more figure."""
-        self.figures.append(Figure(name, value, unit, at_most, published))
+        self.figures.append(Figure(name, value, unit, at_most, published, at_least))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ def row(figure: Figure) -> str:
     """One line of the table."""
     value = "not measured" if math.isnan(figure.value) else f"{number(figure.value)} {figure.unit}".strip()
     target = "" if figure.at_most is None else f"≤ {figure.at_most:g}"
+    target = target if figure.at_least is None else f"≥ {figure.at_least:g}"
     met = {None: "", True: "met", False: "NOT MET"}[figure.met]
     line = f"  {figure.name:{NAME}}{value:>{VALUE}}{target:>{TARGET}}  {met:{MET}}{figure.published}"
     return line.rstrip()
@@ -40,9 +41,11 @@ def number(value: float) -> str:
 
 
 def summary(findings: Iterable[Findings], broken: int) -> str:
-    """How many targets are met."""
-    judged = [figure.met for found in findings for figure in found.figures if figure.met is not None]
-    text = f"\n{sum(judged)} of {len(judged)} targets met"
+    """How many targets are met, and how many by far not."""
+    judged = [figure for found in findings for figure in found.figures if figure.met is not None]
+    far = sum(figure.far_off for figure in judged)
+    text = f"\n{sum(figure.met is True for figure in judged)} of {len(judged)} targets met"
+    text += f", {far} missed by more than half" if far else ""
     return f"{text}; {broken} scenarios could not be measured" if broken else text
 
 

@@ -43,8 +43,31 @@ def test_a_target_is_met_up_to_its_bound_and_never_by_what_was_not_measured(valu
     assert Figure("x", value, at_most=1.0).met is met
 
 
+@pytest.mark.parametrize(
+    ("value", "target", "far"),
+    [
+        (1.0, 1.0, False),
+        (1.5, 1.0, False),
+        (1.51, 1.0, True),
+        (0.0, 0.0, False),
+        (1.0, 0.0, True),
+        (math.nan, 5.0, True),
+    ],
+)
+def test_a_target_is_far_off_beyond_half_as_much_again(value, target, far):
+    assert Figure("x", value, at_most=target).far_off is far
+
+
+def test_a_least_value_is_a_target_too():
+    assert Figure("x", 100.0, at_least=100.0).met is True
+    assert Figure("x", 60.0, at_least=100.0).met is False and Figure("x", 60.0, at_least=100.0).far_off is False
+    assert Figure("x", 49.0, at_least=100.0).far_off is True
+    assert Figure("x", math.nan, at_least=100.0).far_off is True
+    assert "≥ 100" in report.row(Figure("x", 100.0, at_least=100.0))
+
+
 def test_without_a_target_nothing_is_judged():
-    assert Figure("x", 5.0).met is None
+    assert Figure("x", 5.0).met is None and Figure("x", 5.0).far_off is False
 
 
 def test_nothing_divided_by_nothing_is_no_number():
@@ -75,6 +98,8 @@ def test_the_summary_counts_judged_figures_only():
     findings.add("b", 3.0, at_most=2.0)
     findings.add("c", 3.0)
     assert report.summary([findings], 0).strip() == "1 of 2 targets met"
+    findings.add("d", 3.1, at_most=2.0)
+    assert report.summary([findings], 0).strip() == "1 of 3 targets met, 1 missed by more than half"
     assert "1 scenarios could not be measured" in report.summary([findings], 1)
 
 
@@ -89,6 +114,7 @@ def test_the_file_is_json_that_every_reader_knows(tmp_path):
         "value": None,
         "unit": "s",
         "at_most": 2.0,
+        "at_least": None,
         "met": False,
         "published_nodepool_11": "6.0",
     }
