@@ -28,7 +28,7 @@ HEIGHTS = {
     "plugin_utils": 6,
     "faces": 7,
 }
-FACES = ("modules", "inventory", "action", "doc_fragments")
+FACES = ("modules", "inventory", "action", "filter", "doc_fragments")
 
 # What a value has no business with: clocks, chance, files, processes, the network.
 IMPURE = {

@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: daily_schedules
+short_description: A daily AWX schedule for each of several things, spread over the day
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Makes entries for C(controller_schedules), one for each name, O(minutes_apart) one after the other.
+  - A name that is added at the end leaves the times of the others as they are.
+positional: _input, common
+options:
+  _input:
+    description:
+      - The names, for instance of disk images.
+    type: list
+    elements: str
+    required: true
+  common:
+    description:
+      - What all entries have in common. Its C(name) comes before the name of each thing.
+    type: dict
+    required: true
+  variable:
+    description:
+      - The variable of C(extra_data) that is given a list with the name of the thing.
+    type: str
+    required: true
+  first:
+    description:
+      - Time of the day of the first one, C(HH:MM).
+    type: str
+    default: "02:00"
+  minutes_apart:
+    description:
+      - Minutes between one and the next.
+    type: int
+    default: 20
+  timezone:
+    description:
+      - Time zone of O(first).
+    type: str
+    default: UTC
+seealso:
+  - plugin: stackci.nodepool.rrule_problems
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Two images, at two and at half past two at night
+  ansible.builtin.set_fact:
+    schedules: >-
+      {{ ['debian-12', 'ubuntu'] | stackci.nodepool.daily_schedules(
+         {'name': 'rebuild', 'unified_job_template': 'rebuild'},
+         variable='image_names', minutes_apart=30, timezone='Europe/Berlin') }}
+"""
+
+RETURN = r"""
+_value:
+  description: The entries.
+  type: list
+  elements: dict
+  sample:
+    - name: rebuild debian-12
+      unified_job_template: rebuild
+      rrule: DTSTART;TZID=Europe/Berlin:20260101T020000 RRULE:FREQ=DAILY;INTERVAL=1
+      extra_data: {image_names: [debian-12]}
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import rrule
+
+
+def daily_schedules(
+    names: list[str],
+    common: Mapping[str, Any],
+    *,
+    variable: str,
+    first: str = "02:00",
+    minutes_apart: int = 20,
+    timezone: str = "UTC",
+) -> list[dict[str, Any]]:
+    """An entry of ``controller_schedules`` for each name."""
+    try:
+        return [
+            {
+                **common,
+                "name": f"{common['name']} {name}",
+                "rrule": rrule.daily(first, index * int(minutes_apart), timezone),
+                "extra_data": {variable: [name]},
+            }
+            for index, name in enumerate(names)
+        ]
+    except ValueError as error:
+        raise AnsibleFilterError(f"stackci.nodepool.daily_schedules: {error}") from error
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Names and functions."""
+        return {"daily_schedules": daily_schedules}

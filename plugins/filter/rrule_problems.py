@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: rrule_problems
+short_description: What is wrong with the recurrence rule of an AWX schedule
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Says all that would make AWX refuse a recurrence rule, or hang with it, before the rule is sent.
+  - AWX wants exactly one C(DTSTART) with a time zone, one or more C(RRULE) or C(EXRULE) with C(FREQ) of at least a
+    minute and C(INTERVAL) of at least 1, C(COUNT) up to 999 and not together with C(UNTIL), weekdays without numbers,
+    and neither C(EXDATE) nor C(RDATE).
+positional: _input
+options:
+  _input:
+    description:
+      - The rule.
+    type: str
+    required: true
+seealso:
+  - plugin: stackci.nodepool.daily_schedules
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Refuse rules that AWX would refuse
+  ansible.builtin.assert:
+    that: item.rrule | stackci.nodepool.rrule_problems == []
+    fail_msg: "{{ item.name }}: {{ item.rrule | stackci.nodepool.rrule_problems | join('; ') }}"
+  loop: "{{ controller_schedules }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The problems, each with what to write instead; empty when there are none.
+  type: list
+  elements: str
+  sample:
+    - "RRULE:FREQ=DAILY: INTERVAL is missing: write INTERVAL=1"
+"""
+
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import rrule
+
+
+def rrule_problems(text: Any) -> list[str]:
+    """The problems of a rule."""
+    if not isinstance(text, str):
+        raise AnsibleFilterError(f"stackci.nodepool.rrule_problems: {text!r} is no text")
+    return rrule.problems(text, known_zone=is_zone)
+
+
+def is_zone(name: str) -> bool:
+    """Whether there is a time zone of that name, as far as this machine can tell: some images know none at all."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        return not available_timezones()
+    return True
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Names and functions."""
+        return {"rrule_problems": rrule_problems}

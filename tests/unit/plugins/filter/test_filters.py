@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filters as Ansible calls them."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.stackci.nodepool.plugins.filter.daily_schedules import FilterModule as Daily
+from ansible_collections.stackci.nodepool.plugins.filter.rrule_problems import FilterModule as Problems
+
+daily_schedules = Daily().filters()["daily_schedules"]
+rrule_problems = Problems().filters()["rrule_problems"]
+
+
+def test_problems_are_told():
+    assert rrule_problems("DTSTART:20260101T020000Z RRULE:FREQ=DAILY") == [
+        "RRULE:FREQ=DAILY: INTERVAL is missing: write INTERVAL=1"
+    ]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berln", "../etc", "UTC+1"])
+def test_the_time_zone_must_exist(zone):
+    (problem,) = rrule_problems(f"DTSTART;TZID={zone}:20260101T020000 RRULE:FREQ=DAILY;INTERVAL=1")
+    assert f"{zone} is no time zone" in problem
+
+
+def test_only_texts_are_rules():
+    with pytest.raises(AnsibleFilterError, match="no text"):
+        rrule_problems(None)
+
+
+def test_a_schedule_for_each_name():
+    common = {"name": "rebuild", "unified_job_template": "t"}
+    made = daily_schedules(["a", "b"], common, variable="image_names", first="23:50", timezone="Europe/Berlin")
+    assert made == [
+        {
+            "name": "rebuild a",
+            "unified_job_template": "t",
+            "rrule": "DTSTART;TZID=Europe/Berlin:20260101T235000 RRULE:FREQ=DAILY;INTERVAL=1",
+            "extra_data": {"image_names": ["a"]},
+        },
+        {
+            "name": "rebuild b",
+            "unified_job_template": "t",
+            "rrule": "DTSTART;TZID=Europe/Berlin:20260101T001000 RRULE:FREQ=DAILY;INTERVAL=1",
+            "extra_data": {"image_names": ["b"]},
+        },
+    ]
+
+
+def test_one_more_name_leaves_the_others_as_they_are():
+    common = {"name": "rebuild"}
+    names = [f"image{number}" for number in range(100)]
+    made = daily_schedules(names, common, variable="v")
+    assert made[:99] == daily_schedules(names[:99], common, variable="v")
+    assert [rule for one in made for rule in rrule_problems(one["rrule"])] == []
+
+
+def test_a_wrong_time_is_told():
+    with pytest.raises(AnsibleFilterError, match="no time of the day"):
+        daily_schedules(["a"], {"name": "x"}, variable="v", first="25:00")
