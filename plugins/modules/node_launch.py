@@ -314,12 +314,21 @@ plan:
       type: list
       elements: dict
       returned: always
+    pace:
+      description:
+        - Pools that would begin more slowly than this plan reads, because fewer creates are sent at once than launches
+          are planned. More are sent with each that the cloud accepts.
+      type: list
+      elements: dict
+      returned: always
+      sample: [{pool: cloud1/main, launches: 20, creates_at_once: 2}]
   sample:
     admit: []
     decline: []
     wait: []
     spare: []
     delete: []
+    pace: []
 api_calls:
   description: Calls of each provider's API by kind and status.
   returned: success

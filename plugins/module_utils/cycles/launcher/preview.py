@@ -9,8 +9,11 @@ for all chosen providers.
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
@@ -66,13 +69,16 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
         context.actors[name] = actor
         context.pool_ids.update(registry.ids(provider))
     actions = list(_upkeep(context))
-    plan = _settled_plan(context, registry, {action.node_id for action in actions if isinstance(action, DeleteNode)})
-    lines = list(_lines(context, plan, actions))
+    gates = Gates.of(context)
+    leaving = {action.node_id for action in actions if isinstance(action, DeleteNode)}
+    plan = _settled_plan(context, registry, gates, leaving)
+    pace = _pace(context, gates, plan)
+    lines = [*_lines(context, plan, actions), *map(_pace_line, pace)]
     return {
         "changed": bool(plan.admit or plan.decline or plan.spare or plan.delete or actions or _left_behind(context)),
         "ended": "check",
         "seconds": round(context.now() - began, 3),
-        "plan": _documents(context, plan, actions),
+        "plan": {**_documents(context, plan, actions), "pace": pace},
         "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "launcher plan"},
         "acted_for": [],
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
@@ -81,21 +87,46 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     }
 
 
-def _settled_plan(context: Context, registry: Registry, leaving: set[str]) -> Plan:
-    """Plan again and again while answers come in; the last plan stands. What is *leaving* is handed to nobody."""
+def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: set[str]) -> Plan:
+    """Plan again and again while answers come in; the last plan stands. What is *leaving* is handed to nobody.
+
+    How many creates may be sent at once is left aside: what has to wait for no more than that is served.
+    """
     store = context.store
     nodes = [node for node in store.nodes.list() if not node.broken]
     requests = store.requests.list()
     others = registry.others(context.pool_ids.values(), context.now())
-    gates = Gates.of(context)
     deadline = context.now() + PATIENCE
     while True:
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
-        plan = place(observe(context, gates, nodes, requests, others, in_hand, keep_spares=True))
+        snapshot = observe(context, gates, nodes, requests, others, in_hand, keep_spares=True)
+        plan = place(replace(snapshot, pools=tuple(replace(pool, admissible=math.inf) for pool in snapshot.pools)))
         busy = any(actor.reading for actor in context.actors.values())
         if not busy or context.now() >= deadline:
             return plan
         context.inbox.take(min(1.0, deadline - context.now()))
+
+
+def _pace(context: Context, gates: Gates, plan: Plan) -> list[dict[str, Any]]:
+    """Pools that are to launch more than they may send creates for at once."""
+    launches = Counter(spare.pool_id for spare in plan.spare)
+    for admit in plan.admit:
+        launches[admit.pool_id] += sum(1 for slot in admit.slots if slot.node_id is None)
+    found: list[dict[str, Any]] = []
+    for (provider, _unused), pool_id in context.pool_ids.items():
+        allowed = gates.freezes.allowed(pool_id, context.actors[provider])
+        if launches[pool_id] > allowed:
+            where = _where(context, pool_id)
+            found.append({"pool": where, "launches": launches[pool_id], "creates_at_once": allowed})
+    return found
+
+
+def _pace_line(pace: dict[str, Any]) -> str:
+    at_once = pace["creates_at_once"]
+    return (
+        f"pool {pace['pool']}: begins with {at_once} create{'' if at_once == 1 else 's'} at once, "
+        f"{pace['launches']} are planned; more at once with each that the cloud accepts"
+    )
 
 
 def _launching(context: Context) -> dict[str, int]:

@@ -82,3 +82,24 @@ def test_what_check_mode_plans_is_what_the_cycle_does(count):
         world.start()
         world.run(5)
         assert {request for request in requests if world.state(request) == "pending"} == planned
+
+
+def test_all_that_fits_is_shown_as_served_and_the_gentle_start_beside_it():
+    """A cycle begins with few creates at once; that is no reason to tell anybody that a request would wait."""
+    with World(one_provider(), quota={"east": {"instances": 9}}) as world, check_mode(world) as run:
+        requests = [world.request("small") for _unused in range(12)]
+        result = run()
+        plan = result["plan"]
+        assert [item["request"] for item in plan["admit"]] == requests[:9]
+        assert [(item["request"], item["reason"]["code"]) for item in plan["wait"]] == [
+            (request, "no-room") for request in requests[9:]
+        ]
+        assert "pool east/main: begins with 2 creates at once" in result["diff"]["after"]
+        assert plan["pace"] == [{"pool": "east/main", "launches": 9, "creates_at_once": 2}]
+
+
+def test_few_launches_begin_at_once_and_nothing_is_said_of_the_pace():
+    with World(one_provider()) as world, check_mode(world) as run:
+        world.request("small")
+        result = run()
+        assert result["plan"]["pace"] == [] and "begins with" not in result["diff"]["after"]
