@@ -176,9 +176,7 @@ class World:
 
     def store_counts(self) -> tuple[int, int]:
         """(writes, reads) that ZooKeeper has answered to everybody so far."""
-        lines = (line.split("\t") for line in self.zookeeper.command("mntr").splitlines() if "\t" in line)
-        known = {parts[0]: parts[1] for parts in lines}
-        return int(float(known["zk_cnt_updatelatency"])), int(float(known["zk_cnt_readlatency"]))
+        return self.zookeeper.counts()
 
 
 def until(check: Callable[[], bool], seconds: float, pause: float = 0.1) -> bool:

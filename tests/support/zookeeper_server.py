@@ -207,6 +207,12 @@ class ZooKeeperServer:
                 answer += chunk
         return answer.decode("utf-8", "replace")
 
+    def counts(self) -> tuple[int, int]:
+        """(writes, reads) that were answered to everybody so far."""
+        lines = (line.split("\t") for line in self.command("mntr").splitlines() if "\t" in line)
+        known = {parts[0]: parts[1] for parts in lines}
+        return int(float(known["zk_cnt_updatelatency"])), int(float(known["zk_cnt_readlatency"]))
+
     def answers(self) -> bool:
         """True when it serves (and, with TLS, listens there too)."""
         try:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import threading
 import time
 from typing import Any
 
 import pytest
 from kazoo.exceptions import KazooException
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreGone
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
 from tests.support.fixtures_zookeeper import break_connection, eventually, expire_session, new_store
@@ -117,6 +119,49 @@ def test_after_a_storm_of_foreign_changes(zookeeper, zk_chroot, zk_client, seed)
         assert cached(store) == walk(zk_client)
         with new_store(zk_chroot) as fresh:
             assert cached(fresh) == walk(zk_client)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_a_storm_of_own_and_foreign_changes(zk_chroot, zk_client, store, seed):
+    """What is ours is not read again; what somebody else wrote at the same moment is."""
+    dice = random.Random(seed)
+    over = threading.Event()
+    zk_client.ensure_path("/nodepool/nodes")
+
+    def foreign():
+        while not over.is_set():
+            names = zk_client.get_children("/nodepool/nodes")
+            with contextlib.suppress(KazooException):
+                if not names or dice.random() < 0.3:
+                    zk_client.create("/nodepool/nodes/", b'{"by":"them"}', sequence=True)
+                else:
+                    zk_client.set(f"/nodepool/nodes/{dice.choice(names)}", b'{"by":"them","n":%d}' % dice.randrange(9))
+
+    other = threading.Thread(target=foreign)
+    other.start()
+    for number in range(150):
+        ours = Node(type=["a"], provider="p", comment=str(number))
+        store.nodes.create(ours)
+        for _unused in range(4):
+            chosen = dice.choice([*store.nodes.ids(), ours.id])
+            with contextlib.suppress(StoreGone, StoreConflict):
+                store.nodes.write(
+                    Node(id=chosen, version=dice.choice([0, 1, -1]), comment=str(number)), if_unchanged=True
+                )
+    over.set()
+    other.join(10)
+    with contextlib.suppress(AssertionError):
+        eventually(lambda: cached(store) == walk(zk_client), 10)
+    assert cached(store) == walk(zk_client)
+
+
+def test_an_own_write_is_not_read_again(zookeeper, store):
+    node = Node(type=["a"], provider="p")
+    store.nodes.create(node)
+    before = zookeeper.counts()[1]
+    for _unused in range(50):
+        store.nodes.write(node)
+    assert zookeeper.counts()[1] - before < 10
 
 
 def test_every_change_is_told_with_its_path_after_the_cache_knows_it(store, zk_client):

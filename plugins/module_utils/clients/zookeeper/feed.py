@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
     DELETED,
     TreeClient,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.echoes import Awaited, Echoes
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
 
 try:
@@ -40,6 +41,7 @@ class Feed:
     def __init__(self, client: TreeClient, before: Tree, notify: Callable[[str], None]) -> None:
         self.tree = Tree()
         self.problem: Exception | None = None
+        self.echoes = Echoes()
         self._client = client
         self._before = before
         self._notify = notify
@@ -65,12 +67,23 @@ class Feed:
             return
         if kind == DELETED:
             self.tree.drop(path)
-        elif not paths.is_lock(path):
-            self._refresh(path)
+            self._changed(path)
             return
-        elif kind == CREATED:
+        if kind == CREATED and paths.is_lock(path):
             self.tree.touch(path)
-        self._changed(path)
+        if not self.echoes.is_ours(path):
+            self._look(path)
+
+    def answered(self, awaited: Awaited, written: Collection[str]) -> None:
+        """A request of ours was answered, and *written* is what it has changed; called in the order of answers."""
+        for path in self.echoes.over(awaited, written):
+            self._look(path)
+
+    def _look(self, path: str) -> None:
+        if paths.is_lock(path):
+            self._changed(path)
+        else:
+            self._refresh(path)
 
     def _changed(self, path: str) -> None:
         if self._walked.is_set():

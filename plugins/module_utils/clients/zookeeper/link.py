@@ -53,6 +53,7 @@ class Link:
         self.state = LOST
         self.generation = 0
         self.tree = Tree()
+        self.feed: Feed | None = None
         self.client: TreeClient | None = None
         self.mutable = False
         self.after_sync: list[Callable[[], None]] = []
@@ -192,6 +193,7 @@ class Link:
             if self._link != UP or self.client is not client:
                 raise StoreError("the connection to ZooKeeper broke while the tree was read")
             self.tree = feed.tree
+            self.feed = feed
             self.state = CONNECTED
             self._tries = 0
         for todo in self.after_sync:

@@ -11,7 +11,10 @@ from typing import Any, Protocol
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import TreeClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.echoes import Awaited
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.feed import Feed
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import CONNECTED, Link
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
@@ -26,7 +29,7 @@ try:
         NotEmptyError,
         SessionExpiredError,
     )
-    from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData, Transaction
+    from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
     from kazoo.security import OPEN_ACL_UNSAFE
 except ImportError:  # told by client.require_kazoo
     BadVersionError = ConnectionClosedError = ConnectionLoss = SessionExpiredError = Exception
@@ -40,31 +43,56 @@ class Unanswered(Exception):
     """The server gave no answer in time; what was asked for may happen all the same."""
 
 
-class _Answer:
-    """Hands an answer over from the completion thread. *apply* is called there, in the order of answers and events."""
+class Answer:
+    """Hands an answer over from the completion thread.
 
-    __slots__ = ("_apply", "_done", "error", "thread", "value")
+    :param apply: called with the answer in the completion thread, in the order of answers and events.
+    """
 
-    def __init__(self, apply: Callable[[Any], None] | None) -> None:
+    def __init__(self, apply: Callable[[Any], None] | None = None) -> None:
         self._apply = apply
         self._done = threading.Event()
         self.value: Any = None
         self.error: Exception | None = None
+        self.echo: tuple[Feed, Awaited, TreeClient, Any] | None = None
 
     def __call__(self, result: Any) -> None:
+        """The answer is there."""
         self.error = result.exception
         if self.error is None:
             self.value = result.value
             if self._apply is not None:
                 self._apply(self.value)
+        if self.echo is not None:
+            feed, awaited, client, request = self.echo
+            feed.answered(awaited, _written(client, request, self.value))
         self._done.set()
 
+    @property
+    def there(self) -> bool:
+        """True once it has come."""
+        return self._done.is_set()
+
     def wait(self, timeout: float) -> Any:
+        """The value; raises kazoo's exceptions and :class:`Unanswered`."""
         if not self._done.wait(timeout):
             raise Unanswered
         if self.error is not None:
             raise self.error
         return self.value
+
+
+def _written(client: TreeClient, request: Any, value: Any) -> set[str]:
+    """The znodes that a request has written, as its answer tells."""
+    written: set[str] = set()
+    if value is None or (isinstance(value, list) and any(isinstance(item, Exception) for item in value)):
+        return written
+    for change, answer in changes(request, value):
+        if isinstance(change, Create2):
+            written.add(client.unchroot(answer[0]))
+        elif isinstance(change, SetData):
+            written.add(client.unchroot(change.path))
+    return written
 
 
 class Releasable(Protocol):
@@ -95,9 +123,16 @@ class Session(Link):
 
     def perform(self, request: Any, *, client: TreeClient, apply: Callable[[Any], None] | None = None) -> Any:
         """Send *request* over *client* and wait for the answer; raises kazoo's exceptions and :class:`Unanswered`."""
-        answer = _Answer(apply)
+        return self.submit(request, client=client, apply=apply).wait(self.timeout)
+
+    def submit(self, request: Any, *, client: TreeClient, apply: Callable[[Any], None] | None = None) -> Answer:
+        """Send *request* over *client*."""
+        answer, feed = Answer(apply), self.feed
+        writes = [client.unchroot(item.path) for item, _none in changes(request) if not isinstance(item, Delete)]
+        if writes and feed is not None:
+            answer.echo = (feed, feed.echoes.expect(writes), client, request)
         client.submit(request, answer)
-        return answer.wait(self.timeout)
+        return answer
 
     def writer(self, path: str, client: TreeClient | None = None) -> TreeClient:
         """The session to change *path* with.
@@ -279,7 +314,7 @@ class Session(Link):
 
     def _delete_at_once(self, client: TreeClient, znodes: list[str]) -> bool:
         """All of them in one transaction; False when the cache was behind."""
-        request = Transaction([Delete(client.absolute(path), -1) for path in znodes])
+        request = Multi(tuple(Delete(client.absolute(path), -1) for path in znodes))
         results = self.perform(request, client=client)
         return not any(isinstance(result, Exception) for result in results)
 

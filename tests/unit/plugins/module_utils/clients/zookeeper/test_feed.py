@@ -136,3 +136,30 @@ def test_what_did_not_change_need_not_be_parsed_again(server, told):
     feed.start(watch=False)
     server.settle()
     assert feed.tree.entry("/nodepool/nodes/1") is entry
+
+
+def test_the_echo_of_an_own_write_is_neither_read_nor_told(server, feed, told):
+    awaited = feed.echoes.expect(["/nodepool/nodes/1"])
+    server.on_event(CHANGED, "/nodepool/nodes/1")
+    feed.answered(awaited, {"/nodepool/nodes/1"})
+    assert (server.asked, told) == ([], [])
+
+
+def test_a_write_of_somebody_else_is_read_though_ours_was_refused(server, feed, told):
+    awaited = feed.echoes.expect(["/nodepool/nodes/1"])
+    server.content["/nodepool/nodes/1"] = (b"theirs", 9)
+    server.on_event(CHANGED, "/nodepool/nodes/1")
+    assert server.asked == []
+    feed.answered(awaited, set())
+    server.settle()
+    assert feed.tree.entry("/nodepool/nodes/1").data == b"theirs"
+    assert told == ["/nodepool/nodes/1"]
+
+
+def test_an_own_lock_is_in_the_cache_and_wakes_nobody(server, feed, told):
+    prefix = "/nodepool/nodes/1/lock/a__lock__"
+    awaited = feed.echoes.expect([prefix])
+    server.on_event(CREATED, f"{prefix}0000000000")
+    feed.answered(awaited, {f"{prefix}0000000000"})
+    assert feed.tree.is_locked("/nodepool/nodes/1/lock")
+    assert told == []

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several changes in one request, with all that the server answers: kazoo's own leaves out the stat of what is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+try:
+    from kazoo.exceptions import EXCEPTIONS
+    from kazoo.protocol.serialization import (
+        Create2,
+        Delete,
+        MultiHeader,
+        SetData,
+        ZnodeStat,
+        int_struct,
+        multiheader_struct,
+        read_string,
+        stat_struct,
+    )
+except ImportError:  # told by client.require_kazoo
+    Create2 = Delete = SetData = object
+
+
+class Multi(NamedTuple):
+    """Create2, SetData and Delete requests; all of them are done, in this order, or none."""
+
+    operations: tuple[Any, ...]
+    type: int = 14
+
+    def serialize(self) -> bytes:
+        """As it goes over the wire."""
+        parts = [MultiHeader(item.type, False, -1).serialize() + item.serialize() for item in self.operations]
+        return b"".join([*map(bytes, parts), multiheader_struct.pack(-1, True, -1)])
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> list[Any]:
+        """One result for each operation: (path, stat), stat, True, or an exception."""
+        results: list[Any] = []
+        header, offset = MultiHeader.deserialize(data, offset)
+        while not header.done:
+            if header.type == Create2.type:
+                path, offset = read_string(data, offset)
+                results.append((path, ZnodeStat._make(stat_struct.unpack_from(data, offset))))
+                offset += stat_struct.size
+            elif header.type == SetData.type:
+                results.append(ZnodeStat._make(stat_struct.unpack_from(data, offset)))
+                offset += stat_struct.size
+            elif header.type == Delete.type:
+                results.append(True)
+            else:
+                (code,) = int_struct.unpack_from(data, offset)
+                results.append(EXCEPTIONS[code]())
+                offset += int_struct.size
+            header, offset = MultiHeader.deserialize(data, offset)
+        return results
+
+
+def changes(request: Any, answer: Any = None) -> Iterator[tuple[Any, Any]]:
+    """Each single change of a request together with its part of the *answer*; nothing for a request that reads."""
+    if isinstance(request, Multi):
+        yield from zip(request.operations, answer or [None] * len(request.operations), strict=True)
+    elif isinstance(request, (Create2, SetData, Delete)):
+        yield request, answer
+
+
+def failure(results: list[Any]) -> tuple[int, Exception] | None:
+    """Which of the operations of a :class:`Multi` has failed, and how; None when all are done."""
+    failed = [(place, item) for place, item in enumerate(results) if isinstance(item, Exception)]
+    telling = [pair for pair in failed if type(pair[1]).__name__ not in ("RolledBackError", "RuntimeInconsistency")]
+    return next(iter(telling or failed), None)
