@@ -111,7 +111,7 @@ class Cloud:
                     "status": image["status"],
                     "size": image["size"],
                     "md5": image["checksum"],
-                    "sha256": self.images.sha256.get(ident),
+                    "sha256": self.images.sha256(ident),
                 }
                 for ident, image in self.images.images.items()
             },

@@ -10,7 +10,6 @@ import secrets
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +39,11 @@ from tests.simcloud.image import ImageApi
 from tests.simcloud.network.api import NetworkApi
 from tests.simcloud.network.state import over_quota
 from tests.simcloud.timing import Duration, LoopScheduler
+from tests.simcloud.upload_stream import CutShort, is_midway, pieces
 from tests.simcloud.volume import VolumeApi
 
 VERSIONS = {"identity": "v3", "compute": "v2.1", "image": "v2", "network": "v2.0", "volume": "v3"}
 LARGEST_BODY = 8 << 20
-PIECE = 1 << 16
 NO_WAIT = Duration("fixed", 0.0)
 
 
@@ -112,17 +111,24 @@ class Service:
             list(request.query.items()),
             request.headers,
             b"" if upload or not request.can_read_body else await request.read(),
-            stream=_pieces(request) if upload else None,
         )
         if service == "volume":
             call.root = f"{call.root}/{cloud.identity.project_id}"
         struck = cloud.faults.strike(entry.kind, time.time(), _server_name(cloud, call, entry.kind))
         call.effects = struck
         fault = next((rule for rule in struck if rule.fault in CALL_FAULTS and rule.fault != "slow"), None)
+        if upload:
+            midway = fault if fault is not None and is_midway(fault) else None
+            call.stream = pieces(request, midway)
+            fault = None if midway else fault
         entry.fault = ", ".join(rule.fault for rule in struck) or None
         seconds = _delay(cloud, entry.kind, struck)
         if fault is None:
-            answer = await self._in_time(seconds, cloud, service, call, versioned)
+            try:
+                answer = await self._in_time(seconds, cloud, service, call, versioned)
+            except CutShort as cut:
+                call.stream = None
+                return await self._faulty(request, cloud, service, call, versioned, cut.rule)
             return self._finished(answer), answer.status
         if seconds > 0:
             await asyncio.sleep(seconds)
@@ -227,11 +233,6 @@ def _response(answer: Answer) -> web.Response:
     body = answer.body if isinstance(answer.body, bytes) else orjson.dumps(answer.body)
     headers = {**answer.headers, "Content-Type": answer.content_type}
     return web.Response(status=answer.status, body=body, headers=headers)
-
-
-async def _pieces(request: web.BaseRequest) -> AsyncIterator[bytes]:
-    async for piece in request.content.iter_chunked(PIECE):
-        yield piece
 
 
 def _server_name(cloud: Cloud, call: Call, kind: str) -> str:

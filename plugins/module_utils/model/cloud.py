@@ -80,13 +80,23 @@ class Flavor:
 
 @dataclass(frozen=True)
 class Image:
-    """An image in glance."""
+    """An image in glance; *size* in bytes, None while it has no data. *properties* hold the checksums, too."""
 
     id: str
     name: str
     status: str
     properties: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class ImageSpec:
+    """A new image. *properties*: glance's own fields and free ones, as text; *disk_format*: qcow2, raw, vhd …"""
+
+    name: str
+    disk_format: str
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

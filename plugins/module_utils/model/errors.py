@@ -120,3 +120,11 @@ class CloudNotFound(CloudRefused):
 
 class CloudConflict(CloudRefused):
     """409: the object is in a state that does not allow the call."""
+
+
+class CloudImageBroken(CloudError):
+    """An image in the cloud is not what was sent: its state, size or checksum tells so."""
+
+
+class ImageFileError(NodepoolError):
+    """A file of a disk image on this machine cannot be used."""

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import addresses, shapes
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import load_cloud_entry
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import CloudImages
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.local import has_routed_ipv6
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
@@ -42,6 +43,9 @@ PAGE = 1000
 
 EMBEDDED_FLAVOR = "2.47"
 """The first microversion that shows a server's sizes in the listing."""
+
+STALLS = 2.0
+"""An upload may make no progress for so many times the longest silence of the API: storage is slower than words."""
 
 _PORT_IDS_PER_CALL = 100
 """As many as fit into a URL that every proxy takes (8 KiB)."""
@@ -95,6 +99,11 @@ class CloudClient:
                 concurrency=concurrency,
             ),
         )
+        self.image_format = entry.image_format
+        self.images = CloudImages(
+            provider.name, self._rest, properties=entry.image_properties, stall=STALLS * read_timeout
+        )
+        """The calls that a builder needs."""
         self._microversion: str | None = EMBEDDED_FLAVOR
         self._sizes: dict[str, Resources] = {}
         self._sizes_lock = threading.Lock()

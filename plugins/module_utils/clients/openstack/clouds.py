@@ -17,6 +17,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import clean
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 
+DEFAULT_IMAGE_FORMAT = "qcow2"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -58,6 +60,17 @@ class CloudEntry:
     force_ipv4: bool
     roles: NetworkRoles
     secrets: tuple[str, ...]
+
+    @property
+    def image_format(self) -> str:
+        """The format of disk images that the cloud wants: qcow2 unless the entry (or its vendor) says otherwise."""
+        return str(self.region.config.get("image_format") or DEFAULT_IMAGE_FORMAT).lower()
+
+    @property
+    def image_properties(self) -> dict[str, str]:
+        """Properties that each image gets in clouds of this vendor."""
+        given = self.region.config.get("disable_vendor_agent") or {}
+        return {str(key): str(value) for key, value in given.items()}
 
     @property
     def fingerprint(self) -> str:

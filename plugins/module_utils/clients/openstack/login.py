@@ -56,6 +56,11 @@ class Login:
             self._failure, self._refusals = None, 0
             return access
 
+    def renew(self, access: Any, seconds: float) -> None:
+        """The next access fetches another token when that of *access* does not last for *seconds*."""
+        if access.will_expire_soon(stale_duration=seconds):
+            self.reject(access.auth_token)
+
     @property
     def _pause(self) -> float:
         return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._refusals - 1, 10)) if self._refusals else 0.0

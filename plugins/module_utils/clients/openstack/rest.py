@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,12 +24,18 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     requests,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.login import shared_login
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import Transport, outcome
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import (
+    Transport,
+    UploadTimes,
+    outcome,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, CloudError
 
 # What follows a catalog's URL when it names no version. All four have been the only current major version for years.
 _VERSIONS = {"compute": "v2.1", "block-storage": "v3", "image": "v2", "network": "v2.0"}
 _HAS_VERSION = re.compile(r"/v\d+(\.\d+)?(/|$)")
+SIZE_HEADER = "X-OpenStack-Image-Size"
+"""Newer glances compare what has arrived with it; for others it means nothing."""
 _NEVER_SENT = ("no-connection", "tls")
 
 
@@ -71,6 +77,15 @@ class Rest:
         """Id of the project of our token."""
         return str(self._access("").project_id or "")
 
+    def renew(self, seconds: float) -> None:
+        """See that our token lasts for *seconds*, as far as tokens last so long.
+
+        A service may use it once more at the end of a long call.
+
+        :raises CloudError: no token could be had.
+        """
+        self._login.renew(self._access(""), seconds)
+
     def has(self, service: str) -> bool:
         """True when the cloud's catalog (or clouds.yaml) knows *service* in our region."""
         return self._endpoint(service, self._access("")) is not None
@@ -85,6 +100,8 @@ class Rest:
         params: Any = None,
         microversion: str | None = None,
         key: str | None = None,
+        data: Sized | None = None,
+        times: UploadTimes | None = None,
     ) -> Answer:
         """One call, with at most one new token when the old one is not accepted.
 
@@ -92,31 +109,37 @@ class Rest:
         :param path: below the endpoint.
         :param body: JSON to send.
         :param key: the top-level key that the answer must have.
+        :param data: bytes to send instead of JSON: something with a length that gives them in pieces, each time that
+            it is iterated.
+        :param times: the bounds of a call that sends much.
         :raises CloudError: anything but a success.
         """
         call = call_kind(method, f"http://cloud/v0/{path.lstrip('/')}")
         access = self._access(call)
         url = self._url(service, path, access, call)
         call = call_kind(method, url)
-        response = self._send(call, url, method, body, params, microversion, access)
+        options: dict[str, Any] = {"json": body, "params": params}
+        if data is not None:
+            options = {"data": data, "params": params}
+        if times is not None:
+            options["timeout"] = times
+        if microversion:
+            options |= {"microversion": microversion, "microversion_service_type": "compute"}
+        response = self._send(call, url, method, access, options)
         if response.status_code == 401:
             self._login.reject(access.auth_token)
-            response = self._send(call, url, method, body, params, microversion, self._access(call))
+            response = self._send(call, url, method, self._access(call), options)
         return self._answer(call, response, key)
 
-    def _send(
-        self, call: str, url: str, method: str, body: Any, params: Any, microversion: str | None, access: Any
-    ) -> Any:
+    def _send(self, call: str, url: str, method: str, access: Any, options: Mapping[str, Any]) -> Any:
         headers = {"Accept": "application/json", "X-Auth-Token": access.auth_token}
-        options: dict[str, Any] = {}
-        if microversion:
-            options = {"microversion": microversion, "microversion_service_type": "compute"}
+        data = options.get("data")
+        if data is not None:
+            headers |= {"Content-Type": "application/octet-stream", SIZE_HEADER: str(len(data))}
         try:
             return self._session.request(
                 url,
                 method,
-                json=body,
-                params=params,
                 headers=headers,
                 authenticated=False,
                 raise_exc=False,

@@ -14,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Flavor,
     FloatingIp,
     Image,
+    ImageSpec,
     Network,
     Port,
     Server,
@@ -111,7 +112,23 @@ def image_from(document: Json) -> Image:
         status=str(document["status"]),
         properties=properties,
         created=document.get("created_at"),
+        size=None if document.get("size") is None else int(document["size"]),
     )
+
+
+def image_body(spec: ImageSpec) -> Json:
+    """The body of POST /images. Like the SDK: private, and two fields are numbers."""
+    numbers = {key: int(spec.properties[key]) for key in ("min_disk", "min_ram") if key in spec.properties}
+    flags = {"protected": spec.properties["protected"].lower() == "true"} if "protected" in spec.properties else {}
+    return {
+        "visibility": "private",
+        **spec.properties,
+        **numbers,
+        **flags,
+        "name": spec.name,
+        "disk_format": spec.disk_format,
+        "container_format": "bare",
+    }
 
 
 def network_from(document: Json) -> Network:

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
@@ -31,10 +32,26 @@ _PIECE = 65536
 _here = threading.local()
 
 
-class _Call:
-    """One call on its way: knows the socket, so that the watchdog can end it."""
+@dataclass(frozen=True)
+class UploadTimes:
+    """The bounds of one call that sends much, given as its ``timeout``; in seconds.
 
-    def __init__(self) -> None:
+    :param stall: for how long the other side may take nothing of what is sent.
+    :param total: for the whole call. The answer may take what is left of it: a proxy may first pass everything on.
+    """
+
+    stall: float
+    total: float
+
+
+class _Call:
+    """One call on its way: knows the socket, so that the watchdog can end it.
+
+    :ivar stall: seconds that sending a piece may take; None for what holds for the connection.
+    """
+
+    def __init__(self, stall: float | None = None) -> None:
+        self.stall = stall
         self._lock = threading.Lock()
         self._handle: socket.socket | None = None
         self._over = False
@@ -89,6 +106,14 @@ class _Watched:
         if call is not None and self._handle is not None:
             call.attach(self._handle)
         return super().request(*args, **kwargs)  # type: ignore[misc]
+
+    def send(self, data: Any) -> None:
+        call: _Call | None = getattr(_here, "call", None)
+        sock: socket.socket | None = getattr(self, "sock", None)
+        if call is not None and call.stall is not None and sock is not None:
+            # Else it would be the time-out for connecting.
+            sock.settimeout(call.stall)
+        super().send(data)  # type: ignore[misc]
 
     def close(self) -> None:
         super().close()  # type: ignore[misc]
@@ -162,7 +187,8 @@ class Transport(HTTPAdapter):
         return manager
 
     def send(self, request: Any, *args: Any, **options: Any) -> Any:
-        """Sends one request and reads its whole answer. *options*: verify, cert and proxies; others are ours to set.
+        """Sends one request and reads its whole answer. *options*: verify, cert and proxies; others are ours to set,
+        but that a call may bring its own UploadTimes as ``timeout``.
 
         :raises requests.exceptions.RequestException: no answer; ReadTimeout also when the total time is over.
         """
@@ -192,15 +218,23 @@ class Transport(HTTPAdapter):
             self._slots.release()
 
     def _exchange(self, request: Any, options: dict[str, Any]) -> Any:
-        call = _Call()
-        ticket = self._watchdog.watch(self._clock() + self._total, call.expire)
+        times = options.get("timeout")
+        own = times if isinstance(times, UploadTimes) else None
+        total = own.total if own else self._total
+        call = _Call(own.stall if own else None)
+        ticket = self._watchdog.watch(self._clock() + total, call.expire)
         _here.call = call
+        timeouts = (self._timeouts[0], total) if own else self._timeouts
         try:
-            response = super().send(request, **{**options, "stream": True, "timeout": self._timeouts})
+            response = super().send(request, **{**options, "stream": True, "timeout": timeouts})
             _read_body(response, request)
         except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as problem:
             if call.expired:
-                raise self._late(request) from problem
+                raise _late(request, total) from problem
+            if own and _is_stall(problem):
+                raise requests.exceptions.ReadTimeout(
+                    f"nothing was taken of what is sent for {own.stall:g} s", request=request
+                ) from problem
             if isinstance(problem, requests.exceptions.RequestException):
                 raise
             raise requests.exceptions.ConnectionError(problem, request=request) from problem
@@ -209,11 +243,23 @@ class Transport(HTTPAdapter):
             _here.call = None
             call.end()
         if call.expired:
-            raise self._late(request)
+            raise _late(request, total)
         return response
 
-    def _late(self, request: Any) -> Exception:
-        return requests.exceptions.ReadTimeout(f"no complete answer within {self._total:g} s", request=request)
+
+def _late(request: Any, total: float) -> Exception:
+    return requests.exceptions.ReadTimeout(f"no complete answer within {total:g} s", request=request)
+
+
+def _is_stall(problem: BaseException) -> bool:
+    """True for a piece that could not be sent in time; urllib3 shows it as a broken connection."""
+    seen: BaseException | None = problem
+    while seen is not None:
+        if isinstance(seen, TimeoutError):
+            return True
+        inner = next((part for part in seen.args if isinstance(part, BaseException)), None)
+        seen = inner or seen.__cause__ or seen.__context__
+    return False
 
 
 def _read_body(response: Any, request: Any) -> None:

@@ -64,7 +64,7 @@ def test_own_images_with_their_properties(cloud, make_client) -> None:
     document = {"id": "i1", "name": "x-1", "status": "active", "nodepool_build_id": "b1", "created_at": BORN, "size": 3}
     cloud.on("GET", "/v2/images", (200, {"images": [document]}))
     (image,) = make_client().list_own_images()
-    assert image == Image("i1", "x-1", "active", {"nodepool_build_id": "b1", "created_at": BORN}, BORN)
+    assert image == Image("i1", "x-1", "active", {"nodepool_build_id": "b1", "created_at": BORN}, BORN, 3)
     assert cloud.seen[-1].query["owner"] == ["proj"]
 
 

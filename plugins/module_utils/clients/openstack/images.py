@@ -1,0 +1,195 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Disk images on their way into a cloud: made, filled from a file, waited for and compared with the file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import shapes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.disk_file import DiskFile
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.rest import Rest
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import UploadTimes
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image, ImageSpec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudError,
+    CloudImageBroken,
+    CloudNotFound,
+    CloudRefused,
+    CloudUnavailable,
+)
+
+T = TypeVar("T")
+
+MD5_KEY = "owner_specified.openstack.md5"
+SHA256_KEY = "owner_specified.openstack.sha256"
+OBJECT_KEY = "owner_specified.openstack.object"
+"""Properties by which openstacksdk recognises what it (or we) uploaded."""
+
+ACTIVE = "active"
+ON_ITS_WAY = frozenset({"saving", "importing", "uploading", "queued"})
+LONGEST_PAUSE = 5.0
+"""Seconds between two looks at an image that is not active yet; they begin with a tenth of that."""
+LEAST_TIME = 1.0
+PAGE = 1000
+
+
+class CloudImages:
+    """The calls about images that a builder needs. All block and are bounded in time; errors are the Cloud family.
+
+    :param stall: seconds for which the cloud may take nothing of what is sent.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        rest: Rest,
+        *,
+        properties: Mapping[str, str] | None = None,
+        stall: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleeper: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._provider = provider
+        self._rest = rest
+        self._properties = dict(properties or {})
+        self._stall = stall
+        self._clock = clock
+        self._sleeper = sleeper
+
+    def create(self, spec: ImageSpec) -> str:
+        """Makes an empty image; its id. After an error with *unclear* it may exist all the same: see find."""
+        body = {**self._properties, **shapes.image_body(spec)}
+        answer = self._rest.call("image", "POST", "/images", body=body, key="id")
+        return str(answer.document["id"])
+
+    def get(self, image_id: str) -> Image | None:
+        """The image, None when it is gone."""
+        try:
+            answer = self._rest.call("image", "GET", f"/images/{image_id}", key="id")
+        except CloudNotFound:
+            return None
+        return self._made("GET /images/{id}", answer.document)
+
+    def find(self, marks: Mapping[str, str]) -> list[Image]:
+        """The project's images that have all these properties; also where glance does not filter by them."""
+        kind = "GET /images"
+        asked = {"owner": self._rest.project_id(), **marks, "limit": PAGE}
+
+        def page(marker: str | None) -> object:
+            params = {**asked, **({"marker": marker} if marker else {})}
+            return self._rest.call("image", "GET", "/images", params=params, key="images").document
+
+        documents = pages(page, "images", PAGE, lambda what: self._rest.senseless(kind, what))
+        found = [self._made(kind, document) for document in documents]
+        return [image for image in found if all(image.properties.get(key) == value for key, value in marks.items())]
+
+    def fill(self, image_id: str, file: DiskFile, deadline: float) -> Image:
+        """Fills an empty image and waits until it is active.
+
+        :param deadline: of the clock, for all of it.
+        :raises CloudError: it did not become active; what is there is to be deleted.
+        """
+        try:
+            self._send(image_id, file, deadline)
+        except CloudError as error:
+            if not error.unclear or file.handed_out < file.size:
+                raise
+            # It went out as a whole, and only the answer is missing: a proxy may have lost patience.
+            try:
+                return self._wait(image_id, deadline, sure=False)
+            except CloudImageBroken:
+                raise error from None
+        return self._wait(image_id, deadline, sure=True)
+
+    def _send(self, image_id: str, file: DiskFile, deadline: float) -> None:
+        left = deadline - self._clock()
+        if left < LEAST_TIME:
+            raise self._late("PUT /images/{id}/file", "it could not begin in its time")
+        # Glance uses the token again when all the bytes are there.
+        self._rest.renew(left)
+        times = UploadTimes(stall=min(self._stall, left), total=left)
+        self._rest.call("image", "PUT", f"/images/{image_id}/file", data=file, times=times)
+
+    def _wait(self, image_id: str, deadline: float, *, sure: bool) -> Image:
+        """The image as soon as it is active.
+
+        :param sure: False when nobody knows whether the cloud has all of it: then an image without data stays so.
+        """
+        pause = LONGEST_PAUSE / 10
+        trouble: CloudError | None = None
+        while True:
+            try:
+                image, trouble = self.get(image_id), None
+            except CloudUnavailable as error:
+                image, trouble = None, error
+            if trouble is None:
+                if image is not None and image.status == ACTIVE:
+                    return image
+                status = "gone" if image is None else image.status
+                if status not in ON_ITS_WAY or (status == "queued" and not sure):
+                    raise self._broken(image_id, f"is {status} after its upload")
+            if self._clock() + pause > deadline:
+                raise trouble or self._late("GET /images/{id}", f"image {image_id} is still {status}")
+            self._sleeper(pause)
+            pause = min(LONGEST_PAUSE, 2 * pause)
+
+    def verify(self, image: Image, file: DiskFile, known: Mapping[str, str]) -> list[str]:
+        """Compares what glance says of an image with the file.
+
+        :param known: checksums of the file in hex, by algorithm; others are computed when glance has only those.
+        :return: what was compared.
+        :raises CloudImageBroken: something differs.
+        """
+        compared = ["size"]
+        if image.size is not None and image.size != file.size:
+            raise self._broken(image.id, f"has {image.size} bytes where {file.path} has {file.size}")
+        said = {"md5": image.properties.get("checksum")}
+        said[image.properties.get("os_hash_algo", "")] = image.properties.get("os_hash_value")
+        told = {algorithm: value for algorithm, value in said.items() if algorithm and value}
+        if told and not told.keys() & known.keys():
+            algorithm = next(iter(told))
+            computed = file.digest(algorithm)
+            known = {algorithm: computed} if computed else {}
+        for algorithm in sorted(told.keys() & known.keys()):
+            if told[algorithm] != known[algorithm]:
+                raise self._broken(
+                    image.id, f"has the {algorithm} {told[algorithm]} where {file.path} has {known[algorithm]}"
+                )
+            compared.append(algorithm)
+        return compared
+
+    def delete(self, image_id: str) -> bool:
+        """Deletes it, whatever state it is in; False when it was gone.
+
+        :raises CloudConflict: something uses it.
+        """
+        try:
+            self._rest.call("image", "DELETE", f"/images/{image_id}")
+        except CloudNotFound:
+            return False
+        except CloudRefused as refusal:
+            if refusal.status != 410:
+                raise
+            return False
+        return True
+
+    def _made(self, kind: str, document: object) -> Image:
+        try:
+            return shapes.image_from(document)  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise self._rest.senseless(
+                kind, f"its answer lacks what the API promises ({type(problem).__name__}: {problem})"
+            ) from problem
+
+    def _broken(self, image_id: str, what: str) -> CloudImageBroken:
+        return CloudImageBroken(
+            f"provider {self._provider}: image {image_id} {what}", provider=self._provider, call="GET /images/{id}"
+        )
+
+    def _late(self, call: str, what: str) -> CloudUnavailable:
+        return CloudUnavailable(f"provider {self._provider}: {call}: {what}", provider=self._provider, call=call)
