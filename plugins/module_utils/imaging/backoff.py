@@ -13,13 +13,16 @@ LONGEST_ERROR = 500
 """Characters of an error that are remembered."""
 
 
-def failed(before: Failures, error: str, now: float, jitter: float, *, request: int | None = None) -> Failures:
+def failed(
+    before: Failures, error: str, now: float, jitter: float, *, request: int | None = None, build: str = ""
+) -> Failures:
     """The failures after one more.
 
     :param error: what went wrong, for people; no secrets.
     :param jitter: 0…1, spreads the time by a tenth either way.
     :param request: for builds, the request that was there when it was tried (``ImageState.requested``).
+    :param build: for uploads, the id of the build.
     """
     doublings = min(before.count, 16)
     wait = min(MOST, FIRST * 2.0**doublings * (0.9 + 0.2 * jitter))
-    return Failures(before.count + 1, now + wait, now, error[:LONGEST_ERROR], request)
+    return Failures(before.count + 1, now + wait, now, error[:LONGEST_ERROR], request, build)

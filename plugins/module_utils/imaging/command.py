@@ -93,8 +93,10 @@ def command(
         **({"ELEMENTS_PATH": elements_dir} if elements_dir else {}),
         **image.env_vars,
     }
-    # A directory of our own below whatever the operator chose: what is in it is ours to remove.
-    temporary = f"{variables.get('TMP_DIR') or images_dir.rstrip('/')}/{TEMPORARY}/{build_id}"
+    # A directory of our own below whatever the operator chose: what is in it is ours to remove. diskimage-builder looks
+    # at both variables, and at TMPDIR first.
+    chosen = variables.get("TMPDIR") or variables.get("TMP_DIR") or images_dir
+    temporary = f"{chosen.rstrip('/')}/{TEMPORARY}/{build_id}"
     variables.update({"TMP_DIR": temporary, "TMPDIR": temporary, MARK: build_id})
     return Command(tuple(argv), variables, output, temporary)
 

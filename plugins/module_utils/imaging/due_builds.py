@@ -1,13 +1,44 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which images are to be built now, and why the others are not."""
+"""Which images are to be built now, and why the others are not.
+
+Nodepool's rules: by age, for want of a ready build or of a format, and by request. What is different:
+
+* failures back off; a request that is newer than the last failure is tried at once;
+* a request that was made before a build began is served by it, whatever that build was made for;
+* a request goes over a pause flag only when it is the newer of the two, so that pausing ends a series of failures. A
+  ``pause`` of the configuration goes over everything;
+* of several builders with different formats each keeps a build of its own: they do not rebuild in turn for ever.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState, ImagesView
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.words import listed, span, times
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, BuildState
+
+
+class BuildCode:
+    """Why an image is built or not."""
+
+    REQUESTED = "requested"
+    FIRST = "no-ready-build"
+    AGED = "aged"
+    FORMAT = "format-missing"
+
+    PAUSED = "paused"
+    UNUSED = "no-format"
+    UNKNOWN = "format-unknown"
+    BUILDING = "building"
+    BACKOFF = "backoff"
+    FRESH = "fresh"
+
+    DUE = (REQUESTED, FIRST, AGED, FORMAT)
+    ALL = (*DUE, PAUSED, UNUSED, UNKNOWN, BUILDING, BACKOFF, FRESH)
 
 
 @dataclass(frozen=True)
@@ -44,4 +75,90 @@ def judge_build(view: ImagesView, name: str, *, holding: bool = False) -> BuildC
 
     :param holding: the image's lock is ours: look again with the freshest view before building.
     """
-    raise NotImplementedError
+    image, state = view.config.diskimages[name], view.image(name)
+    request = open_request(state)
+    code, reason, at = _wish(view, image, state, request)
+    hindrance = _hindrance(view, image, state, request, holding)
+    if hindrance is not None and (code in BuildCode.DUE or hindrance[0] != BuildCode.BACKOFF):
+        code, reason, at = hindrance
+    return BuildCase(name, code in BuildCode.DUE, code, reason, wanted_formats(view, name), request, at)
+
+
+def wanted_formats(view: ImagesView, name: str) -> tuple[str, ...]:
+    """What a build has to make: the formats of all providers that list the image, and those that it names itself."""
+    image = view.config.diskimages[name]
+    of_providers = {view.provider_formats.get(provider.name) for provider in view.providers_of(name)}
+    return tuple(sorted({*image.formats, *filter(None, of_providers)}))
+
+
+def unknown_formats(view: ImagesView, name: str) -> list[str]:
+    """The providers that list the image and whose format cannot be told."""
+    return [provider.name for provider in view.providers_of(name) if provider.name not in view.provider_formats]
+
+
+def open_request(state: ImageState) -> int | None:
+    """The request for a build that no ready build has served: one that began after it."""
+    if state.requested is None or any(build.born > state.requested for build in state.ready_builds()):
+        return None
+    return state.requested
+
+
+def served_request(state: ImageState) -> bool:
+    """True when the flag of a request was left behind by whoever was ended between the build and dropping it."""
+    return state.requested is not None and open_request(state) is None
+
+
+def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | None) -> tuple[str, str, float | None]:
+    """What would be done if nothing stood in the way: code, sentence, and when that changes."""
+    if request is not None:
+        return BuildCode.REQUESTED, "somebody asked for a build", None
+    ready = state.ready_builds()
+    if not ready:
+        return BuildCode.FIRST, "there is no ready build", None
+    age = view.now - (ready[0].state_time or 0.0)
+    if age >= image.rebuild_age:
+        text = f"the newest ready build is {span(age)} old, rebuild-age is {span(image.rebuild_age)}"
+        return BuildCode.AGED, text, None
+    missing = _missing_formats(view, image, ready)
+    if missing:
+        return BuildCode.FORMAT, f"the newest ready build has no {listed(missing)}", None
+    left = image.rebuild_age - age
+    return BuildCode.FRESH, f"the newest ready build is {span(age)} old; due in {span(left)}", view.now + left
+
+
+def _missing_formats(view: ImagesView, image: Diskimage, ready: list[Build]) -> list[str]:
+    wanted = wanted_formats(view, image.name)
+    own = next((build for build in ready if view.is_ours(build)), None)
+    young = own is not None and view.now - (own.state_time or 0.0) < image.rebuild_age
+    if young and own is not None and set(wanted) <= set(own.formats):
+        return []
+    return [name for name in wanted if name not in ready[0].formats]
+
+
+def _hindrance(
+    view: ImagesView, image: Diskimage, state: ImageState, request: int | None, holding: bool
+) -> tuple[str, str, float | None] | None:
+    if image.pause:
+        return BuildCode.PAUSED, "paused in the configuration", None
+    if state.paused is not None and (request is None or request < state.paused):
+        return BuildCode.PAUSED, "paused", None
+    if not wanted_formats(view, image.name):
+        unknown = unknown_formats(view, image.name)
+        if unknown:
+            return BuildCode.UNKNOWN, f"the image format of {listed(unknown)} cannot be told from clouds.yaml", None
+        return BuildCode.UNUSED, "no provider of the configuration lists it and it names no formats", None
+    if state.locked and not holding:
+        return BuildCode.BUILDING, f"being built{_where(state)}", None
+    failures = state.notes.failures
+    retry = request is not None and request != failures.request
+    if failures.count and view.now < failures.not_before and not retry:
+        wait = span(failures.not_before - view.now)
+        text = f"failed {times(failures.count)}, tried again in {wait}; last error: {failures.error}"
+        return BuildCode.BACKOFF, text, failures.not_before
+    return None
+
+
+def _where(state: ImageState) -> str:
+    under_way = [build for build in state.builds if build.state == BuildState.BUILDING]
+    newest = max(under_way, key=lambda build: (build.born, build.id), default=None)
+    return f" by {newest.builder}" if newest is not None and newest.builder else ""

@@ -36,7 +36,8 @@ class Failures:
     """Failures in a row; a success begins anew.
 
     *not_before*: UNIX time before which nothing is tried again. *last*: when it failed last. *error*: what was said.
-    *request*: the request for a build (``ImageState.requested``) that was there when it was tried.
+    *request*: the request for a build (``ImageState.requested``) that was there when it was tried. *build*: the id of
+    the build whose upload was tried.
     """
 
     count: int = 0
@@ -44,6 +45,7 @@ class Failures:
     last: float = 0.0
     error: str = ""
     request: int | None = None
+    build: str = ""
 
     def document(self) -> dict[str, Any]:
         """As it is stored."""
@@ -55,6 +57,7 @@ class Failures:
             "failed_at": self.last,
             "error": self.error,
             "request": self.request,
+            "build": self.build,
         }
 
     @classmethod
@@ -70,6 +73,7 @@ class Failures:
             last=seconds(known.get("failed_at")) or 0.0,
             error=text(known.get("error")) or "",
             request=whole(known.get("request")),
+            build=text(known.get("build")) or "",
         )
 
 

@@ -1,15 +1,59 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is deleted, each with a reason: uploads, then the build, its files, its record."""
+"""What is deleted, each with a reason: uploads first, then the build, its files, its record.
+
+Kept, whatever fails, are of each configured image the two newest ready builds, and of each provider that lists it the
+ready uploads of the two newest builds that it has. What a person has marked as deleting goes all the same.
+
+* Uploads at providers that are not in this configuration are left to whoever has them. A build lives as long as it has
+  uploads.
+* A build becomes deleting when nothing holds it any more; its files go when its uploads are gone, and then its record.
+* What is under way is left alone. A build or upload of another builder counts as under way until it could not be any
+  more, even when its lock is free: that builder may only have lost its session.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, Upload
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import (
+    ImageState,
+    ImagesView,
+    LocalFile,
+    age_order,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.words import listed, span
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+    Build,
+    BuildState,
+    Upload,
+    UploadState,
+)
+
+KEPT = 2
+"""Ready builds of an image, and builds of it in a provider's cloud."""
+GRACE = 600.0
+"""Seconds beyond its time-out for which another builder's work counts as under way."""
+FILE_GRACE = 60.0
+"""Seconds for which a file without a record is left alone."""
+DEFAULT_BUILD_TIMEOUT = 28800.0
+
+
+class DeletionCode:
+    """Why something is deleted."""
+
+    REMOVED = "removed"
+    OLD = "old"
+    ASKED = "asked"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    UPLOADED = "uploaded"
+    LEFT_OVER = "left-over"
+
+    ALL = (REMOVED, OLD, ASKED, FAILED, ABANDONED, UPLOADED, LEFT_OVER)
 
 
 @dataclass(frozen=True)
@@ -56,9 +100,226 @@ Deletion: TypeAlias = "DeleteUpload | MarkBuild | DeleteFiles | DeleteBuild"
 
 def plan_deletions(view: ImagesView) -> list[Deletion]:
     """What is to be deleted now, in this order. What follows from it comes with the next view."""
-    raise NotImplementedError
+    uploads: list[Deletion] = []
+    marks: list[Deletion] = []
+    files: list[Deletion] = []
+    records: list[Deletion] = []
+    for name in sorted(view.images):
+        state = view.images[name]
+        for build in sorted(state.builds, key=lambda build: (build.born, build.id)):
+            uploads += _uploads_of(view, state, build)
+            mark = _mark(view, state, build)
+            marks += [mark] if mark else []
+            if build.state == BuildState.DELETING:
+                files += _files_of_deleting(view, state, build)
+                records += _record(state, build)
+            elif build.state == BuildState.READY:
+                files += _uploaded_formats(view, state, build)
+        records += [
+            DeleteBuild(name, build_id, DeletionCode.LEFT_OVER, "its record is empty: somebody locked a deleted build")
+            for build_id in sorted(state.empty)
+            if not state.uploads_of(build_id)
+        ]
+    return [*uploads, *marks, *files, *_orphans(view), *records]
 
 
 def abandoned_builds(view: ImagesView) -> list[Build]:
     """Builds of this builder in state building that nobody is making any more: reap what is left, mark them failed."""
-    raise NotImplementedError
+    return [
+        build
+        for name in sorted(view.images)
+        for build in view.images[name].builds
+        if build.state == BuildState.BUILDING and view.is_ours(build) and not is_being_built(view, build)
+    ]
+
+
+# -- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def kept_builds(view: ImagesView, state: ImageState) -> list[Build]:
+    """The current and the previous build of an image; none of an image that is not configured."""
+    return state.ready_builds()[:KEPT] if state.name in view.config.diskimages else []
+
+
+def kept_uploads(state: ImageState, provider: str) -> list[Upload]:
+    """The ready uploads of the two newest builds that *provider* has."""
+    ready = {build.id: build for build in state.ready_builds()}
+    there = [
+        upload
+        for upload in state.uploads
+        if upload.provider == provider and upload.state == UploadState.READY and upload.build_id in ready
+    ]
+    builds = sorted({upload.build_id for upload in there}, key=lambda build_id: age_order(ready[build_id]))[-KEPT:]
+    newest = sorted(there, key=lambda upload: (upload.state_time or 0.0, upload.path))[-KEPT:]
+    return [upload for upload in there if upload.build_id in builds or upload in newest]
+
+
+def is_being_built(view: ImagesView, build: Build) -> bool:
+    """True when somebody may be making the build."""
+    if build.state != BuildState.BUILDING:
+        return False
+    if build.id in view.building:
+        return True
+    state = view.image(build.image)
+    youngest = max(
+        (each for each in state.builds if each.state == BuildState.BUILDING),
+        key=lambda each: (each.born, each.id),
+        default=build,
+    )
+    if state.locked and youngest.id == build.id:  # one build at a time, and its record comes after the lock
+        return True
+    if view.is_ours(build):
+        return False
+    image = view.config.diskimages.get(build.image)
+    timeout = image.build_timeout if image is not None else DEFAULT_BUILD_TIMEOUT
+    return view.now - (build.state_time or 0.0) < timeout + GRACE
+
+
+def is_being_uploaded(view: ImagesView, upload: Upload) -> bool:
+    """True when somebody may be at work on the upload."""
+    key = (upload.build_id, upload.provider)
+    if key in view.uploading:
+        return True
+    if upload.state != UploadState.UPLOADING:
+        return False
+    state = view.image(upload.image)
+    under_way = [each.id for each in state.uploads_of(*key) if each.state == UploadState.UPLOADING]
+    if key in state.uploading and max(under_way, default="") == upload.id:
+        return True
+    build = state.build(upload.build_id)
+    if build is None or view.is_ours(build):
+        return False
+    provider = view.config.providers.get(upload.provider)
+    return provider is None or view.now - (upload.state_time or 0.0) < provider.image_upload_timeout + GRACE
+
+
+def holders(view: ImagesView, state: ImageState, build: Build) -> str:
+    """Why a build is kept, for people; "" when nothing holds it."""
+    kept = [each.id for each in kept_builds(view, state)]
+    if build.id in kept:
+        return "current" if build.id == kept[0] else "previous"
+    if is_being_built(view, build):
+        return "being built"
+    if build.state == BuildState.BUILDING and view.is_ours(build):
+        return "abandoned: the builder here marks it failed at its next pass"
+    held = sorted({upload.provider for upload in state.uploads_of(build.id) if upload.state != UploadState.DELETING})
+    strangers = [name for name in held if name not in view.config.providers]
+    if strangers:
+        return f"it has uploads at {listed(strangers)}, not in this configuration"
+    return f"it has uploads at {listed(held)}" if held else ""
+
+
+# -- uploads ----------------------------------------------------------------------------------------------------------
+
+
+def _uploads_of(view: ImagesView, state: ImageState, build: Build) -> Iterator[DeleteUpload]:
+    kept = {each.id for each in kept_builds(view, state)}
+    for upload in sorted(state.uploads_of(build.id), key=lambda upload: (upload.provider, upload.id)):
+        if upload.provider not in view.config.providers or is_being_uploaded(view, upload):
+            continue
+        verdict = _upload_verdict(view, state, build, upload, build.id in kept)
+        if verdict is not None:
+            yield DeleteUpload(upload, *verdict)
+
+
+def _upload_verdict(
+    view: ImagesView, state: ImageState, build: Build, upload: Upload, build_kept: bool
+) -> tuple[str, str] | None:
+    """Code and sentence, or None to leave it."""
+    if upload.state == UploadState.DELETING:
+        return DeletionCode.ASKED, "it is marked for deletion"
+    if state.name not in view.config.diskimages:
+        return DeletionCode.REMOVED, f"image {state.name} is not in the configuration any more"
+    if state.name not in view.config.providers[upload.provider].diskimages:
+        return DeletionCode.REMOVED, f"provider {upload.provider} does not list image {state.name} any more"
+    if upload.state == UploadState.FAILED:
+        return DeletionCode.FAILED, "the upload failed"
+    if upload.state == UploadState.UPLOADING:
+        return DeletionCode.ABANDONED, "whoever uploaded it was ended meanwhile"
+    if upload.state != UploadState.READY:
+        return None
+    if build.state == BuildState.DELETING:
+        return DeletionCode.ASKED, f"build {build.id} is marked for deletion"
+    if build_kept or any(upload.path == each.path for each in kept_uploads(state, upload.provider)):
+        return None
+    if build.state == BuildState.READY or not is_being_built(view, build):
+        return DeletionCode.OLD, f"provider {upload.provider} has two newer ones"
+    return None
+
+
+# -- builds -----------------------------------------------------------------------------------------------------------
+
+
+def _mark(view: ImagesView, state: ImageState, build: Build) -> MarkBuild | None:
+    if build.state not in BuildState.ALL or build.state == BuildState.DELETING:
+        return None
+    if build.id in {each.id for each in kept_builds(view, state)} or is_being_built(view, build):
+        return None
+    if build.state == BuildState.BUILDING and view.is_ours(build):
+        return None  # the builder here ends what is left of it first
+    if any(upload.state != UploadState.DELETING for upload in state.uploads_of(build.id)):
+        return None
+    if state.name not in view.config.diskimages:
+        return MarkBuild(build, DeletionCode.REMOVED, f"image {state.name} is not in the configuration any more")
+    if build.state == BuildState.FAILED:
+        return MarkBuild(build, DeletionCode.FAILED, "the build failed")
+    if build.state == BuildState.BUILDING:
+        age = span(view.now - (build.state_time or 0.0))
+        return MarkBuild(build, DeletionCode.ABANDONED, f"it was begun {age} ago and nobody is making it any more")
+    return MarkBuild(build, DeletionCode.OLD, "there are two newer ready builds and no provider needs it")
+
+
+def _record(state: ImageState, build: Build) -> list[Deletion]:
+    if state.uploads_of(build.id):
+        return []
+    return [DeleteBuild(state.name, build.id, DeletionCode.ASKED, "it is marked for deletion and has no uploads")]
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def _files_of_deleting(view: ImagesView, state: ImageState, build: Build) -> list[Deletion]:
+    left = state.uploads_of(build.id)
+    if any(upload.provider in view.config.providers or is_being_uploaded(view, upload) for upload in left):
+        return []
+    return _deletion(view.files_of(build.id), DeletionCode.ASKED, f"build {build.id} is marked for deletion")
+
+
+def _orphans(view: ImagesView) -> list[Deletion]:
+    """What is in images-dir and in no record."""
+    known = {build.id for state in view.images.values() for build in state.builds} | view.building
+    known |= {build_id for state in view.images.values() for build_id in (*state.empty, *state.unreadable)}
+    lost: dict[str, list[LocalFile]] = {}
+    for file in view.files or ():
+        # Ten digits may be anything, a date for instance; and a young file may belong to a record not read yet.
+        if len(file.build_id) == 32 and file.build_id not in known:
+            lost.setdefault(file.build_id, []).append(file)
+    return [
+        deletion
+        for build_id in sorted(lost)
+        if all(view.now - file.modified >= FILE_GRACE for file in lost[build_id])
+        for deletion in _deletion(lost[build_id], DeletionCode.LEFT_OVER, f"there is no record of build {build_id}")
+    ]
+
+
+def _uploaded_formats(view: ImagesView, state: ImageState, build: Build) -> list[Deletion]:
+    """Formats that delete-after-upload allows to remove: every provider that takes them has the build."""
+    image = view.config.diskimages.get(state.name)
+    users = [provider.name for provider in view.providers_of(state.name)]
+    if image is None or not image.delete_after_upload or not users:
+        return []
+    if any(name not in view.provider_formats for name in users):
+        return []
+    found: list[Deletion] = []
+    here = view.files_of(build.id)
+    for name in sorted({file.format for file in here if file.format} - set(image.keep_formats)):
+        takers = [user for user in users if view.provider_formats[user] == name] or users
+        if all(state.has_ready_upload(build.id, user) for user in takers):
+            files = [file for file in here if file.format == name]
+            found += _deletion(files, DeletionCode.UPLOADED, f"{listed(takers)} has it, and delete-after-upload is set")
+    return found
+
+
+def _deletion(files: list[LocalFile], code: str, reason: str) -> list[Deletion]:
+    names = tuple(sorted(file.name for file in files))
+    return [DeleteFiles(files[0].image, files[0].build_id, names, code, reason)] if names else []
