@@ -9,12 +9,11 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import TEMPORARY, base_name
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK, TEMPORARY
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import base_name
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 
-MARK = "STACKCI_NODEPOOL_BUILD"
-"""The environment variable that every process of a build carries; its value is the build id."""
 QCOW2, RAW, VHD = "qcow2", "raw", "vhd"
 PACKAGE_DIRECTORY = "%p"
 

@@ -10,10 +10,6 @@ from collections.abc import Iterable
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import LocalFile
 
-BUILDER_ID_FILE = "builder_id.txt"
-TEMPORARY = ".stackci-tmp"
-"""The directory with a directory for each build, in images-dir or in TMP_DIR."""
-CHECKSUMS = ("md5", "sha256")
 MANIFEST = "d"
 _NAME = re.compile(r"(?P<image>.+)-(?P<build>[0-9a-f]{32}|\d{10})\.(?P<rest>[^/]+)", re.DOTALL)
 _LOG = re.compile(r"(?P<image>.+)-(?:[0-9a-f]{32}|\d{10})\.log", re.DOTALL)

@@ -55,11 +55,28 @@ class ImageView:
         found = self._session.read(paths.build(image, build_id))
         return _as_build(image, build_id, Entry(*found)) if found is not None else None
 
+    def leftovers(self, image: str) -> tuple[set[str], set[str]]:
+        """Ids of build znodes without data (somebody locked a deleted build), and of those that hold no JSON object."""
+        empty: set[str] = set()
+        unreadable: set[str] = set()
+        for build_id, entry in self._session.tree.documents(paths.builds(image)):
+            if is_build_id(build_id) and _as_build(image, build_id, entry) is None:
+                (unreadable if entry.data else empty).add(build_id)
+        return empty, unreadable
+
     def is_building(self, image: str) -> bool:
         """True when a build is in state building, or an upload of the image is under way anywhere."""
         return any(build.state == BuildState.BUILDING for build in self.builds(image)) or any(
             upload.state == UploadState.UPLOADING for upload in self.uploads(image)
         )
+
+    def without_document(self, image: str) -> tuple[list[str], list[str]]:
+        """Ids of builds whose znode is empty (a deleted build was locked), and of those that hold no JSON object."""
+        documents = self._session.tree.documents(paths.builds(image))
+        odd = [
+            (name, entry) for name, entry in documents if is_build_id(name) and _as_build(image, name, entry) is None
+        ]
+        return [name for name, entry in odd if not entry.data], [name for name, entry in odd if entry.data]
 
     # -- uploads ------------------------------------------------------------------------------------------------
 
@@ -75,6 +92,15 @@ class ImageView:
                     if upload is not None:
                         found.append(upload)
         return found
+
+    def uploading(self, image: str) -> set[tuple[str, str]]:
+        """Build id and provider of the uploads whose lock is taken."""
+        return {
+            (build_id, provider)
+            for build_id in filter(is_build_id, self._session.tree.names(paths.builds(image)))
+            for provider in self._session.tree.names(f"{paths.build(image, build_id)}/providers")
+            if self.is_provider_locked(image, build_id, provider)
+        }
 
     def read_upload(self, upload: Upload) -> Upload | None:
         """The same upload fresh from ZooKeeper; None when it is gone or holds no JSON object.
