@@ -47,13 +47,6 @@ options:
       - After a third of it the provider is suspect, and requests that others can serve go to those.
     type: float
     default: 30
-  control_file:
-    description:
-      - A file that is looked at while the cycle works; the word C(stop) in it ends the cycle in good order. Nothing new
-        is begun, and what is under way is left to the next cycle. The file need not exist.
-      - Ending C(ansible-playbook) by a signal does not end the module at once; a loop that runs cycles stops them by
-        this file.
-    type: path
   state_dir:
     description:
       - A folder, private to the user, in which cycles on the same host leave word for each other. When one of them was
@@ -68,6 +61,7 @@ options:
     type: path
 extends_documentation_fragment:
   - stackci.nodepool.config
+  - stackci.nodepool.control
   - stackci.nodepool.attributes
 attributes:
   check_mode:

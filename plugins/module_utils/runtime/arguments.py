@@ -17,3 +17,8 @@ CONFIG_ARGUMENTS: dict[str, Any] = {
 PROGRESS_ARGUMENTS: dict[str, Any] = {
     "progress_file": {"type": "path"},
 }
+
+CONTROL_ARGUMENTS: dict[str, Any] = {
+    "control_file": {"type": "path"},
+    "heartbeat_file": {"type": "path"},
+}

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.sto
     Stop,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.controller import Controller
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.heart import Heart
 
 PACE = 0.25
 """Seconds between two looks at the control file."""
@@ -95,11 +96,14 @@ class Control:
 
 
 @contextmanager
-def controlled(control_file: str | None = None, *, wanted: bool = True) -> Iterator[Stop]:
-    """A Stop that can be asked for in all these ways; in none of them unless *wanted*."""
-    stop = Stop()
-    with Control(stop, control_file) if wanted else contextlib.nullcontext():
-        yield stop
+def controlled(
+    control_file: str | None = None, heartbeat_file: str | None = None, *, wanted: bool = True
+) -> Iterator[Stop]:
+    """A Stop that can be asked for in all these ways; in none of them unless *wanted*. Its beats go into a file."""
+    with Heart(heartbeat_file if wanted else None) as heart:
+        stop = Stop(heart.beat)
+        with Control(stop, control_file) if wanted else contextlib.nullcontext():
+            yield stop
 
 
 def _controller_gone() -> Callable[[], bool]:

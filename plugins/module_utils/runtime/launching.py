@@ -18,6 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.p
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
     CONFIG_ARGUMENTS,
+    CONTROL_ARGUMENTS,
     PROGRESS_ARGUMENTS,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
@@ -26,11 +27,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress 
 LAUNCH_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,
     **PROGRESS_ARGUMENTS,
+    **CONTROL_ARGUMENTS,
     "duration": {"type": "float", "default": 300.0},
     "until": {"type": "str", "choices": ["settled", "deadline"], "default": "settled"},
     "providers": {"type": "list", "elements": "str"},
     "api_timeout": {"type": "float", "default": 30.0},
-    "control_file": {"type": "path"},
     "state_dir": {"type": "path"},
 }
 
@@ -58,7 +59,7 @@ def launch(module: AnsibleModule) -> dict[str, Any]:
         if not module._diff:
             result.pop("diff")
     else:
-        with controlled(params["control_file"]) as stop:
+        with controlled(params["control_file"], params["heartbeat_file"]) as stop:
             result = run_launcher(options, progress=Progress(params["progress_file"]).line, stop=stop)
     for warning in result.pop("warnings"):
         module.warn(warning)

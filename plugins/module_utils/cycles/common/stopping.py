@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wish that a cycle ends before its time."""
+"""The wish that a cycle ends before its time, and what it shows of itself meanwhile."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ from collections.abc import Callable
 STOPPED = "stopped"
 CONTROLLER_GONE = "controller gone"
 
+STARTING = "starting"
+STANDING_BY = "standing by"
+"""Ready to take over at once; another cycle acts."""
+SERVING = "serving"
+ENDED = "ended"
+
 
 class Stop:
     """Asked for at most once, by any thread or a signal handler; looked at by the cycle's thread.
 
     :ivar reason: how the cycle ends (its ``ended``); None while nobody wants it to.
+    :ivar beat: called by the cycle's thread, with one of the states above, whenever it comes by: at least every 10 s.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, beat: Callable[[str], None] = lambda state: None) -> None:
         self.reason: str | None = None
+        self.beat = beat
         self._wake: Callable[[], None] | None = None
 
     def ask(self, reason: str) -> None:

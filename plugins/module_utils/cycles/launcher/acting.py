@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import LAUNCHES, Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import News
@@ -25,6 +27,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.a
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS, Ownership
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry, site_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.warming import Warming
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.step import Sweeps
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
     DeleteNode,
@@ -37,7 +40,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placeme
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import SAMPLES, Times
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import Idle, owners, upkeep
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
+    ImageSettings,
+    NodepoolConfig,
+    Provider,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
@@ -65,6 +72,7 @@ class Acting:
         self.roster = Roster(context, self._ownership, chosen, client, self._registry.origin)
         self._changes = self.roster.changes
         self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
+        self._warming = Warming(self._images_of)
         self._everybody: set[str] = set()
         self._removals = Removals(context)
         self._deletions = Deletions(context, self._removals)
@@ -90,6 +98,7 @@ class Acting:
         if self.roster.look(nodes):
             self.lose()
         self._gain(now)
+        self._warm_up(now)
         for actor in self._context.actors.values():
             actor.workers.check(now)
             actor.health.look(now)
@@ -117,6 +126,11 @@ class Acting:
         """True when nothing is in flight and every waiting request is blocked by a limit that somebody set."""
         waiting = self._context.account.waiting.values()
         return self._quiet and all(document["code"] in reasons.LIMITS for document in waiting)
+
+    @property
+    def leads(self) -> bool:
+        """True when this cycle speaks for the whole tree: of all that act anywhere, one does."""
+        return self._ownership.keeps_spares
 
     def _is_quiet(self, plan: Plan) -> bool:
         if not self._context.actors and self.roster.settings:
@@ -148,12 +162,11 @@ class Acting:
         gained = self._ownership.gain(list(self.roster.clients))
         for name in gained:
             provider, client = self.roster.begin(name)
-            boot = Times()
-            boot.samples.extend((context.store.own.get(f"{PROVIDERS}/{name}") or {}).get("boot_seconds", [])[-SAMPLES:])
-            nudge = context.inbox.nudge
-            context.actors[name] = ProviderActor(provider, client, context.inbox, nudge, boot, context.patience)
+            actor = self._warming.take(name, provider, client) or self._actor(provider, client)
+            actor.boot_times = self._boot_times(name)
+            context.actors[name] = actor
             context.pool_ids.update(self._registry.ids(provider))
-            self.roster.remember(name, boot.samples)
+            self.roster.remember(name, actor.boot_times.samples)
             self.acted_for.add(name)
         if self._changes != self.roster.changes:
             self._changes = self.roster.changes
@@ -165,6 +178,34 @@ class Acting:
                 self._registered_at[name] = now
         for name in gained:
             context.account.say(f"provider {name}: acting")
+
+    def _actor(self, provider: Provider, client: CloudClient) -> ProviderActor:
+        context = self._context
+        return ProviderActor(provider, client, context.inbox, context.inbox.nudge, Times(), context.patience)
+
+    def _boot_times(self, name: str) -> Times:
+        """What earlier cycles learned."""
+        times = Times()
+        times.samples.extend(
+            (self._context.store.own.get(f"{PROVIDERS}/{name}") or {}).get("boot_seconds", [])[-SAMPLES:]
+        )
+        return times
+
+    # -- standing by ---------------------------------------------------------------------------------------------
+
+    @property
+    def warm(self) -> bool:
+        """True when this cycle could act for every provider at once if it were to."""
+        return self._warming.warm(self._context.now())
+
+    def _warm_up(self, now: float) -> None:
+        settings, clients = self.roster.settings, self.roster.clients
+        names = [name for name in clients if name not in self._context.actors and name in settings]
+        self._warming.look({name: partial(self._actor, settings[name], clients[name]) for name in names}, now)
+
+    def _images_of(self, provider: Provider) -> list[ImageSettings]:
+        labels = [label for pool in provider.pools.values() for label in pool.labels.values()]
+        return [self._context.config.image_settings(provider, label) for label in labels]
 
     def reload(self, news: News) -> None:
         """Take what is new in the configuration; the next pass works with it."""
@@ -185,6 +226,7 @@ class Acting:
     def lose(self) -> None:
         """The session is lost: drop every belief; what is in the cloud and in ZooKeeper is looked at afresh."""
         self._drop()
+        self._warming.drop()
         self._registry.withdraw()
         self._ownership.lose()
         # What a pass that was left in the middle had just locked is in nobody's hands.
@@ -209,6 +251,7 @@ class Acting:
             pass
         finally:
             self._drop()
+            self._warming.drop()
             self._registry.withdraw()
             self._ownership.lose()
             self._scanner.close()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,12 +18,19 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.metrics import Metrics
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import (
+    SERVING,
+    STANDING_BY,
+    STARTING,
+    Stop,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch, News
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.acting import Acting
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
@@ -143,10 +151,16 @@ def run_launcher(
     """
     watch = ConfigWatch(options, progress)
     config = options.load()
-    with Handover(options.state_dir, config.zookeeper, say=progress) as handover, Store(config.zookeeper) as store:
+    with (
+        Statsd.of_environment(os.environ) as sink,
+        Handover(options.state_dir, config.zookeeper, say=progress) as handover,
+        Store(config.zookeeper) as store,
+    ):
+        if sink.problem is not None:
+            progress(sink.problem)
         handover.begin(store)
         context = Context(store, config, Inbox(clock), Account(say=progress), patience=options.patience)
-        return LauncherCycle(options, context, done, stop, watch).run()
+        return LauncherCycle(options, context, done, stop, watch, sink if sink.wanted else None).run()
 
 
 class LauncherCycle:
@@ -159,6 +173,7 @@ class LauncherCycle:
         done: Callable[[Store], bool] | None = None,
         stop: Stop | None = None,
         watch: ConfigWatch | None = None,
+        sink: Sink | None = None,
     ) -> None:
         self._options = options
         self._context = context
@@ -168,6 +183,7 @@ class LauncherCycle:
         self._watch = watch or ConfigWatch(options, context.account.say)
         self._news = News()
         self._acting = Acting(context, options.chosen, options.client)
+        self._metrics = Metrics(context, sink) if sink is not None else None
         self._generation = context.store.generation
 
     def run(self) -> dict[str, Any]:
@@ -182,6 +198,8 @@ class LauncherCycle:
         finally:
             self._acting.close()
             context.store.fence(None)
+            if self._metrics is not None:
+                self._metrics.close()
         return self._result(Outcome(ended, set(self._acting.acted_for), context.now() - began))
 
     def _loop(self, deadline: float) -> str:
@@ -189,6 +207,7 @@ class LauncherCycle:
         away_since: float | None = None
         while True:
             now = context.now()
+            self._beat()
             if self._stop.reason is not None:
                 return self._stop.reason
             if now >= deadline:
@@ -243,7 +262,10 @@ class LauncherCycle:
         if self._look(now):
             self._acting.reload(self._news)
             self._news = News()
-        return self._acting.work(now)
+        due = self._acting.work(now)
+        if self._metrics is not None:
+            self._metrics.step(now, leads=self._acting.leads)
+        return due
 
     def _look(self, now: float) -> bool:
         """Look at the configuration's files; True while there is news that was not taken yet."""
@@ -264,10 +286,18 @@ class LauncherCycle:
         inbox = self._context.inbox
         while True:
             now = inbox.clock()
+            self._beat()
             if now >= until or self._look(now):
                 return False
             if inbox.take(min(until - now, self._watch.due(now))):
                 return True
+
+    def _beat(self) -> None:
+        """Show that this thread goes on."""
+        if self._context.actors:
+            self._stop.beat(SERVING)
+        else:
+            self._stop.beat(STANDING_BY if self._acting.warm else STARTING)
 
     def _give_up_on_store(self, seconds: float) -> None:
         bound = self._context.config.zookeeper.timeout + STORE_GRACE
