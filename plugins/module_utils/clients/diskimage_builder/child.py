@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One run of diskimage-builder: a child in a session of its own whose output goes straight into the build's log."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import processes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import Isolation
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.logs import append_line
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+
+GRACE = 10.0
+"""Seconds between the wish that the child ends and its end."""
+CANNOT_RUN = 127
+_WAIT = 5.0
+
+
+class Child:
+    """A build that runs. To be used by the thread that lives as long as the build may: it dies with that thread.
+
+    :param argv: the program and its arguments, without a shell.
+    :param environment: the whole of it; the mark is added.
+    :param log: path of the log; what is in it stays.
+    """
+
+    def __init__(
+        self,
+        build_id: str,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        log: str,
+        isolation: Isolation,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.build_id = build_id
+        self.log = log
+        self._argv = list(argv)
+        self._environment = dict(environment)
+        self._isolation = isolation
+        self._sleep = sleep
+        self._process: subprocess.Popen[bytes] | None = None
+        self._code: int | None = None
+        self._closed = False
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, which is that of its group and session, too; None before the start."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """Start it. A command that cannot be run is told in the log, and by the exit code 127.
+
+        :raises ImageFileError: the log cannot be written.
+        """
+        try:
+            log = open(self.log, "ab")  # noqa: SIM115
+        except OSError as problem:
+            raise ImageFileError(
+                f"{self.log}: the log of the build cannot be written: {problem.strerror}; see build-log-dir"
+            ) from problem
+        with log:
+            try:
+                self._process = subprocess.Popen(
+                    self._isolation.argv(self._argv),
+                    env={**self._environment, MARK: self.build_id},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as problem:
+                log.write(f"{self._argv[0]} cannot be run: {problem}\n".encode())
+                self._code = CANNOT_RUN
+
+    def poll(self) -> int | None:
+        """The exit code (negative: the signal that ended it), None while it runs."""
+        if self._code is None and self._process is not None:
+            self._code = self._process.poll()
+        return self._code
+
+    def processes(self) -> set[int]:
+        """All of its living processes."""
+        return processes.of_build(self.build_id, self.pid)
+
+    def end(self, grace: float = GRACE) -> int:
+        """End it with everything that it has started, and whatever of it outlived its success; its exit code.
+
+        Processes that even SIGKILL does not end are named in the log.
+        """
+        left = processes.end(self.processes, grace=grace, sleep=self._sleep)
+        if left:
+            self.note(f"processes that do not end: {' '.join(map(str, sorted(left)))}")
+        if self._process is not None and self._code is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._code = self._process.wait(_WAIT)
+        return -9 if self._code is None else self._code
+
+    def note(self, text: str) -> None:
+        """Add a line of ours to the log."""
+        append_line(self.log, text)
+
+    def close(self, code: int) -> None:
+        """Write the last line of the log, once."""
+        if not self._closed:
+            self._closed = True
+            append_line(self.log, f"Exit code: {code}")

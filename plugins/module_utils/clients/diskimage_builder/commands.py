@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Short commands of the system, and those among them that need root."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+TIMEOUT = 30.0
+"""Seconds for a command that only asks the kernel for something."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command ended. *code* is None when it could not be run or did not end in time."""
+
+    code: int | None
+    output: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """True when it did what it was asked."""
+        return self.code == 0
+
+
+Run = Callable[[Sequence[str]], Answer]
+
+
+def run(argv: Sequence[str], timeout: float = TIMEOUT) -> Answer:
+    """Run a command to its end; its output is short."""
+    try:
+        done = subprocess.run(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Answer(None, f"{argv[0]} did not end within {timeout:g} s")
+    except OSError as problem:
+        return Answer(None, f"{argv[0]} cannot be run: {problem.strerror or problem}")
+    return Answer(done.returncode, done.stdout.decode(errors="replace").strip())
+
+
+def as_root(argv: Sequence[str]) -> list[str]:
+    """The command as root runs it: as it is, or by sudo where that asks for nothing.
+
+    diskimage-builder needs sudo itself, so whoever builds images without being root has it.
+    """
+    if os.geteuid() == 0 or shutil.which("sudo") is None:
+        return list(argv)
+    return ["sudo", "-n", *argv]

@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Turns an image file into another format with qemu-img."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+QEMU_FORMATS = {"vhd": ("vpc", "subformat=dynamic,force_size=on"), "qcow2": ("qcow2", ""), "raw": ("raw", "")}
+"""Our name of a format → qemu-img's, and its options. A vhd is dynamic, of exactly the size of its source."""
+
+
+def conversion(source: str, source_format: str, target: str, target_format: str) -> list[str]:
+    """The command that makes *target* of *source*."""
+    name, options = QEMU_FORMATS[target_format]
+    given = ["-o", options] if options else []
+    return ["qemu-img", "convert", "-f", QEMU_FORMATS[source_format][0], "-O", name, *given, source, target]
+
+
+def has_vhd_util() -> bool:
+    """True when diskimage-builder can make a vhd by itself."""
+    return shutil.which("vhd-util") is not None
+
+
+def part_of(path: str) -> str:
+    """Where a file is made before it gets its name."""
+    return f"{path}-new"
+
+
+def finish(path: str) -> None:
+    """Give a file that was made its name."""
+    os.replace(part_of(path), path)

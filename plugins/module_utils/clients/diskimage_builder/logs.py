@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Logs of builds: reading them while they grow, and keeping the newest of each image."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+
+LONGEST_LINE = 160
+"""Characters of a line that are shown."""
+_CHUNK = 1 << 20
+_STAMP = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \| ?")
+_TRACE = re.compile(r"^\++ ")
+_NOISE = re.compile(r"^(DEBUG |dib-run-parts *(-+.*)?$)")
+_STEPS = (
+    (re.compile(r"^dib-run-parts (?:\S+ )*Running (?:\S*/)?([^/\s]+)\.d/([^/\s]+)$"), None),
+    (re.compile(r"^Running hooks from (?:\S*/)?([^/\s]+)\.d$"), None),
+    (re.compile(r"^Calculating image size"), "sizing"),
+    (re.compile(r"^Converting image using"), "converting"),
+    (re.compile(r"^Image file \S+ created"), "converting"),
+    (re.compile(r"^Build completed successfully"), "finished"),
+)
+
+
+class LogTail:
+    """Reads what was added to a log since the last look.
+
+    :ivar phase: what diskimage-builder is doing, such as ``install/50-packages``; empty before its first word of it.
+    :ivar last_line: its last line that is meant for people.
+    :param secrets: texts that are not shown.
+    """
+
+    def __init__(self, path: str, secrets: Iterable[str] = ()) -> None:
+        self.phase = ""
+        self.last_line = ""
+        self._path = path
+        self._place = 0
+        self._rest = b""
+        self._secrets = sorted({secret for secret in secrets if len(secret) > 3}, key=len, reverse=True)
+
+    def look(self) -> bool:
+        """Read on, no more than a few MB; True when there was something new."""
+        try:
+            with open(self._path, "rb") as file:
+                end = file.seek(0, os.SEEK_END)
+                if end - self._place > 4 * _CHUNK:  # it grows faster than anybody reads
+                    self._place, self._rest = end - _CHUNK, b""
+                file.seek(self._place)
+                data = file.read(4 * _CHUNK)
+        except OSError:
+            return False
+        if not data:
+            return False
+        self._place += len(data)
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[-_CHUNK:]
+        for line in lines:
+            self._take(line.decode(errors="replace"))
+        return True
+
+    def _take(self, line: str) -> None:
+        text = _STAMP.sub("", line.rstrip())
+        if not text or _TRACE.match(text) or _NOISE.match(text):
+            return
+        for pattern, name in _STEPS:
+            found = pattern.match(text)
+            if found:
+                self.phase = name or "/".join(found.groups())
+                break
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        text = "".join(letter if letter.isprintable() else " " for letter in text)
+        self.last_line = text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
+
+
+def append_line(path: str, text: str) -> None:
+    """Add a line to a log, on a line of its own. A log that cannot be written is left as it is."""
+    with contextlib.suppress(OSError), open(path, "ab+") as file:
+        if file.seek(0, os.SEEK_END) > 0:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(text.encode(errors="replace") + b"\n")
+
+
+def make_folder(path: str) -> None:
+    """Make the folder of the logs, unless it is there.
+
+    :raises ImageFileError: it cannot be made.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as problem:
+        raise ImageFileError(f"build-log-dir {path}: cannot be made: {problem.strerror}") from problem
+
+
+def list_logs(folder: str) -> list[tuple[str, float]]:
+    """Name and time of the last change (UNIX) of the files in a folder; none when it cannot be read."""
+    logs: list[tuple[str, float]] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    logs.append((entry.name, entry.stat(follow_symlinks=False).st_mtime))
+    return logs
+
+
+def remove_logs(folder: str, names: Iterable[str]) -> None:
+    """Remove logs; those that are gone or cannot be removed are left."""
+    for name in names:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(folder, name))

@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Removes what a build has left on its machine: processes, mounts, loop devices, temporary files. Nothing else.
+
+What is ours is told by the build's mark and by its directory; what lies outside both is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import processes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import (
+    Run,
+    as_root,
+    run,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import Leftover
+
+MOST_MOUNTS = 1000
+_ROUNDS = 5
+
+
+@dataclass
+class Reaped:
+    """What was removed. *problems*: what could not be, one sentence each; the next cycle tries again."""
+
+    build_id: str
+    processes: int = 0
+    mounts: list[str] = field(default_factory=list)
+    loop_devices: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def anything(self) -> bool:
+        """True when there was more than a directory to remove."""
+        return bool(self.processes or self.mounts or self.loop_devices or self.problems)
+
+    def text(self) -> str:
+        """What was removed, for people."""
+        parts = [
+            f"{self.processes} processes" if self.processes else "",
+            f"mounts {', '.join(self.mounts)}" if self.mounts else "",
+            f"loop devices {', '.join(self.loop_devices)}" if self.loop_devices else "",
+        ]
+        return ", ".join([part for part in parts if part] + self.problems) or "temporary files"
+
+
+@dataclass(frozen=True)
+class System:
+    """Where the kernel tells what there is, and how it is changed."""
+
+    proc: str = "/proc"
+    sys: str = "/sys"
+    runner: Run = run
+    sleep: Callable[[float], None] = time.sleep
+    which: Callable[[str], str | None] = shutil.which
+
+
+def reap(leftover: Leftover, *, grace: float = 2.0, group: int | None = None, system: System | None = None) -> Reaped:
+    """Remove all that is left of a build.
+
+    :param group: the process group of its child, where that is known.
+    """
+    machine = system or System()
+    places = list(dict.fromkeys(os.path.realpath(place) for place in (leftover.place, leftover.claim)))
+    done = Reaped(leftover.build_id)
+    _end_processes(done, leftover, grace, group, machine)
+    for _round in range(_ROUNDS):  # a loop device may hold a mount of a partition of it, and the other way round
+        mounts, devices = mounts_below(places, machine.proc), loop_devices_below(places, machine.sys)
+        if not mounts and not devices:
+            break
+        _unmount(done, mounts, machine)
+        _detach(done, loop_devices_below(places, machine.sys), machine)
+    for mount in mounts_below(places, machine.proc):
+        done.problems.append(f"{mount} cannot be unmounted")
+    for device in loop_devices_below(places, machine.sys):
+        done.problems.append(f"{device} cannot be detached")
+    if not done.problems:
+        for place in places:
+            _remove(done, place, machine)
+    return done
+
+
+def _end_processes(done: Reaped, leftover: Leftover, grace: float, group: int | None, machine: System) -> None:
+    def find() -> set[int]:
+        return processes.of_build(leftover.build_id, group, machine.proc)
+
+    done.processes = len(find())
+    left = processes.end(find, grace=grace, sleep=machine.sleep) if done.processes else set()
+    if left:
+        done.problems.append(f"processes {' '.join(map(str, sorted(left)))} do not end")
+
+
+def mounts_below(places: Iterable[str], proc: str = "/proc") -> list[str]:
+    """Mount points at or below the places, the deepest first."""
+    found: list[str] = []
+    roots = tuple(places)
+    try:
+        with open(f"{proc}/self/mountinfo", "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        fields = line.split(b" ")
+        if len(fields) > 4:
+            point = os.fsdecode(_unescaped(fields[4]))
+            if any(point == root or point.startswith(f"{root}/") for root in roots):
+                found.append(point)
+    return found[::-1][:MOST_MOUNTS]
+
+
+def _unescaped(field_: bytes) -> bytes:
+    for code, letter in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
+        field_ = field_.replace(code, letter)
+    return field_
+
+
+def loop_devices_below(places: Iterable[str], sys: str = "/sys") -> list[str]:
+    """Loop devices whose file lies below one of the places, deleted or not, as ``/dev/loopN``."""
+    roots = tuple(f"{place}/" for place in places)
+    found = []
+    try:
+        names = sorted(name for name in os.listdir(f"{sys}/block") if name.startswith("loop"))
+    except OSError:
+        return []
+    for name in names:
+        try:
+            with open(f"{sys}/block/{name}/loop/backing_file", encoding="utf-8", errors="surrogateescape") as file:
+                backing = file.read().strip("\n")
+        except OSError:
+            continue  # not in use
+        if backing.startswith(roots):
+            found.append(f"/dev/{name}")
+    return found
+
+
+def _unmount(done: Reaped, mounts: Iterable[str], machine: System) -> None:
+    for mount in mounts:
+        for options in ([], ["-l"]):  # at once if possible; else out of sight, and gone with its last user
+            if machine.runner(as_root(["umount", *options, mount])).ok:
+                done.mounts.append(mount)
+                break
+
+
+def _detach(done: Reaped, devices: Iterable[str], machine: System) -> None:
+    for device in devices:
+        if machine.which("kpartx") is not None:
+            machine.runner(as_root(["kpartx", "-d", device]))
+        if machine.runner(as_root(["losetup", "-d", device])).ok and device not in done.loop_devices:
+            done.loop_devices.append(device)
+
+
+def _remove(done: Reaped, place: str, machine: System) -> None:
+    if not os.path.lexists(place):
+        return
+    # The files belong to root where sudo made them. Nothing is mounted below any more; the option makes sure of it.
+    answer = machine.runner(as_root(["rm", "-rf", "--one-file-system", "--", place]))
+    if not answer.ok:
+        done.problems.append(f"{place} cannot be removed: {answer.output}")

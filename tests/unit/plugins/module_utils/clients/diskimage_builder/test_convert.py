@@ -1,0 +1,18 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How one image file becomes another."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.convert import conversion
+
+
+def test_a_vhd_is_dynamic_and_as_large_as_its_source():
+    assert conversion("/i/x.raw", "raw", "/i/x.vhd", "vhd") == (
+        "qemu-img convert -f raw -O vpc -o subformat=dynamic,force_size=on /i/x.raw /i/x.vhd".split()
+    )
+
+
+def test_a_vhd_from_qcow2():
+    assert conversion("a", "qcow2", "b", "vhd")[2:6] == ["-f", "qcow2", "-O", "vpc"]

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a growing log tells, and which logs there are."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.logs import (
+    LONGEST_LINE,
+    LogTail,
+    append_line,
+    list_logs,
+    make_folder,
+    remove_logs,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+
+STAMP = "2026-11-21 13:42:48.029 | "
+
+
+def test_phase_and_line_follow_what_is_appended(tmp_path):
+    log = tmp_path / "x.log"
+    tail = LogTail(str(log))
+    assert tail.look() is False
+    log.write_text(f"{STAMP}Running hooks from /t/dib_build.x/hooks/root.d\n{STAMP}+ lib/x:main:1  :  export A=1\n")
+    assert tail.look() is True
+    assert (tail.phase, tail.last_line) == ("root", "Running hooks from /t/dib_build.x/hooks/root.d")
+    with log.open("a") as file:
+        file.write(f"{STAMP}dib-run-parts Running /tmp/in_target.d/install.d/50-tiny\n{STAMP}half a li")
+    tail.look()
+    assert (tail.phase, tail.last_line) == (
+        "install/50-tiny",
+        "dib-run-parts Running /tmp/in_target.d/install.d/50-tiny",
+    )
+    with log.open("a") as file:
+        file.write("ne\n")
+    tail.look()
+    assert (tail.phase, tail.last_line) == ("install/50-tiny", "half a line")
+    assert tail.look() is False
+
+
+@pytest.mark.parametrize(
+    ("line", "phase"),
+    [
+        ("dib-run-parts Sat Nov 21 13:00:00 UTC 2026 Running /tmp/in_target.d/pre-install.d/03-x", "pre-install/03-x"),
+        ("Calculating image size (this may take a minute)...", "sizing"),
+        ("Converting image using qemu-img convert", "converting"),
+        ("Image file /o/x.raw created...", "converting"),
+        ("Build completed successfully", "finished"),
+    ],
+)
+def test_phases(tmp_path, line, phase):
+    log = tmp_path / "x.log"
+    log.write_text(f"{STAMP}{line}\n")
+    tail = LogTail(str(log))
+    tail.look()
+    assert tail.phase == phase
+
+
+def test_a_line_is_short_printable_and_without_secrets(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_bytes(b"token s3cret!\x1b[31m \xff" + b"x" * 500 + b"\n")
+    tail = LogTail(str(log), ["s3cret!", "no", ""])
+    tail.look()
+    assert tail.last_line.startswith("token *** [31m ")
+    assert len(tail.last_line) == LONGEST_LINE
+    assert tail.last_line.isprintable()
+
+
+def test_a_log_that_runs_away_costs_no_memory(tmp_path):
+    log = tmp_path / "x.log"
+    tail = LogTail(str(log))
+    with log.open("wb") as file:
+        file.truncate(1 << 30)
+        file.seek(1 << 30)
+        file.write(b"\nlast\n")
+    tail.look()
+    assert tail.last_line == "last"
+    assert len(tail._rest) == 0
+
+
+def test_append_line_begins_a_line_of_its_own(tmp_path):
+    log = tmp_path / "x.log"
+    append_line(str(log), "one")
+    with log.open("a") as file:
+        file.write("cut off")
+    append_line(str(log), "Exit code: 0")
+    assert log.read_text() == "one\ncut off\nExit code: 0\n"
+    append_line(str(tmp_path / "no" / "folder"), "lost")
+
+
+def test_folder_that_cannot_be_made_is_named(tmp_path):
+    make_folder(str(tmp_path / "a" / "b"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ImageFileError, match=r"build-log-dir .*/file/logs: cannot be made"):
+        make_folder(str(tmp_path / "file" / "logs"))
+
+
+def test_logs_are_listed_and_removed(tmp_path):
+    (tmp_path / "a.log").write_text("")
+    os.utime(tmp_path / "a.log", (5, 5))
+    (tmp_path / "dir.log").mkdir()
+    assert list_logs(str(tmp_path)) == [("a.log", 5.0)]
+    assert list_logs(str(tmp_path / "no")) == []
+    remove_logs(str(tmp_path), ["a.log", "gone.log", "dir.log"])
+    assert list_logs(str(tmp_path)) == []

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is removed after a build, and what is never touched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import commands
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import Answer
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.reaper import System, reap
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import Leftover
+
+ID = "d" * 32
+
+
+class Machine:
+    """A machine whose mounts and loop devices are on paper."""
+
+    def __init__(self, folder: Path, refuse=()):
+        self.proc, self.sys = folder / "proc", folder / "sys"
+        (self.proc / "self").mkdir(parents=True)
+        self.mounts: list[str] = []
+        self.devices: dict[str, str] = {}
+        self.refuse = refuse
+        self.ran: list[list[str]] = []
+        self.write()
+
+    def write(self):
+        lines = [f"1 0 0:1 / {point.replace(' ', chr(92) + '040')} rw - x x rw\n" for point in self.mounts]
+        (self.proc / "self" / "mountinfo").write_text("".join(lines))
+        for name in ("loop0", "loop1", "loop2", "sda"):
+            folder = self.sys / "block" / name / "loop"
+            folder.mkdir(parents=True, exist_ok=True)
+            backing = folder / "backing_file"
+            if name in self.devices:
+                backing.write_text(self.devices[name] + "\n")
+            else:
+                backing.unlink(missing_ok=True)
+
+    def run(self, argv):
+        argv = list(argv)
+        self.ran.append(argv)
+        if any(word in argv for word in self.refuse):
+            return Answer(1, "busy")
+        if argv[0] == "umount":
+            self.mounts.remove(argv[-1])
+        elif argv[0] == "losetup":
+            del self.devices[os.path.basename(argv[-1])]
+        elif argv[0] == "rm":
+            return commands.run(argv)
+        self.write()
+        return Answer(0)
+
+    def reap(self, leftover):
+        self.write()
+        system = System(str(self.proc), str(self.sys), self.run, lambda seconds: None, lambda name: None)
+        return reap(leftover, system=system)
+
+
+@pytest.fixture
+def left(tmp_path):
+    claim = tmp_path / "images" / ".stackci-tmp" / ID
+    (claim / "dib_build.x").mkdir(parents=True)
+    return Leftover(ID, "deb", str(claim), str(claim))
+
+
+def test_mounts_and_devices_of_ours_and_of_nobody_else(tmp_path, left):
+    machine = Machine(tmp_path)
+    machine.mounts = ["/", left.place + "/a b", left.place + "/a b/proc", left.place + "x", "/mnt"]
+    machine.devices = {"loop0": f"{left.place}/image0.raw (deleted)", "loop1": f"{left.place}x/image0.raw"}
+    done = machine.reap(left)
+    assert machine.mounts == ["/", left.place + "x", "/mnt"]
+    assert list(machine.devices) == ["loop1"]
+    assert done.mounts == [left.place + "/a b/proc", left.place + "/a b"]  # the deepest first
+    assert done.loop_devices == ["/dev/loop0"]
+    assert done.problems == []
+    assert not os.path.exists(left.claim)
+
+
+def test_nothing_is_removed_below_a_mount_that_stays(tmp_path, left):
+    machine = Machine(tmp_path, refuse=("umount",))
+    machine.mounts = [left.place + "/mnt/dev"]
+    done = machine.reap(left)
+    assert done.problems == [f"{left.place}/mnt/dev cannot be unmounted"]
+    assert os.path.isdir(left.place)
+    assert not any(argv[0] == "rm" for argv in machine.ran)
+    assert len(machine.ran) < 30
+
+
+def test_a_busy_mount_is_taken_out_of_sight(tmp_path, left):
+    machine = Machine(tmp_path)
+    machine.mounts = [left.place + "/mnt"]
+    run = machine.run
+    machine.run = lambda argv: Answer(32, "busy") if argv[0] == "umount" and "-l" not in argv else run(argv)
+    assert machine.reap(left).problems == []
+    assert machine.mounts == []
+
+
+def test_a_device_that_stays_is_told(tmp_path, left):
+    machine = Machine(tmp_path, refuse=("losetup",))
+    machine.devices = {"loop2": f"{left.place}/image0.raw"}
+    done = machine.reap(left)
+    assert done.problems == ["/dev/loop2 cannot be detached"]
+    assert "loop2" in done.text()
+    assert os.path.isdir(left.place)
+
+
+def test_both_places_go(tmp_path, left):
+    place = tmp_path / "fast" / ".stackci-tmp" / ID
+    place.mkdir(parents=True)
+    done = Machine(tmp_path).reap(Leftover(ID, "deb", left.claim, str(place)))
+    assert done.problems == []
+    assert not done.anything
+    assert not place.exists() and place.parent.exists()
+    assert not os.path.exists(left.claim)
