@@ -55,15 +55,6 @@ class ImageView:
         found = self._session.read(paths.build(image, build_id))
         return _as_build(image, build_id, Entry(*found)) if found is not None else None
 
-    def leftovers(self, image: str) -> tuple[set[str], set[str]]:
-        """Ids of build znodes without data (somebody locked a deleted build), and of those that hold no JSON object."""
-        empty: set[str] = set()
-        unreadable: set[str] = set()
-        for build_id, entry in self._session.tree.documents(paths.builds(image)):
-            if is_build_id(build_id) and _as_build(image, build_id, entry) is None:
-                (unreadable if entry.data else empty).add(build_id)
-        return empty, unreadable
-
     def is_building(self, image: str) -> bool:
         """True when a build is in state building, or an upload of the image is under way anywhere."""
         return any(build.state == BuildState.BUILDING for build in self.builds(image)) or any(
