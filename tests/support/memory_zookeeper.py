@@ -10,7 +10,7 @@ the real session, cache, records and locks work on top. Changes reach other sess
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -18,22 +18,28 @@ from typing import Any
 from kazoo.exceptions import (
     BadVersionError,
     ConnectionLoss,
+    KazooException,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
     RolledBackError,
 )
 from kazoo.handlers.threading import SequentialThreadingHandler
-from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData, Transaction
+from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Components
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.images import Images
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import CONNECTED, LOST, SUSPENDED
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes, failure
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.requests import Requests
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import (
+    Answer,
+    Session,
+    Unanswered,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
@@ -86,6 +92,8 @@ class MemoryZooKeeper:
         self.writes = 0
         self._zxid = 0
         self._owners = 0
+        self._untold: list[str] | None = None
+        """What is to be told when a transaction is done; None outside of one."""
 
     def store(self) -> MemoryStore:
         """A new client with a session of its own, open."""
@@ -110,7 +118,7 @@ class MemoryZooKeeper:
 
     def answer(self, request: Any, session: MemorySession) -> Any:
         """Carry *request* out; raises kazoo's exceptions."""
-        if isinstance(request, Transaction):
+        if isinstance(request, Multi):
             return self._transact(request.operations, session)
         if isinstance(request, GetData):
             return self._existing(request.path).data, self.stat(request.path)
@@ -118,13 +126,7 @@ class MemoryZooKeeper:
             self._existing(request.path)
             return sorted(self.names[request.path])
         self.writes += 1
-        if isinstance(request, Create2):
-            return self._create(request, session)
-        if isinstance(request, SetData):
-            return self._set(request, session)
-        if isinstance(request, Delete):
-            return self._delete(request, session)
-        raise NotImplementedError(type(request).__name__)
+        return self._single(request, session)
 
     def end_session(self, owner: int) -> None:
         """Remove what lives only as long as that session."""
@@ -177,22 +179,50 @@ class MemoryZooKeeper:
         self.names[parent].discard(name)
         self._tell(path, session)
 
-    def _transact(self, operations: list[Any], session: MemorySession) -> list[Any]:
-        """Deletions of a subtree, children first: all of them or none."""
-        gone: set[str] = set()
-        for index, operation in enumerate(operations):
-            problem: Exception | None = None
-            if operation.path not in self.znodes:
-                problem = NoNodeError()
-            elif any(f"{operation.path}/{name}" not in gone for name in self.names[operation.path]):
-                problem = NotEmptyError()
-            gone.add(operation.path)
-            if problem is not None:
-                return [problem if place == index else RolledBackError() for place in range(len(operations))]
+    def _transact(self, operations: tuple[Any, ...], session: MemorySession) -> list[Any]:
+        """All of them or none: what was done before one fails is undone, and nobody hears of it."""
+        before: dict[str, tuple[_Znode | None, set[str]]] = {}
+        told: list[str] = []
+        self._untold = told
+        results: list[Any] = []
+        try:
+            for operation in operations:
+                for path in (operation.path, paths.split(operation.path)[0]):
+                    znode = self.znodes.get(path)
+                    before.setdefault(path, (replace(znode) if znode else None, set(self.names.get(path, ()))))
+                results.append(self._single(operation, session))
+        except KazooException as problem:
+            self._undo(before, told)
+            place = len(results)
+            return [problem if at == place else RolledBackError() for at in range(len(operations))]
+        finally:
+            self._untold = None
         self.writes += 1
-        return [self._delete(operation, session) for operation in operations]
+        for path in told:
+            self._tell(path, session)
+        return results
+
+    def _undo(self, before: dict[str, tuple[_Znode | None, set[str]]], touched: list[str]) -> None:
+        for path in touched:
+            self.znodes.pop(path, None)
+            self.names.pop(path, None)
+        for path, (znode, names) in before.items():
+            if znode is not None:
+                self.znodes[path], self.names[path] = znode, names
+
+    def _single(self, request: Any, session: MemorySession) -> Any:
+        if isinstance(request, Create2):
+            return self._create(request, session)
+        if isinstance(request, SetData):
+            return self._set(request, session)
+        if isinstance(request, Delete):
+            return self._delete(request, session)
+        raise NotImplementedError(type(request).__name__)
 
     def _tell(self, path: str, writer: MemorySession | None) -> None:
+        if self._untold is not None:
+            self._untold.append(path)
+            return
         if not paths.is_cached(path):
             return
         for session in self.sessions:
@@ -264,8 +294,18 @@ class MemorySession(Session):
         self.notify("")
         self.keeper.agenda.after(seconds, lambda: None if self.killed else self._connect_anew())
 
-    def perform(self, request: Any, *, client: Any, apply: Callable[[Any], None] | None = None) -> Any:
+    def submit(self, request: Any, *, client: Any, apply: Callable[[Any], None] | None = None) -> Answer:
         """Answered at once."""
+        answer = Answer(apply)
+        try:
+            value = self._answer(request, client)
+        except (KazooException, Unanswered) as problem:
+            answer(SimpleNamespace(exception=problem, value=None))
+        else:
+            answer(SimpleNamespace(exception=None, value=value))
+        return answer
+
+    def _answer(self, request: Any, client: Any) -> Any:
         if self.killed:
             raise Killed
         if self.state != CONNECTED or client is not self.client:
@@ -276,8 +316,6 @@ class MemorySession(Session):
         self._note(request, value)
         if self.after is not None:
             self.after(request)
-        if apply is not None:
-            apply(value)
         return value
 
     def settle(self, client: Any) -> None:
@@ -313,14 +351,15 @@ class MemorySession(Session):
         self.notify(path)
 
     def _note(self, request: Any, value: Any) -> None:
-        if isinstance(request, Create2):
-            self.log.append(("create", value[0]))
-        elif isinstance(request, SetData):
-            self.log.append(("set", request.path))
-        elif isinstance(request, Delete):
-            self.log.append(("delete", request.path))
-        elif isinstance(request, Transaction):
-            self.log.extend(("delete", operation.path) for operation in request.operations)
+        if isinstance(request, Multi) and failure(value) is not None:
+            return
+        for change, answer in changes(request, value):
+            if isinstance(change, Create2):
+                self.log.append(("create", answer[0]))
+            elif isinstance(change, SetData):
+                self.log.append(("set", change.path))
+            else:
+                self.log.append(("delete", change.path))
 
     def _connect_anew(self) -> None:
         self.owner = self.keeper.new_owner()

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch, Sent
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import TreeClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import (
     Session,
@@ -64,16 +67,17 @@ class Held:
     """A lock that we hold. The object is good for one session: take the lock again after a new one began.
 
     :ivar path: the lock directory.
+    :ivar contender: our znode in it; without its number while a claim is without an answer.
     :ivar generation: the session that took it.
     """
 
-    def __init__(self, session: Session, client: TreeClient, lock: Any, generation: int) -> None:
+    def __init__(self, session: Session, client: TreeClient, path: str, contender: str, generation: int) -> None:
         self._session = session
-        self._lock = lock
         self._released = False
+        self._claim: Sent | None = None
         self.client = client
-        self.path: str = lock.path
-        self.contender: str = f"{lock.path}/{lock.node}"
+        self.path = path
+        self.contender = contender
         self.generation = generation
         session.held.add(self)
 
@@ -82,20 +86,63 @@ class Held:
         """False after release and once the session that took it is gone."""
         return not self._released and not self.client.dead and self._session.client is self.client
 
-    def release(self) -> None:
-        """Give the lock back. Never raises; without a connection it is made up for after the reconnection."""
+    def release(self, batch: Batch | None = None) -> None:
+        """Give the lock back. Never raises; without a connection it is made up for after the reconnection.
+
+        :param batch: give it back together with these changes, and only with them.
+        """
+        if batch is not None:
+            if self.valid:
+                batch.remove(self.contender, then=lambda _path, _stat: self._over())
+            return
         if self._released:
             return
         still_ours = self.valid
-        self._released = True
-        self._session.held.discard(self)
+        self._over()
         if not still_ours:
             return
+        if self._claim is not None:
+            try:
+                self._claim.wait()
+            except StoreError:
+                return  # it was never ours, or whoever sent the claim sees to it
         try:
-            self._lock.release()
+            self._session.remove([self.contender], client=self.client)
         except Exception as problem:
             _LOG.warning("the lock %s will be released later: %s", self.path, problem)
             self._session.remove_later(self.contender)
+
+    def claimed_by(self, sent: Sent) -> None:
+        """The batch that takes it is on its way."""
+        self._claim = sent
+
+    def _over(self) -> None:
+        self._released = True
+        self._session.held.discard(self)
+
+
+def claim(session: Session, path: str, batch: Batch) -> Held | None:
+    """Take the lock in directory *path* together with the changes of *batch*; None where that is not possible.
+
+    The directory is made by the same batch, so there is nobody before us in it; where there is one already the
+    batch is refused, and the lock must be taken by :func:`acquire`.
+
+    :return: ours when the batch is done, and not before; its release waits for that.
+    """
+    if session.tree.exists(path):
+        return None
+    client = session.writer(path)
+    batch.use(client)
+    prefix = uuid.uuid4().hex + paths.CONTENDER
+    held = Held(session, client, path, f"{path}/{prefix}", session.generation)
+
+    def ours(made: str, _stat: object) -> None:
+        held.contender = made
+
+    batch.create(path)
+    batch.create(f"{path}/{prefix}", ephemeral=True, sequence=True, then=ours)
+    batch.if_unknown(lambda: session.make_up_for(partial(_withdraw, session, path, prefix)))
+    return held
 
 
 def acquire(session: Session, path: str, *, parents: bool = False) -> Held | None:
@@ -126,7 +173,7 @@ def acquire(session: Session, path: str, *, parents: bool = False) -> Held | Non
         session.make_up_for(partial(_withdraw, session, path, lock.prefix))
         raise
     session.settle(client)
-    return Held(session, client, lock, generation) if taken else None
+    return Held(session, client, path, f"{path}/{lock.node}", generation) if taken else None
 
 
 def _make_directory(session: Session, client: TreeClient, path: str, parents: bool) -> bool:

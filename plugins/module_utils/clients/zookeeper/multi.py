@@ -1,16 +1,19 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several changes in one request, with all that the server answers: kazoo's own leaves out the stat of what is made."""
+"""Several changes in one request. kazoo's own does not tell the stat of what was made, which a cache needs."""
 
 from __future__ import annotations
 
+import struct
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 try:
     from kazoo.exceptions import EXCEPTIONS
     from kazoo.protocol.serialization import (
+        Create,
         Create2,
         Delete,
         MultiHeader,
@@ -22,7 +25,10 @@ try:
         stat_struct,
     )
 except ImportError:  # told by client.require_kazoo
-    Create2 = Delete = SetData = object
+    Create = Create2 = Delete = SetData = object
+
+_HEADER = struct.Struct("!iqi")
+"""Of each answer: number, transaction, error."""
 
 
 class Multi(NamedTuple):
@@ -40,9 +46,14 @@ class Multi(NamedTuple):
     def deserialize(cls, data: bytes, offset: int) -> list[Any]:
         """One result for each operation: (path, stat), stat, True, or an exception."""
         results: list[Any] = []
+        _number, zxid, _error = _HEADER.unpack_from(data, offset - _HEADER.size)
         header, offset = MultiHeader.deserialize(data, offset)
         while not header.done:
-            if header.type == Create2.type:
+            if header.type == Create.type:
+                # So servers up to 3.9 answer both kinds of creation.
+                path, offset = read_string(data, offset)
+                results.append((path, _newborn(zxid)))
+            elif header.type == Create2.type:
                 path, offset = read_string(data, offset)
                 results.append((path, ZnodeStat._make(stat_struct.unpack_from(data, offset))))
                 offset += stat_struct.size
@@ -57,6 +68,12 @@ class Multi(NamedTuple):
                 offset += int_struct.size
             header, offset = MultiHeader.deserialize(data, offset)
         return results
+
+
+def _newborn(zxid: int) -> Any:
+    """The stat of a znode that was made by that transaction; its times are those of our clock."""
+    now = int(time.time() * 1000)
+    return ZnodeStat(zxid, zxid, now, now, 0, 0, 0, 0, 0, 0, zxid)
 
 
 def changes(request: Any, answer: Any = None) -> Iterator[tuple[Any, Any]]:

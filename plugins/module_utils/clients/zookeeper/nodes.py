@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch, Sent
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.records import Records
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 
 
@@ -22,6 +24,17 @@ class Nodes(Records[Node]):
         path, stat = self._session.create(f"{self.ROOT}/", node.to_bytes(), sequence=True, parents=True)
         node.id = paths.split(path)[1]
         node.version = stat.version
+
+    def send(self, node: Node) -> Sent:
+        """The same without waiting; ``node.id`` and ``node.version`` are set by whoever waits for the answer."""
+        batch = Batch(self._session)
+
+        def made(path: str, stat: Stat | None) -> None:
+            node.id = paths.split(path)[1]
+            node.version = stat.version if stat is not None else -1
+
+        batch.create(f"{self.ROOT}/", node.to_bytes(), sequence=True, then=made)
+        return batch.send()
 
     def lock(self, record_id: str) -> Held | None:
         """Take the node's lock without waiting; None when somebody has it or the node is gone."""

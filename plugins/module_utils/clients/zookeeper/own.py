@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import copied, dump, parse
@@ -32,9 +33,18 @@ class OwnDocuments:
         root = paths.own(path) if path else paths.OWN
         return [name for name, _entry in self._session.tree.documents(root)]
 
-    def put(self, path: str, document: dict[str, Any]) -> None:
-        """Create or replace the document; creates parents."""
+    def put(self, path: str, document: dict[str, Any], batch: Batch | None = None) -> None:
+        """Create or replace the document; creates parents.
+
+        :param batch: do it together with these changes, when they are sent. The parent must be there.
+        """
         full, data = paths.own(path), dump(document)
+        if batch is not None:
+            if self._session.tree.entry(full) is not None:
+                batch.write(full, data)
+            else:
+                batch.create(full, data)
+            return
         for _round in range(_ROUNDS):
             try:
                 self._session.write(full, data)

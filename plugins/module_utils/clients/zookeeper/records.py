@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import builtins
+from functools import partial
 from typing import ClassVar, Generic, TypeVar
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, claim
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import StatefulDocument
 
 R = TypeVar("R", bound=StatefulDocument)
@@ -49,17 +52,25 @@ class Records(Generic[R]):
         found = self._session.read(self._path(record_id))
         return self.KIND.from_bytes(record_id, found[0], found[1].version) if found else None
 
-    def write(self, record: R, *, held: Held | None = None, if_unchanged: bool = False) -> None:
+    def write(
+        self, record: R, *, held: Held | None = None, if_unchanged: bool = False, batch: Batch | None = None
+    ) -> None:
         """Replace the whole document, unknown keys included; the cache knows it at once. Sets ``record.version``.
 
         :param held: the lock that allows it; the write happens in the session that took it or not at all.
         :param if_unchanged: write only when the znode still has ``record.version``.
+        :param batch: write it together with these changes, when they are sent.
         :raises StoreGone: the record was deleted.
         :raises StoreConflict: somebody else has written it since (with *if_unchanged*).
         """
         version = record.version if if_unchanged else -1
         path = self._path(record.id)
         client = held.client if held else None
+        if batch is not None:
+            if client is not None:
+                batch.use(client)
+            batch.write(path, record.to_bytes(), version, then=partial(_written, record))
+            return
         record.version = self._session.write(path, record.to_bytes(), version, client=client).version
 
     def delete(self, record_id: str) -> None:
@@ -69,6 +80,10 @@ class Records(Generic[R]):
     def lock(self, record_id: str) -> Held | None:
         """Take the lock without waiting; None when somebody has it or the record is gone."""
         raise NotImplementedError
+
+    def claim(self, record_id: str, batch: Batch) -> Held | None:
+        """Take the lock of a record that nobody has ever locked together with *batch*; see :func:`locks.claim`."""
+        return claim(self._session, self._lock_path(record_id), batch)
 
     def is_locked(self, record_id: str) -> bool:
         """True when the lock has contenders, from the cache."""
@@ -86,3 +101,7 @@ class Records(Generic[R]):
 
     def _lock_path(self, record_id: str) -> str:
         return f"{self.ROOT}/{record_id}/{paths.LOCK}"
+
+
+def _written(record: StatefulDocument, _path: str, stat: Stat | None) -> None:
+    record.version = stat.version if stat is not None else -1

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -102,10 +104,23 @@ class Releasable(Protocol):
         """Give it back."""
 
 
-class _Fence(threading.local):
-    """The session in which a thread may change something; each thread has its own."""
+class Owed(Protocol):
+    """Changes that were sent and for which nobody has waited yet."""
 
-    generation: int | None = None
+    @property
+    def there(self) -> bool:
+        """True when the answer is there."""
+
+    def wait(self) -> None:
+        """Wait for it; raises StoreError."""
+
+
+class _Own(threading.local):
+    """What each thread has for itself: the session in which it may change something, and what it waits for later."""
+
+    def __init__(self) -> None:
+        self.generation: int | None = None
+        self.owed: deque[Owed] = deque()
 
 
 class Session(Link):
@@ -113,13 +128,38 @@ class Session(Link):
 
     def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
         super().__init__(settings, connect_timeout=connect_timeout)
-        self._fence = _Fence()
+        self._own = _Own()
         self.held: set[Releasable] = set()
         """The locks that are ours, or were in an earlier session."""
 
     def fence(self, generation: int | None) -> None:
         """See :meth:`Store.fence`."""
-        self._fence.generation = generation
+        self._own.generation = generation
+
+    def owe(self, sent: Owed) -> None:
+        """Wait for it in :meth:`catch_up`."""
+        self._own.owed.append(sent)
+
+    def catch_up(self) -> None:
+        """Wait for all that the calling thread has sent and not waited for.
+
+        :raises StoreError: some of it was not done, or nobody knows.
+        """
+        owed = self._own.owed
+        while owed:
+            owed.popleft().wait()
+
+    def give_up(self) -> None:
+        """The same, whatever came of it."""
+        while self._own.owed:
+            with contextlib.suppress(StoreError):
+                self.catch_up()
+
+    def _look_back(self) -> None:
+        """Nothing is sent when something before it, of which something may depend, was not done: answers tell."""
+        owed = self._own.owed
+        while owed and owed[0].there:
+            owed.popleft().wait()
 
     def perform(self, request: Any, *, client: TreeClient, apply: Callable[[Any], None] | None = None) -> Any:
         """Send *request* over *client* and wait for the answer; raises kazoo's exceptions and :class:`Unanswered`."""
@@ -140,12 +180,13 @@ class Session(Link):
         :param client: the only session that may do it.
         :raises StoreError: there is no connection, or that session is gone.
         """
+        self._look_back()
         if not self.mutable:
             raise StoreError(f"{path} cannot be changed: the ZooKeeper session is closed, or open for reading only")
         now, state = self.client, self.state
         if now is None or state != CONNECTED:
             raise StoreError(f"{path} cannot be changed now: the connection to ZooKeeper is {state}")
-        outside = self._fence.generation not in (None, now.generation)
+        outside = self._own.generation not in (None, now.generation)
         if outside or (client is not None and client is not now):
             raise StoreError(f"{path} cannot be changed: the ZooKeeper session that held its lock is gone")
         return now
@@ -210,7 +251,7 @@ class Session(Link):
                     raise translated(trouble, paths.split(path)[0], "create") from trouble
             except Exception as problem:
                 if sequence and isinstance(problem, (ConnectionLoss, Unanswered)):
-                    self._undo_creation(path, data)
+                    self.undo_creation(path, data)
                 raise translated(problem, path, "create") from problem
         raise StoreError(f"{path} could not be created: what is above it keeps vanishing")
 
@@ -220,13 +261,14 @@ class Session(Link):
 
         def apply(answer: tuple[str, Stat]) -> None:
             made.append(client.unchroot(answer[0]))
-            self._learn(made[0], data, answer[1])
+            self.written(made[0], data, answer[1])
 
         request = Create2(client.absolute(path), data, OPEN_ACL_UNSAFE, flags)
         _path, stat = self.perform(request, client=client, apply=apply)
         return made[0], stat
 
-    def _learn(self, path: str, data: bytes, stat: Stat) -> None:
+    def written(self, path: str, data: bytes, stat: Stat) -> None:
+        """What was written is in the cache from now on."""
         if not paths.is_cached(path):
             return
         if paths.is_lock(path):
@@ -247,7 +289,7 @@ class Session(Link):
             self._make(client, parent)
             self._make(client, path)
 
-    def _undo_creation(self, path: str, data: bytes) -> None:
+    def undo_creation(self, path: str, data: bytes) -> None:
         """The answer to a creation was lost: whoever asked was told that it failed, so it must not exist.
 
         It is recognised by its place and its very bytes (documents hold times and ids), by never having been written
@@ -277,7 +319,7 @@ class Session(Link):
         client = self.writer(path, client)
 
         def apply(stat: Stat) -> None:
-            self._learn(path, data, stat)
+            self.written(path, data, stat)
 
         try:
             return self.perform(SetData(client.absolute(path), data, version), client=client, apply=apply)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Components
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.images import Images
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
@@ -78,6 +79,21 @@ class Store:
         raises :class:`StoreError`, although the connection may be good again. None takes the fence away.
         """
         self._session.fence(generation)
+
+    def batch(self) -> Batch:
+        """For changes that happen together or not at all, in one round trip."""
+        return Batch(self._session)
+
+    def catch_up(self) -> None:
+        """Wait for all that the calling thread has sent with :meth:`Batch.send_later`; then it is in the cache, too.
+
+        :raises StoreError: some of it was not done, or nobody knows.
+        """
+        self._session.catch_up()
+
+    def give_up(self) -> None:
+        """The same, for whoever starts afresh whatever came of it."""
+        self._session.give_up()
 
     def release_locks(self) -> None:
         """Give back every lock that was taken through this store, whoever has the :class:`Held`. Never raises.

@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changes that ZooKeeper makes together or not at all, in one round trip, for which nobody need wait at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import TreeClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, failure
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import (
+    Answer,
+    Session,
+    translated,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
+
+try:
+    from kazoo.protocol.serialization import Create2, Delete, SetData
+    from kazoo.security import OPEN_ACL_UNSAFE
+except ImportError:  # told by client.require_kazoo
+    Create2 = Delete = SetData = object
+
+_EPHEMERAL, _SEQUENCE = 1, 2
+
+Then = Callable[[str, "Stat | None"], None]
+
+
+class Batch:
+    """Collects changes; :meth:`send` sends them. They happen in the order in which they were added.
+
+    :param client: the only session that may do it; None for the present one.
+    """
+
+    def __init__(self, session: Session, client: TreeClient | None = None) -> None:
+        self._session = session
+        self._using = client
+        self._operations: list[Any] = []
+        self.paths: list[str] = []
+        self.then: list[Then | None] = []
+        self.made: list[tuple[str, Stat | None]] = []
+        self.unknown: list[Callable[[], None]] = []
+
+    def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequence: bool = False, then: Then | None = None
+    ) -> None:
+        """Add a new znode. What is above it must be there.
+
+        :param then: called with its path and stat by whoever waits for the answer.
+        """
+        flags = _EPHEMERAL * ephemeral | _SEQUENCE * sequence
+        self._add(Create2(self._client.absolute(path), data, OPEN_ACL_UNSAFE, flags), path, then)
+        if sequence and data:
+            self.if_unknown(lambda: self._session.undo_creation(path, data))
+
+    def write(self, path: str, data: bytes, version: int = -1, *, then: Then | None = None) -> None:
+        """Add the replacement of a znode's data; *version* as in :meth:`Session.write`."""
+        self._add(SetData(self._client.absolute(path), data, version), path, then)
+
+    def remove(self, path: str, *, then: Then | None = None) -> None:
+        """Add the end of a znode without children."""
+        self._add(Delete(self._client.absolute(path), -1), path, then)
+
+    def if_unknown(self, call: Callable[[], None]) -> None:
+        """Have *call* made when nobody knows whether the changes were made."""
+        self.unknown.append(call)
+
+    def use(self, client: TreeClient) -> None:
+        """All of it must happen in that session."""
+        self._using = self._using or client
+        if self._using is not client:
+            raise StoreError(f"{self._path} cannot be changed: the ZooKeeper session that held its lock is gone")
+
+    def send(self) -> Sent:
+        """Send the changes; nothing is known of them yet.
+
+        :raises StoreError: there is no connection, or that session is gone; nothing was sent.
+        """
+        client = self._session.writer(self._path, self._client)
+        request = Multi(tuple(self._operations))
+        return Sent(self, self._session.submit(request, client=client, apply=self._learn), self._session.timeout)
+
+    def send_later(self) -> None:
+        """The same, and :meth:`Session.catch_up` waits for it: for what is only to be known after a crash."""
+        if self._operations:
+            self._session.owe(self.send())
+
+    def commit(self) -> None:
+        """Send and wait.
+
+        :raises StoreGone, StoreConflict: nothing was done, because of one of them.
+        """
+        if self._operations:
+            self.send().wait()
+
+    @property
+    def _client(self) -> TreeClient:
+        if self._using is None:
+            self._using = self._session.writer(self._path)
+        return self._using
+
+    @property
+    def _path(self) -> str:
+        return self.paths[0] if self.paths else "/nodepool"
+
+    def _add(self, operation: Any, path: str, then: Then | None) -> None:
+        self._operations.append(operation)
+        self.paths.append(path)
+        self.then.append(then)
+
+    def _learn(self, results: list[Any]) -> None:
+        """In the completion thread: the cache knows what was written before anybody is told."""
+        client = self._client
+        if failure(results) is not None:
+            return
+        for operation, result in zip(self._operations, results, strict=True):
+            if isinstance(operation, Create2):
+                path, stat = client.unchroot(result[0]), result[1]
+            else:
+                path, stat = client.unchroot(operation.path), None if isinstance(operation, Delete) else result
+            if stat is not None:
+                self._session.written(path, operation.data, stat)
+            self.made.append((path, stat))
+
+
+class Sent:
+    """A batch on its way."""
+
+    def __init__(self, batch: Batch, answer: Answer, timeout: float) -> None:
+        self._batch = batch
+        self._answer = answer
+        self._until = time.monotonic() + timeout
+        self._over = False
+        self._error: StoreError | None = None
+
+    @property
+    def there(self) -> bool:
+        """True when the answer is there."""
+        return self._answer.there
+
+    def wait(self) -> None:
+        """Wait for the answer.
+
+        :raises StoreGone, StoreConflict: nothing was done, because of one of the changes.
+        :raises StoreError: nobody knows whether it was done; what can be undone will be.
+        """
+        if not self._over:
+            self._over = True
+            self._error = self._outcome()
+        if self._error is not None:
+            raise self._error
+
+    def refused(self) -> StoreError | None:
+        """Wait; why nothing was done, None when all was done.
+
+        :raises StoreError: nobody knows.
+        """
+        try:
+            self.wait()
+        except (StoreGone, StoreConflict) as problem:
+            return problem
+        return None
+
+    def _outcome(self) -> StoreError | None:
+        batch = self._batch
+        try:
+            results = self._answer.wait(max(0.0, self._until - time.monotonic()))
+        except Exception as problem:
+            for call in batch.unknown:
+                call()
+            return translated(problem, batch.paths[0], "change")
+        wrong = failure(results)
+        if wrong is not None:
+            return translated(wrong[1], batch.paths[wrong[0]], "change")
+        for then, (path, stat) in zip(batch.then, batch.made, strict=True):
+            if then is not None:
+                then(path, stat)
+        return None
