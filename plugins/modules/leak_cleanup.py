@@ -89,6 +89,9 @@ attributes:
     support: full
   idempotent:
     support: full
+notes:
+  - Where the environment has C(STATSD_HOST), figures are sent to statsd under Nodepool's names (C(STATSD_PORT),
+    C(STATSD_PREFIX); the Python library statsd must be installed). A statsd that cannot be reached changes nothing.
 seealso:
   - module: stackci.nodepool.node_launch
 """

@@ -22,6 +22,7 @@ from unittest import mock
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import Stamp
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
@@ -151,7 +152,7 @@ class Cycle:
 
     def _run(self) -> dict[str, Any]:
         try:
-            self.launcher = LauncherCycle(self.options, self.context, self._count)
+            self.launcher = LauncherCycle(self.options, self.context, self._count, sink=self.world.sink)
             result = self.launcher.run()
         except Killed:
             if not self.store.session.killed:
@@ -209,6 +210,7 @@ class World:
         self.faults: dict[str, list[Fault]] = {name: [] for name in self.config.providers}
         self.store = self.keeper.store()
         self.cycles: list[Cycle] = []
+        self.sink: Sink | None = None
         self.fulfilled: dict[str, float] = {}
         self.asked: dict[str, float] = {}
         self.handed_out: dict[str, str] = {}

@@ -5,12 +5,28 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.tally import Tally
+
+MOST_ATTEMPTS = 1000
+"""Attempts that are kept for whoever counts them; nobody has to."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The end of an attempt to launch a node: *outcome* is ``ready`` or the class of its failure."""
+
+    provider: str
+    az: str | None
+    requestor: str | None
+    outcome: str
+    seconds: float
 
 
 @dataclass
@@ -47,6 +63,12 @@ class Account:
     """Deletions that did not get on at the end."""
     timings: dict[str, dict[str, float]] = field(default_factory=dict)
     """Node id → UNIX times of the steps of its launch, as the cycle saw them."""
+    attempts: deque[Attempt] = field(default_factory=lambda: deque(maxlen=MOST_ATTEMPTS))
+    """Attempts that ended and were not counted yet."""
+
+    def attempt(self, node: Node, outcome: str, seconds: float) -> None:
+        """Note the end of an attempt."""
+        self.attempts.append(Attempt(node.provider or "", node.az, node.requestor, outcome, seconds))
 
     def wait(self, request_id: str, reason: Reason, *, stored: bool) -> bool:
         """Note why a request waits; True when that is news compared with what was *stored* last."""

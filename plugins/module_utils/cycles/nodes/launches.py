@@ -435,6 +435,7 @@ class Launches:
             for fact in (running.actor.flavors, running.actor.networks):
                 fact.forget()
         self._context.account.say(f"node {running.node.id}: {failure.value}: {text}")
+        self._context.account.attempt(running.node, failure.value, now - (running.launch.started or now))
         machine.failed(running.launch, failure, text, now, rules_of(running), self._context.random)
         if failure not in machine.DOES_NOT_COUNT:
             self._gates.breakers.failed(running.launch.provider, running.label.image_name, running.flavor, text)
@@ -450,6 +451,7 @@ class Launches:
         record.ready(running.node, running.host_keys, now)
         self._context.store.nodes.write(running.node)
         self._context.account.ready.append(running.node.id)
+        self._context.account.attempt(running.node, "ready", now - (running.launch.started or now))
         self._context.account.step(running.node.id, "ready", now)
         self._leave(running)
 

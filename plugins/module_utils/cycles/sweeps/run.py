@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context, clients_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.metrics import send_sweep
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.provider import ProviderSweep
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.tree import look_at_tree, sweep_tree
@@ -43,9 +46,22 @@ def run_sweep(
     context = Context(store, config, Inbox(clock), Account(say=progress))
     try:
         store.open(watch=not check)
-        return _Run(options, context, check).run()
+        result = _Run(options, context, check).run()
     finally:
         store.close()
+    if not check:
+        with Statsd.of_environment(os.environ) as sink:
+            _measure(sink, result["counts"])
+            result["warnings"] += [sink.problem] if sink.problem else []
+    return result
+
+
+def _measure(sink: Sink, counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
+    """Tell statsd what was found and done."""
+    for where, kinds in counts.items():
+        for kind, known in kinds.items():
+            left = known["found"] - known[DELETED]
+            send_sweep(sink, where, kind, {**known, "leaked": left, "foreign": known[Standing.FOREIGN]})
 
 
 class _Run:

@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Figures for statsd, where the environment names one: STATSD_HOST, STATSD_PORT (8125) and STATSD_PREFIX.
+
+Whoever notes a figure never waits and never fails: a thread of its own looks the host up and sends, and what cannot be
+sent is dropped. Nothing is sent without STATSD_HOST.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+try:
+    import statsd
+except ImportError:
+    HAS_STATSD = False
+else:
+    HAS_STATSD = True
+
+DEFAULT_PORT = 8125
+PACE = 1.0
+"""Seconds for which figures are gathered, so that many fit into a packet."""
+RETRY = 60.0
+"""Seconds until a host that could not be looked up is looked up again."""
+MOST_WAITING = 20_000
+"""Figures that are kept until they can be sent; older ones are dropped."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+/-]")
+"""What would end a name (a blank, a colon, a bar), or what a store behind statsd may not take."""
+
+
+class Sink(Protocol):
+    """Takes figures."""
+
+    def incr(self, name: str, count: int = 1) -> None:
+        """So many more of it."""
+
+    def gauge(self, name: str, value: float) -> None:
+        """It is at *value* now."""
+
+    def timing(self, name: str, seconds: float) -> None:
+        """It took so long."""
+
+
+def clean(text: str) -> str:
+    """*text* as (a part of) the name of a figure."""
+    return _NOT_IN_NAMES.sub("_", text)
+
+
+class Statsd:
+    """Sends figures by UDP. ``with Statsd.of_environment(os.environ) as sink:``
+
+    :ivar problem: why nothing is sent although a host is named; None when all is well or none is named.
+    :param make: makes the library's client; it may block and may fail.
+    """
+
+    def __init__(
+        self,
+        host: str | None,
+        port: str | int = DEFAULT_PORT,
+        prefix: str | None = None,
+        *,
+        make: Callable[[str, int, str | None], Any] | None = None,
+    ) -> None:
+        self.problem: str | None = None
+        self._waiting: deque[tuple[str, str, float]] = deque(maxlen=MOST_WAITING)
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        if not host:
+            return
+        if make is None and not HAS_STATSD:
+            self.problem = "STATSD_HOST is set, but the Python library statsd is not installed: no metrics are sent"
+        elif not str(port).isdecimal() or not 0 < int(port) < 65536:
+            self.problem = f"STATSD_PORT is {str(port)!r}: give a number from 1 to 65535; no metrics are sent"
+        else:
+            arguments = (make or _client, host, int(port), prefix or None)
+            self._thread = threading.Thread(target=self._run, args=arguments, name="statsd", daemon=True)
+            self._thread.start()
+
+    @classmethod
+    def of_environment(cls, environ: Mapping[str, str]) -> Statsd:
+        """As the variables say that Nodepool reads, too."""
+        port = environ.get("STATSD_PORT") or DEFAULT_PORT
+        return cls(environ.get("STATSD_HOST"), port, environ.get("STATSD_PREFIX"))
+
+    def __enter__(self) -> Statsd:
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self.close()
+
+    @property
+    def wanted(self) -> bool:
+        """False when noting figures is labour lost."""
+        return self._thread is not None
+
+    def incr(self, name: str, count: int = 1) -> None:
+        """So many more of it."""
+        self._note("incr", name, count)
+
+    def gauge(self, name: str, value: float) -> None:
+        """It is at *value* now."""
+        self._note("gauge", name, value)
+
+    def timing(self, name: str, seconds: float) -> None:
+        """It took so long."""
+        self._note("timing", name, 1000.0 * seconds)
+
+    def close(self) -> None:
+        """Send what was noted; not waited for any longer than a moment."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(PACE)
+
+    def _note(self, kind: str, name: str, value: float) -> None:
+        if self._thread is not None:
+            self._waiting.append((kind, clean(name), value))
+
+    def _run(self, make: Callable[[str, int, str | None], Any], host: str, port: int, prefix: str | None) -> None:
+        client = None
+        over = False
+        while not over:
+            over = self._over.wait(PACE if client is not None or not self._waiting else 0.0)
+            try:
+                if client is None and self._waiting:
+                    client = make(host, port, prefix)
+                if client is not None:
+                    self._send(client)
+            except (OSError, ValueError):
+                over = over or self._over.wait(RETRY)
+        if client is not None:
+            client.close()
+
+    def _send(self, client: Any) -> None:
+        """Everything that waits, in few packets."""
+        if not self._waiting:
+            return
+        with client.pipeline() as packets:
+            while self._waiting:
+                kind, name, value = self._waiting.popleft()
+                getattr(packets, kind)(name, value)
+
+
+def _client(host: str, port: int, prefix: str | None) -> Any:
+    return statsd.StatsClient(host, port, prefix, ipv6=":" in host)

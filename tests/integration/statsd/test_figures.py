@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Figures on the wire, from the launcher and from the sweep; and a statsd that is not there harms nobody."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.integration.leaks.conftest import leftovers
+from tests.integration.statsd.conftest import Listener
+from tests.support.launcher_case import Site
+from tests.support.leftovers import sweep
+
+__all__ = ["leftovers"]
+
+
+def test_a_launch_is_heard_of(site: Site, listener: Listener):
+    site.configure()
+    site.requestor.ask("small")
+    site.run()
+    lines = listener.heard()
+    assert "nodepool.launch.ready:1|c" in lines
+    assert "nodepool.launch.provider.one.ready:1|c" in lines
+    assert any(line.startswith("nodepool.launch.ready:") and line.endswith("|ms") for line in lines)
+    assert "nodepool.nodes.in-use:0|g" in lines
+    assert any(line.startswith("nodepool.provider.one.pool.main.addressable_requests:") for line in lines)
+
+
+def test_what_leaked_and_was_deleted_is_heard_of(site: Site, leftovers, listener: Listener):
+    site.configure()
+    somebody = leftovers()
+    somebody.server()
+    somebody.server(provider=None)
+    somebody.floating_ip("stackci_launch=0000099999-1-a nodepool_provider_name=one")
+    sweep(site, check=True)
+    assert [line for line in listener.heard() if line.startswith("nodepool.")] == []
+    sweep(site)
+    lines = listener.heard()
+    assert "nodepool.provider.one.leaked.instances:1|c" in lines
+    assert "nodepool.provider.one.leaked.floatingips:1|c" in lines
+    assert "nodepool.provider.one.seen_foreign.instances:1|g" in lines
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("no-such-host.invalid", "8125"), ("127.0.0.1", "9"), ("127.0.0.1", "eighty")]
+)
+def test_a_statsd_that_is_not_there_harms_nobody(site: Site, monkeypatch: pytest.MonkeyPatch, host: str, port: str):
+    monkeypatch.setenv("STATSD_HOST", host)
+    monkeypatch.setenv("STATSD_PORT", port)
+    site.configure()
+    request = site.requestor.ask("small")
+    began = time.monotonic()
+    site.run()
+    assert site.requestor.state(request) == "fulfilled"
+    assert time.monotonic() - began < 15

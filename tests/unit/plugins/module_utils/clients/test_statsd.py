@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Figures arrive where the environment says, and never harm whoever notes them."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import statsd as room
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Statsd, clean
+
+
+@pytest.fixture
+def server():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        made.bind(("127.0.0.1", 0))
+        made.settimeout(5)
+        yield made
+
+
+def environment(server: socket.socket, **more: str) -> dict[str, str]:
+    return {"STATSD_HOST": "127.0.0.1", "STATSD_PORT": str(server.getsockname()[1]), **more}
+
+
+def test_what_was_noted_is_sent_at_the_end_in_one_packet(server):
+    with Statsd.of_environment(environment(server)) as sink:
+        assert sink.wanted and sink.problem is None
+        sink.incr("nodepool.launch.ready")
+        sink.gauge("nodepool.nodes.in-use", 3)
+        sink.timing("nodepool.launch.ready", 1.5)
+    assert server.recv(2000).decode().splitlines() == [
+        "nodepool.launch.ready:1|c",
+        "nodepool.nodes.in-use:3|g",
+        "nodepool.launch.ready:1500.000000|ms",
+    ]
+
+
+def test_the_prefix_comes_before_the_names(server):
+    with Statsd.of_environment(environment(server, STATSD_PREFIX="site-a")) as sink:
+        sink.incr("nodepool.x", 2)
+    assert server.recv(2000) == b"site-a.nodepool.x:2|c"
+
+
+@pytest.mark.parametrize("environ", [{}, {"STATSD_HOST": ""}, {"STATSD_PORT": "1"}])
+def test_without_a_host_nothing_is_kept_and_nobody_works(environ):
+    with Statsd.of_environment(environ) as sink:
+        sink.incr("a")
+        assert not sink.wanted and sink.problem is None and not sink._waiting
+
+
+@pytest.mark.parametrize("port", ["x", "0", "70000", "-1"])
+def test_a_port_that_is_none_is_a_problem_and_no_failure(port):
+    with Statsd.of_environment({"STATSD_HOST": "h", "STATSD_PORT": port}) as sink:
+        sink.incr("a")
+        assert not sink.wanted
+        assert f"STATSD_PORT is {port!r}" in sink.problem
+
+
+def test_without_the_library_nothing_is_sent_and_that_is_said(monkeypatch):
+    monkeypatch.setattr(room, "HAS_STATSD", False)
+    with Statsd.of_environment({"STATSD_HOST": "h"}) as sink:
+        assert not sink.wanted and "statsd is not installed" in sink.problem
+
+
+def test_a_look_up_that_hangs_or_fails_holds_nobody_up():
+    hangs = threading.Event()
+    calls = []
+
+    def make(host, port, prefix):
+        calls.append(host)
+        hangs.wait(30)
+        raise OSError("no such host")
+
+    sink = Statsd("gone.example", make=make)
+    for _turn in range(room.MOST_WAITING + 10):
+        sink.incr("a")
+    assert len(sink._waiting) == room.MOST_WAITING
+    hangs.set()
+    sink.close()
+    assert calls == ["gone.example"]
+
+
+@given(st.text())
+def test_a_name_cannot_break_the_line(text):
+    cleaned = clean(text)
+    assert cleaned.isascii() and not set(cleaned) & set(":|@ \n\t#")
+    assert len(cleaned) == len(text)
+
+
+def test_usual_names_stay_as_they_are():
+    assert clean("nodepool.label.ubuntu-jammy_8GB.nodes.in-use") == "nodepool.label.ubuntu-jammy_8GB.nodes.in-use"
