@@ -140,7 +140,7 @@ def _hindrance(
 ) -> tuple[str, str, float | None] | None:
     if image.pause:
         return BuildCode.PAUSED, "paused in the configuration", None
-    if state.paused is not None and (request is None or request < state.paused):
+    if state.paused is not None and (request is None or request <= state.paused):
         return BuildCode.PAUSED, "paused", None
     if not wanted_formats(view, image.name):
         unknown = unknown_formats(view, image.name)

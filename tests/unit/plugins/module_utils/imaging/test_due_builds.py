@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import (
+    BuildCode,
+    due_builds,
+    judge_build,
+    judge_builds,
+    open_request,
+    served_request,
+    wanted_formats,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
+from tests.support.image_views import DAY, NOW, THEM, build, config, later, view
+
+
+def state(*builds, **values):
+    return ImageState("debian", builds=builds, **values)
+
+
+def case(seen, **options):
+    return judge_build(seen, "debian", **options)
+
+
+def notes(failures):
+    return BuildNotes(failures=failures)
+
+
+def test_an_image_without_a_ready_build_is_due():
+    assert case(view()).code == BuildCode.FIRST
+    found = case(view(None, state(build(1, BuildState.FAILED), build(2, BuildState.DELETING))))
+    assert (found.due, found.code, found.formats, found.requested) == (True, BuildCode.FIRST, ("qcow2",), None)
+
+
+def test_an_image_is_due_when_its_newest_ready_build_is_as_old_as_rebuild_age():
+    seen = view(config({"debian": {"rebuild_age": 100}}), state(build(1, age=500), build(2, age=99)))
+    fresh = case(seen)
+    assert (fresh.due, fresh.code, fresh.at) == (False, BuildCode.FRESH, NOW + 1)
+    aged = case(later(seen, 1))
+    assert (aged.due, aged.code, aged.at) == (True, BuildCode.AGED, None)
+    assert aged.reason == "the newest ready build is 1 min 40 s old, rebuild-age is 1 min 40 s"
+
+
+def test_formats_are_those_of_all_providers_and_the_images_own():
+    configuration = config(
+        {"debian": {"formats": ("raw", "vhd")}, "other": {}}, {"a": ["debian"], "b": ["debian"], "c": ["other"]}
+    )
+    seen = view(configuration, formats={"a": "qcow2", "b": "raw", "c": "vmdk"})
+    assert wanted_formats(seen, "debian") == ("qcow2", "raw", "vhd")
+    assert case(seen).formats == ("qcow2", "raw", "vhd")
+
+
+def test_a_format_that_the_newest_build_lacks_makes_it_due():
+    configuration = config({"debian": {}}, {"a": ["debian"], "b": ["debian"]})
+    found = case(view(configuration, state(build(1)), formats={"a": "qcow2", "b": "raw"}))
+    assert (found.due, found.code, found.reason) == (True, BuildCode.FORMAT, "the newest ready build has no raw")
+    both = build(2, formats=["qcow2", "raw"])
+    assert not case(view(configuration, state(build(1), both), formats={"a": "qcow2", "b": "raw"})).due
+
+
+def test_two_builders_with_different_formats_do_not_rebuild_in_turn():
+    ours, theirs = build(1, age=50), build(2, age=10, builder_id=THEM, formats=["raw"])
+    assert not case(view(None, state(ours, theirs))).due
+    old = config({"debian": {"rebuild_age": 50}})
+    assert case(view(old, state(ours, theirs))).code == BuildCode.FORMAT
+    assert case(view(None, state(theirs))).code == BuildCode.FORMAT
+
+
+def test_an_image_that_nobody_uses_is_not_built():
+    unused = case(view(config(["debian"], {"cloud1": []}), state(requested=9)))
+    assert (unused.due, unused.code) == (False, BuildCode.UNUSED)
+    unknown = case(view(formats={}))
+    assert (unknown.due, unknown.code) == (False, BuildCode.UNKNOWN)
+    assert "cloud1" in unknown.reason
+    assert case(view(config({"debian": {"formats": ("raw",)}}), formats={})).due  # what is known can be built
+
+
+@pytest.mark.parametrize("requested", [None, 9])
+def test_a_pause_in_the_configuration_goes_over_everything(requested):
+    found = case(view(config({"debian": {"pause": True}}), state(requested=requested)))
+    assert (found.due, found.code) == (False, BuildCode.PAUSED)
+
+
+def test_of_a_pause_and_a_request_the_newer_counts():
+    assert case(view(None, state(paused=5))).code == BuildCode.PAUSED
+    assert case(view(None, state(paused=5, requested=4))).code == BuildCode.PAUSED
+    assert case(view(None, state(paused=5, requested=6))).code == BuildCode.REQUESTED
+
+
+def test_a_request_wins_over_age():
+    found = case(view(None, state(build(1), requested=2)))
+    assert (found.due, found.code, found.requested) == (True, BuildCode.REQUESTED, 2)
+
+
+def test_a_request_is_served_by_a_build_that_began_after_it():
+    before, after = state(build(1), requested=2), state(build(3), requested=2)
+    assert (open_request(before), served_request(before)) == (2, False)
+    assert (open_request(after), served_request(after)) == (None, True)
+    assert not case(view(None, after)).due
+    failed_after = state(build(3, BuildState.FAILED), requested=2)
+    assert open_request(failed_after) == 2
+    assert not served_request(state())
+
+
+def test_what_is_being_built_is_not_due_except_for_whoever_holds_the_lock():
+    locked = state(build(1, BuildState.BUILDING, builder="elsewhere.example.org"), locked=True)
+    found = case(view(None, locked))
+    assert (found.due, found.code, found.reason) == (
+        False,
+        BuildCode.BUILDING,
+        "being built by elsewhere.example.org",
+    )
+    assert case(view(None, locked), holding=True).due
+    assert case(view(None, replace(locked, locked=False))).due  # abandoned
+
+
+def test_failures_back_off_and_a_new_request_is_tried_at_once():
+    first = failed(Failures(), "no space", NOW, 0.5)
+    waiting = case(view(None, state(notes=notes(first))))
+    assert (waiting.due, waiting.code, waiting.at) == (False, BuildCode.BACKOFF, NOW + 10)
+    assert waiting.reason == "failed once, tried again in 10 s; last error: no space"
+    assert case(later(view(None, state(notes=notes(first))), 10)).due
+    requested = state(notes=notes(first), requested=7)
+    assert case(view(None, requested)).code == BuildCode.REQUESTED
+    again = failed(first, "no space", NOW, 0.5, request=7)
+    assert case(view(None, replace(requested, notes=notes(again)))).code == BuildCode.BACKOFF
+    assert case(view(None, replace(requested, notes=notes(again), requested=8))).due
+
+
+def test_failures_say_nothing_of_an_image_that_is_not_due():
+    found = case(view(None, state(build(1, age=DAY / 2), notes=notes(failed(Failures(), "x", NOW, 0.0)))))
+    assert found.code == BuildCode.FRESH
+
+
+def test_all_images_in_their_order_and_requests_first():
+    configuration = config(["a", "b", "c", "d"])
+    seen = view(configuration, ImageState("c", requested=3), ImageState("b", builds=[build(1, image="b")]))
+    assert [found.image for found in judge_builds(seen)] == ["a", "b", "c", "d"]
+    assert [found.image for found in due_builds(seen)] == ["c", "a", "d"]

@@ -1,0 +1,293 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
+    DEFAULT_BUILD_TIMEOUT,
+    FILE_GRACE,
+    GRACE,
+    DeleteBuild,
+    DeleteFiles,
+    DeleteUpload,
+    DeletionCode,
+    MarkBuild,
+    abandoned_builds,
+    holders,
+    plan_deletions,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
+from tests.support.image_views import THEM, build, build_id, config, files, later, upload, view
+
+
+def state(*builds, **values):
+    return ImageState("debian", builds=builds, **values)
+
+
+def told(deletion):
+    """What is deleted, in short."""
+    if isinstance(deletion, DeleteUpload):
+        return ("upload", int(deletion.upload.build_id, 16), deletion.upload.provider, deletion.code)
+    if isinstance(deletion, MarkBuild):
+        return ("mark", int(deletion.build.id, 16), deletion.code)
+    if isinstance(deletion, DeleteFiles):
+        return ("files", int(deletion.build_id, 16), deletion.code)
+    return ("record", int(deletion.build_id, 16), deletion.code)
+
+
+def plan(seen):
+    return [told(deletion) for deletion in plan_deletions(seen)]
+
+
+def three():
+    """Three builds, the third the newest, each uploaded."""
+    return state(
+        build(1, age=30), build(2, age=20), build(3, age=10),
+        uploads=[upload(1, age=29), upload(2, age=19), upload(3, age=9)],
+    )  # fmt: skip
+
+
+def without(seen, name, **values):
+    return replace(seen, images={name: replace(seen.images[name], **values)})
+
+
+# -- rotation ---------------------------------------------------------------------------------------------------------
+
+
+def test_of_three_builds_the_oldest_goes_step_by_step_uploads_before_files():
+    seen = view(None, three(), files=[*files(1, "qcow2"), *files(2, "qcow2"), *files(3, "qcow2")])
+    assert plan(seen) == [("upload", 1, "cloud1", DeletionCode.OLD)]
+    old = seen.images["debian"]
+    seen = without(seen, "debian", uploads=old.uploads[1:])
+    assert plan(seen) == [("mark", 1, DeletionCode.OLD)]
+    marked = build(1, BuildState.DELETING, age=0)
+    seen = without(seen, "debian", builds=[marked, *old.builds[1:]])
+    assert plan(seen) == [("files", 1, DeletionCode.ASKED), ("record", 1, DeletionCode.ASKED)]
+    names = next(deletion.names for deletion in plan_deletions(seen) if isinstance(deletion, DeleteFiles))
+    base = f"debian-{build_id(1)}"
+    assert names == (f"{base}.d", f"{base}.qcow2", f"{base}.qcow2.md5", f"{base}.qcow2.sha256")
+    seen = replace(without(seen, "debian", builds=old.builds[1:]), files=[*files(2, "qcow2"), *files(3, "qcow2")])
+    assert plan(seen) == []
+
+
+def test_two_builds_are_kept_however_old():
+    assert plan(view(None, state(build(1, age=1e7), build(2, age=1e6)))) == []
+
+
+def test_what_a_provider_needs_is_kept_while_newer_uploads_fail():
+    seen = three()
+    seen = replace(seen, uploads=[upload(1), upload(2), upload(3, state=UploadState.FAILED)])
+    assert plan(view(None, seen)) == [("upload", 3, "cloud1", DeletionCode.FAILED)]
+    four = replace(seen, builds=[*seen.builds, build(4, age=1)])
+    assert plan(view(None, four)) == [("upload", 3, "cloud1", DeletionCode.FAILED)]
+
+
+def test_each_provider_for_itself():
+    configuration = config({"debian": {}}, {"a": ["debian"], "b": ["debian"]})
+    uploads = [upload(1, "a"), upload(2, "a"), upload(3, "a"), upload(1, "b"), upload(2, "b")]
+    seen = view(configuration, replace(three(), uploads=uploads))
+    assert plan(seen) == [("upload", 1, "a", DeletionCode.OLD)]
+    assert holders(seen, seen.images["debian"], seen.images["debian"].builds[0]) == "it has uploads at a, b"
+
+
+def test_two_uploads_of_one_build_do_not_push_the_previous_build_out():
+    builds = [build(number, age=50 - number) for number in (1, 2, 3, 4)]
+    uploads = [upload(1), upload(2, age=3), upload(2, serial=2, age=2), upload(2, serial=3, age=1)]
+    assert plan(view(None, state(*builds, uploads=uploads))) == []
+
+
+def test_failed_builds_go_at_once():
+    seen = view(None, state(build(1, BuildState.FAILED), build(2)), files=files(1, "qcow2"))
+    assert plan(seen) == [("mark", 1, DeletionCode.FAILED)]
+
+
+# -- what people do ---------------------------------------------------------------------------------------------------
+
+
+def test_a_build_marked_by_hand_goes_with_all_its_uploads_before_its_files():
+    marked = three()
+    marked = replace(marked, builds=[*marked.builds[:2], build(3, BuildState.DELETING)])
+    seen = view(None, marked, files=files(3, "qcow2"))
+    assert plan(seen) == [("upload", 3, "cloud1", DeletionCode.ASKED)]
+    gone = without(seen, "debian", uploads=marked.uploads[:2])
+    assert plan(gone) == [("files", 3, DeletionCode.ASKED), ("record", 3, DeletionCode.ASKED)]
+
+
+def test_an_upload_marked_by_hand_goes_and_the_builds_stay():
+    marked = replace(three(), uploads=[upload(1), upload(2), upload(3, state=UploadState.DELETING)])
+    assert plan(view(None, marked)) == [("upload", 3, "cloud1", DeletionCode.ASKED)]
+
+
+def test_an_image_that_left_the_configuration_goes_altogether():
+    seen = view(config(["other"], {"cloud1": ["other"]}), three())
+    assert plan(seen) == [
+        ("upload", 1, "cloud1", DeletionCode.REMOVED),
+        ("upload", 2, "cloud1", DeletionCode.REMOVED),
+        ("upload", 3, "cloud1", DeletionCode.REMOVED),
+    ]
+    bare = without(seen, "debian", uploads=[])
+    assert plan(bare) == [("mark", number, DeletionCode.REMOVED) for number in (1, 2, 3)]
+
+
+def test_a_provider_with_no_images_any_more_is_emptied_and_the_builds_stay():
+    configuration = config({"debian": {}}, {"a": ["debian"], "b": []})
+    uploads = [upload(2, "a"), upload(3, "a"), upload(2, "b"), upload(3, "b"), upload(1, "b")]
+    seen = view(configuration, state(build(2, age=2), build(3, age=1), uploads=uploads))
+    assert plan(seen) == [("upload", 2, "b", DeletionCode.REMOVED), ("upload", 3, "b", DeletionCode.REMOVED)]
+
+
+def test_a_provider_that_left_the_configuration_is_not_touched():
+    configuration = config({"debian": {}}, {"a": ["debian"]})
+    seen = view(
+        configuration, replace(three(), uploads=[upload(1, "gone"), upload(1, "a"), upload(2, "a"), upload(3, "a")])
+    )
+    assert plan(seen) == [("upload", 1, "a", DeletionCode.OLD)]
+    only = without(seen, "debian", uploads=[upload(1, "gone")])
+    assert plan(only) == []
+    assert holders(only, only.images["debian"], only.images["debian"].builds[0]) == (
+        "it has uploads at gone, not in this configuration"
+    )
+
+
+def test_the_files_of_a_marked_build_do_not_wait_for_a_provider_that_nobody_here_knows():
+    gone = upload(1, "gone")
+    seen = view(None, state(build(1, BuildState.DELETING), uploads=[gone]), files=files(1, "qcow2"))
+    assert plan(seen) == [("files", 1, DeletionCode.ASKED)]
+    busy = upload(1, "gone", UploadState.UPLOADING)
+    assert plan(without(seen, "debian", uploads=[busy], uploading=frozenset({(build_id(1), "gone")}))) == []
+
+
+# -- what is under way ------------------------------------------------------------------------------------------------
+
+
+def test_a_build_under_way_is_left_alone_and_an_abandoned_one_of_ours_is_ended_by_the_builder():
+    under_way = state(build(1, BuildState.BUILDING), locked=True)
+    seen = view(None, under_way, files=files(1, "qcow2"))
+    assert (plan(seen), abandoned_builds(seen)) == ([], [])
+    free = without(seen, "debian", locked=False)
+    assert plan(free) == []
+    assert [found.id for found in abandoned_builds(free)] == [build_id(1)]
+    assert abandoned_builds(replace(free, building=frozenset({build_id(1)}))) == []
+    newer = without(seen, "debian", builds=[build(1, BuildState.BUILDING), build(2, BuildState.BUILDING)])
+    assert [found.id for found in abandoned_builds(newer)] == [build_id(1)]
+
+
+def test_another_builders_abandoned_build_goes_when_it_could_not_be_under_way_any_more():
+    theirs = build(1, BuildState.BUILDING, builder_id=THEM)
+    seen = view(config({"debian": {"build_timeout": 100}}), state(theirs))
+    assert (plan(later(seen, 99 + GRACE)), abandoned_builds(later(seen, 1e9))) == ([], [])
+    assert plan(later(seen, 100 + GRACE)) == [("mark", 1, DeletionCode.ABANDONED)]
+    removed = view(config(["other"]), state(theirs))
+    assert plan(later(removed, DEFAULT_BUILD_TIMEOUT + GRACE - 1)) == []
+    assert plan(later(removed, DEFAULT_BUILD_TIMEOUT + GRACE)) == [("mark", 1, DeletionCode.REMOVED)]
+
+
+def test_an_upload_under_way_is_left_alone_and_an_abandoned_one_is_deleted():
+    key = (build_id(1), "cloud1")
+    seen = view(None, state(build(1), uploads=[upload(1, state=UploadState.UPLOADING)], uploading=frozenset({key})))
+    assert plan(seen) == []
+    free = without(seen, "debian", uploading=frozenset())
+    assert plan(free) == [("upload", 1, "cloud1", DeletionCode.ABANDONED)]
+    assert plan(replace(free, uploading=frozenset({key}))) == []
+    both = [upload(1, state=UploadState.UPLOADING), upload(1, state=UploadState.UPLOADING, serial=2)]
+    found = plan_deletions(without(seen, "debian", uploads=both))
+    assert [deletion.upload.id for deletion in found if isinstance(deletion, DeleteUpload)] == ["0000000001"]
+
+
+def test_another_builders_abandoned_upload_goes_when_it_could_not_be_under_way_any_more():
+    theirs = state(build(1, builder_id=THEM), uploads=[upload(1, state=UploadState.UPLOADING)])
+    seen = view(None, theirs)
+    assert plan(later(seen, 3599 + GRACE)) == []
+    assert plan(later(seen, 3600 + GRACE)) == [("upload", 1, "cloud1", DeletionCode.ABANDONED)]
+
+
+@pytest.mark.parametrize("marked", [BuildState.DELETING, BuildState.READY])
+def test_an_upload_under_way_keeps_its_build_and_files(marked):
+    key = (build_id(1), "cloud1")
+    under_way = state(
+        build(1, marked, age=30), build(2, age=20), build(3, age=10),
+        uploads=[upload(1, state=UploadState.UPLOADING)], uploading=frozenset({key}),
+    )  # fmt: skip
+    assert plan(view(None, under_way, files=files(1, "qcow2"))) == []
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_files_without_a_record_go_when_they_are_not_young():
+    seen = view(None, files=files(1, "qcow2", age=FILE_GRACE - 1))
+    assert plan(seen) == []
+    assert plan(later(seen, 1)) == [("files", 1, DeletionCode.LEFT_OVER)]
+    assert plan(replace(later(seen, 1), building=frozenset({build_id(1)}))) == []
+
+
+def test_files_of_another_builders_build_and_of_a_broken_record_stay():
+    theirs = view(None, state(build(1, builder_id=THEM)), files=files(1, "qcow2"))
+    assert plan(theirs) == []
+    broken = view(None, state(unreadable=frozenset({build_id(1)})), files=files(1, "qcow2"))
+    assert plan(broken) == []
+
+
+def test_what_only_looks_like_a_build_stays():
+    dated = files(1, "qcow2")
+    dated = [replace(file, build_id="2024010101", name="backup-2024010101.qcow2") for file in dated]
+    assert plan(view(None, files=dated)) == []
+
+
+def test_an_empty_record_goes_unless_something_lies_below_it():
+    assert plan(view(None, state(empty=frozenset({build_id(1)})))) == [("record", 1, DeletionCode.LEFT_OVER)]
+    assert plan(view(None, state(empty=frozenset({build_id(1)}), uploads=[upload(1)]))) == []
+
+
+def delete_after_upload(*, keep=(), uploads=(), formats=("qcow2", "raw")):
+    configuration = config(
+        {"debian": {"delete_after_upload": True, "keep_formats": keep, "formats": ("vhd",)}},
+        {"a": ["debian"], "b": ["debian"]},
+    )
+    return view(
+        configuration,
+        state(build(1, formats=["qcow2", "raw", "vhd"]), uploads=uploads),
+        formats=dict(zip("ab", formats, strict=False)),
+        files=files(1, "qcow2", "raw", "vhd"),
+    )
+
+
+def removed(seen):
+    found = [name for deletion in plan_deletions(seen) if isinstance(deletion, DeleteFiles) for name in deletion.names]
+    return {name.partition(".")[2] for name in found}
+
+
+def of_format(name):
+    return {name, f"{name}.md5", f"{name}.sha256"}
+
+
+def test_delete_after_upload_removes_a_format_when_all_who_take_it_have_it():
+    assert removed(delete_after_upload()) == set()
+    assert removed(delete_after_upload(uploads=[upload(1, "a")])) == of_format("qcow2")
+    assert removed(delete_after_upload(uploads=[upload(1, "a", UploadState.UPLOADING)])) == set()
+    everything = of_format("qcow2") | of_format("raw") | of_format("vhd")
+    assert removed(delete_after_upload(uploads=[upload(1, "a"), upload(1, "b")])) == everything
+    assert removed(delete_after_upload(uploads=[upload(1, "a")], formats=("qcow2", "qcow2"))) == set()
+
+
+def test_delete_after_upload_keeps_what_it_shall_keep_and_what_it_does_not_know():
+    both = [upload(1, "a"), upload(1, "b")]
+    assert removed(delete_after_upload(uploads=both, keep=("raw", "vhd"))) == of_format("qcow2")
+    assert removed(delete_after_upload(uploads=both, formats=("qcow2",))) == set()
+    plain = delete_after_upload(uploads=both)
+    image = replace(plain.config.diskimages["debian"], delete_after_upload=False)
+    assert removed(replace(plain, config=replace(plain.config, diskimages={"debian": image}))) == set()
+
+
+def test_everything_has_a_code_and_a_reason():
+    seen = view(config(["other"]), three(), files=files(9, "raw"))
+    for deletion in plan_deletions(seen):
+        assert deletion.code in DeletionCode.ALL
+        assert deletion.reason
+    assert any(isinstance(deletion, DeleteFiles) for deletion in plan_deletions(seen))
+    assert not any(isinstance(deletion, DeleteBuild) for deletion in plan_deletions(seen))
