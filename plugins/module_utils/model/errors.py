@@ -18,6 +18,17 @@ class NodepoolError(Exception):
     """Base of everything that the collection raises on purpose."""
 
 
+class PartlyFailed(NodepoolError):
+    """What was asked for by name could not be done, or not all of it.
+
+    :param result: what was done all the same, as the module would have returned it.
+    """
+
+    def __init__(self, message: str, result: Mapping[str, Any]) -> None:
+        self.result = dict(result)
+        super().__init__(message)
+
+
 class ConfigError(NodepoolError):
     """The user's configuration cannot be used.
 
@@ -128,3 +139,7 @@ class CloudImageBroken(CloudError):
 
 class ImageFileError(NodepoolError):
     """A file of a disk image on this machine cannot be used."""
+
+
+class HookError(NodepoolError):
+    """A program of the operator's did not do its part."""

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     DeadlineExceeded,
     MissingLibraryError,
     NodepoolError,
+    PartlyFailed,
 )
 
 LIBRARY_PAGES = {
@@ -57,6 +58,8 @@ def failure(error: NodepoolError) -> dict[str, Any]:
         details["msg"] = missing_required_lib(error.library, url=LIBRARY_PAGES.get(error.library))
         if error.detail:
             details["exception"] = error.detail
+    elif isinstance(error, PartlyFailed):
+        details = {**error.result, **details}
     elif isinstance(error, ConfigError):
         details["problems"] = error.problems
     elif isinstance(error, DeadlineExceeded):

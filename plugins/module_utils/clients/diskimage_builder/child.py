@@ -20,6 +20,7 @@ GRACE = 10.0
 """Seconds between the wish that the child ends and its end."""
 CANNOT_RUN = 127
 _WAIT = 5.0
+_LOOK = 0.1
 
 
 class Child:
@@ -48,7 +49,6 @@ class Child:
         self._sleep = sleep
         self._process: subprocess.Popen[bytes] | None = None
         self._code: int | None = None
-        self._closed = False
 
     @property
     def pid(self) -> int | None:
@@ -103,12 +103,13 @@ class Child:
                 self._code = self._process.wait(_WAIT)
         return -9 if self._code is None else self._code
 
+    def settle(self, seconds: float = 2.0) -> None:
+        """Wait until everything that it has started has ended, as what filters its output does; no longer than that."""
+        for _look in range(round(seconds / _LOOK)):
+            if not self.processes():
+                return
+            self._sleep(_LOOK)
+
     def note(self, text: str) -> None:
         """Add a line of ours to the log."""
         append_line(self.log, text)
-
-    def close(self, code: int) -> None:
-        """Write the last line of the log, once."""
-        if not self._closed:
-            self._closed = True
-            append_line(self.log, f"Exit code: {code}")

@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
@@ -144,9 +144,10 @@ class ImagesDir:
                     found[algorithm] = digits
         return found
 
-    def write_checksums(self, name: str) -> dict[str, str]:
+    def write_checksums(self, name: str, attend: Callable[[], None] = lambda: None) -> dict[str, str]:
         """Compute the checksums of an image file and write them beside it, as md5sum and sha256sum do.
 
+        :param attend: called again and again meanwhile.
         :raises ImageFileError: the file cannot be read, or they cannot be written.
         """
         path = os.path.join(self.path, name)
@@ -156,6 +157,7 @@ class ImagesDir:
                 while chunk := file.read(_CHUNK):
                     for digest in digests.values():
                         digest.update(chunk)
+                    attend()
             found = {algorithm: digest.hexdigest() for algorithm, digest in digests.items()}
             for algorithm, digits in found.items():
                 with open(f"{path}.{algorithm}", "w", encoding="utf-8", errors="surrogateescape") as file:

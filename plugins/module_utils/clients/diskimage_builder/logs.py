@@ -17,13 +17,15 @@ LONGEST_LINE = 160
 _CHUNK = 1 << 20
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \| ?")
 _TRACE = re.compile(r"^\++ ")
-_NOISE = re.compile(r"^(DEBUG |dib-run-parts *(-+.*)?$)")
+_NOISE = re.compile(r"^(DEBUG |INFO diskimage_builder\.block|Unmount /|dib-run-parts (Sourcing .*|-+.*)?$|/\S+'?$)")
+"""What says nothing to people, or comes after what they want to know: the clean-up."""
 _STEPS = (
     (re.compile(r"^dib-run-parts (?:\S+ )*Running (?:\S*/)?([^/\s]+)\.d/([^/\s]+)$"), None),
     (re.compile(r"^Running hooks from (?:\S*/)?([^/\s]+)\.d$"), None),
     (re.compile(r"^Calculating image size"), "sizing"),
     (re.compile(r"^Converting image using"), "converting"),
     (re.compile(r"^Image file \S+ created"), "converting"),
+    (re.compile(r"^converting \S+ into "), "converting"),
     (re.compile(r"^Build completed successfully"), "finished"),
 )
 
@@ -43,6 +45,11 @@ class LogTail:
         self._place = 0
         self._rest = b""
         self._secrets = sorted({secret for secret in secrets if len(secret) > 3}, key=len, reverse=True)
+
+    def skip(self) -> None:
+        """Go on after what is there now."""
+        with contextlib.suppress(OSError):
+            self._place = os.stat(self._path).st_size
 
     def look(self) -> bool:
         """Read on, no more than a few MB; True when there was something new."""

@@ -82,6 +82,14 @@ class Claim:
         self._owner.close()
 
 
+def claimed(images_dir: str) -> list[str]:
+    """Ids of the builds that living processes of this machine make here."""
+    root = os.path.join(images_dir, TEMPORARY)
+    with contextlib.suppress(OSError):
+        return [name for name in sorted(os.listdir(root)) if is_build_id(name) and _is_owned(os.path.join(root, name))]
+    return []
+
+
 def leftovers(images_dir: str) -> list[Leftover]:
     """Builds that were begun here and that nobody makes any more, by id."""
     root = os.path.join(images_dir, TEMPORARY)

@@ -1,0 +1,304 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The builds cycle: clear away what is left, build what is due one after the other, wait for more to become due."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import (
+    Isolation,
+    find_isolation,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import claimed
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Registration
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.build import READY, Report, Workshop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.clearing import (
+    clear_machine,
+    fail_abandoned,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.maker import Maker
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import (
+    DEADLINE,
+    SETTLED,
+    BuildOptions,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
+    local_files,
+    provider_formats,
+    register_builder,
+    view_images,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import (
+    BuildCase,
+    BuildCode,
+    judge_build,
+    served_request,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
+
+LONGEST_WAIT = 5.0
+"""Seconds between two looks when nothing happens."""
+AWAY_LOOK = 0.5
+"""Seconds between two looks at a ZooKeeper that is away, or that has just failed."""
+STORE_GRACE = 30.0
+"""Seconds beyond the session time-out for which ZooKeeper may be away before the cycle gives up."""
+MOST_MISHAPS = 5
+"""Passes in a row that ZooKeeper may spoil although it is there."""
+FORCED = "forced"
+
+
+def run_builds(
+    options: BuildOptions,
+    *,
+    progress: Callable[[str], None] = lambda line: None,
+    stop: Stop | None = None,
+    clock: Callable[[], float] = time.time,
+    isolation: Isolation | None = None,
+) -> dict[str, Any]:
+    """Run one cycle and return the module's result.
+
+    :param progress: takes lines for people.
+    :param stop: may ask the cycle to end early; a build that runs is ended then.
+    :param isolation: how children are started; None for the best that this machine permits.
+    :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
+    """
+    config = options.load()
+    builder_id = ImagesDir(config.images_dir or "").builder_id()
+    apart = isolation or find_isolation()
+    with Handover(options.state_dir, config.zookeeper, say=progress) as handover, Store(config.zookeeper) as store:
+        handover.begin(store)
+        inbox = Inbox(clock)
+        wish = stop or Stop()
+        maker = Maker(apart, say=progress, watch=lambda: wish.reason)
+        shop = Workshop(store, builder_id, maker, wish, say=progress, clock=clock)
+        return BuildsCycle(options, config, shop, inbox, apart).run()
+
+
+class BuildsCycle:
+    """One stay of the builder. Everything in it happens in the thread that calls :meth:`run`."""
+
+    def __init__(
+        self, options: BuildOptions, config: NodepoolConfig, shop: Workshop, inbox: Inbox, isolation: Isolation
+    ) -> None:
+        self._options = options
+        self._config = config
+        self._shop = shop
+        self._inbox = inbox
+        self._isolation = isolation
+        self._watch = ConfigWatch(options, shop.say)
+        self._formats: dict[str, str] = {}
+        self._format_problems: dict[str, str] = {}
+        self._reports: list[Report] = []
+        self._cleared: list[str] = []
+        self._abandoned: list[str] = []
+        self._forced: set[str] = set()
+        self._cases: list[BuildCase] = []
+        self._mishaps = 0
+        self._passed = False
+        self._over = threading.Event()
+        self._registration: Registration | None = None
+
+    def run(self) -> dict[str, Any]:
+        """Work until the end."""
+        shop, began = self._shop, self._shop.clock()
+        shop.store.on_change(self._changed)
+        shop.stop.tell(self._stopped)
+        shop.maker.pause = self._rest
+        self._read_formats()
+        try:
+            ended = self._loop(began + self._options.duration)
+        finally:
+            if self._registration is not None:
+                self._registration.unregister()
+        return self._result(ended, shop.clock() - began)
+
+    def _changed(self, path: str) -> None:
+        """Only what happens to images is worth a look: the tree may be a busy one."""
+        if not path or paths.below(path, paths.IMAGES):
+            self._inbox.nudge()
+
+    def _rest(self, seconds: float) -> None:
+        self._over.wait(seconds)
+        self._shop.stop.beat(SERVING)
+
+    def _stopped(self) -> None:
+        self._over.set()
+        self._inbox.nudge()
+
+    def _loop(self, deadline: float) -> str:
+        shop = self._shop
+        away_since: float | None = None
+        while True:
+            now = shop.clock()
+            shop.stop.beat(SERVING)
+            if shop.stop.reason is not None:
+                return shop.stop.reason
+            if now >= deadline and self._passed:
+                return DEADLINE
+            if shop.store.state != "connected":
+                away_since = away_since or now
+                self._give_up_on_store(now - away_since)
+                self._over.wait(AWAY_LOOK)
+                continue
+            away_since = None
+            self._look_at_config(now)
+            try:
+                ended = self._pass(now, deadline)
+            except StoreError as error:
+                self._mishaps += 1
+                if shop.store.state == "connected" and self._mishaps > MOST_MISHAPS:
+                    raise
+                shop.say(f"starting afresh: {error}")
+                self._over.wait(AWAY_LOOK)
+                continue
+            self._mishaps = 0
+            if ended is not None:
+                return ended
+
+    def _pass(self, now: float, deadline: float) -> str | None:
+        """Clear away, then build the first that is due; how the cycle ends, or None."""
+        shop = self._shop
+        if self._registration is None:
+            self._registration = register_builder(shop.store)
+        self._cleared += clear_machine(shop.store, self._config.images_dir or "", shop.say)
+        view = self._view()
+        failed = fail_abandoned(shop.store, view, now, shop.say)
+        if failed:
+            self._abandoned += failed
+            view = self._view()
+        self._drop_served(view)
+        chosen = self._options.chosen(self._config)
+        self._cases = [self._judge(view, name) for name in chosen]
+        for case in sorted((case for case in self._cases if case.due), key=lambda case: case.requested is None):
+            if self._build(case):
+                self._passed = True
+                return None
+        self._passed = True
+        if self._options.until == SETTLED and not self._waits(view):
+            return SETTLED
+        wake = min((case.at for case in self._cases if case.at is not None), default=now + LONGEST_WAIT)
+        self._inbox.take(max(0.0, min(wake - now, LONGEST_WAIT, deadline - now)))
+        return None
+
+    def _judge(self, view: ImagesView, name: str, *, holding: bool = False) -> BuildCase:
+        """The image's case; one that is to be built in any case, and was not yet, is due."""
+        return forced(judge_build(view, name, holding=holding), self._options.force and name not in self._forced)
+
+    def _waits(self, view: ImagesView) -> bool:
+        """True while somebody else builds an image that was named, or a dead cycle of this builder holds its lock."""
+        under_way = [case.image for case in self._cases if case.code == BuildCode.BUILDING]
+        return bool(under_way) and (
+            self._options.images is not None
+            or any(
+                build.state == BuildState.BUILDING and view.is_ours(build) and build.id not in view.building
+                for name in under_way
+                for build in view.image(name).builds
+            )
+        )
+
+    def _build(self, case: BuildCase) -> bool:
+        """Build it, unless somebody else does; True when it was tried."""
+        shop = self._shop
+        held = shop.store.images.lock_image(case.image)
+        if held is None:
+            return False
+        try:
+            fresh = self._judge(self._view(), case.image, holding=True)
+            if not fresh.due:
+                return False
+            self._forced.add(case.image)
+            report = shop.build(self._config, fresh, held, convert_vhd=self._options.convert_vhd)
+            self._reports.append(report)
+        finally:
+            held.release()
+        return True
+
+    def _view(self) -> ImagesView:
+        images_dir = self._config.images_dir or ""
+        return view_images(
+            self._shop.store,
+            self._config,
+            now=self._shop.clock(),
+            provider_formats=self._formats,
+            files=local_files(ImagesDir(images_dir)),
+            builder_id=self._shop.builder_id,
+            building={*self._shop.building, *claimed(images_dir)},
+        )
+
+    def _drop_served(self, view: ImagesView) -> None:
+        """Requests whose build was made by a cycle that was ended before it could drop them."""
+        for state in view.images.values():
+            if state.name in self._config.diskimages and served_request(state) and not state.locked:
+                self._shop.store.images.drop_request(state.name)
+
+    def _look_at_config(self, now: float) -> None:
+        news = self._watch.look(now)
+        if news is None:
+            return
+        if news.config is not None and news.config.images_dir != self._config.images_dir:
+            self._shop.say("configuration: another images-dir is taken by the next cycle")
+        elif news.config is not None:
+            self._config = news.config
+        self._read_formats()
+
+    def _read_formats(self) -> None:
+        formats, problems = provider_formats(self._config, self._options.clouds_config)
+        for name, problem in problems.items():
+            if self._format_problems.get(name) != problem:
+                self._shop.say(f"provider {name}: {problem}")
+        self._formats, self._format_problems = formats, problems
+
+    def _give_up_on_store(self, seconds: float) -> None:
+        if seconds > self._config.zookeeper.timeout + STORE_GRACE:
+            hosts = ", ".join(f"{server.host}:{server.port}" for server in self._config.zookeeper.servers)
+            raise StoreError(
+                f"ZooKeeper ({hosts}) has been away for {seconds:.0f} s: the cycle ends, the next one goes on"
+            )
+
+    def _result(self, ended: str, seconds: float) -> dict[str, Any]:
+        built = {report.image for report in self._reports}
+        return {
+            "changed": bool(self._reports or self._cleared or self._abandoned),
+            "ended": ended,
+            "seconds": round(seconds, 3),
+            "builds": [report.document() for report in self._reports],
+            "not_built": [case_document(case) for case in self._cases if case.image not in built],
+            "cleared": self._cleared,
+            "abandoned": self._abandoned,
+            "isolation": {"level": self._isolation.level, "why_not": self._isolation.why_not},
+            "left_out": dict(self._format_problems),
+            "config_problems": list(self._watch.problems),
+            "warnings": list(self._config.warnings),
+        }
+
+
+def forced(case: BuildCase, force: bool) -> BuildCase:
+    """The case when it is wished that the image is built although it is not due."""
+    if not force or case.due or case.code not in (BuildCode.FRESH, BuildCode.BACKOFF) or not case.formats:
+        return case
+    return BuildCase(case.image, True, FORCED, f"asked for; otherwise: {case.reason}", case.formats, case.requested)
+
+
+def case_document(case: BuildCase) -> dict[str, Any]:
+    """Why an image is built or not, as the module returns it."""
+    return {"image": case.image, "code": case.code, "reason": case.reason, "formats": list(case.formats)}
+
+
+def failures_of(reports: Collection[dict[str, Any]]) -> list[str]:
+    """A sentence for each build that did not become ready."""
+    return [f"{report['image']}: {report['error']}" for report in reports if report["state"] != READY]

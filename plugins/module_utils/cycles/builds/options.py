@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cycle of builds is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
+    Stamp,
+    file_stamps,
+    load_config,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+
+SETTLED = "settled"
+DEADLINE = "deadline"
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """The module's options.
+
+    :param images: names of diskimages; None for all that are due.
+    :param force: build those although they are not due.
+    :param duration: seconds in which builds are begun; one that runs then is finished, within its build-timeout.
+    :param until: ``settled`` to end as soon as nothing is due, ``deadline`` to stay.
+    :param state_dir: where cycles on this host leave word for each other; None: they do not.
+    :param convert_vhd: a vhd may be made by qemu-img where there is no vhd-util.
+    """
+
+    config: str
+    secure_config: str | None = None
+    strict_config: bool = False
+    clouds_config: str | None = None
+    images: tuple[str, ...] | None = None
+    force: bool = False
+    duration: float = 300.0
+    until: str = SETTLED
+    state_dir: str | None = None
+    convert_vhd: bool = False
+
+    def load(self) -> NodepoolConfig:
+        """The configuration, with the chosen images checked.
+
+        :raises ConfigError: with all problems.
+        """
+        config = self.reload()
+        problems = unknown_images(config, self.images or ())
+        if self.force and not self.images:
+            problems.append("force: names no image to build although it is not due: give image_names")
+        if not config.images_dir:
+            problems.append(f"{config.path}: images-dir is missing: a builder keeps its image files there")
+        if problems:
+            raise ConfigError(problems)
+        return config
+
+    def reload(self) -> NodepoolConfig:
+        """The configuration as it is now; chosen images may have left it.
+
+        :raises ConfigError: with all problems.
+        """
+        return load_config(self.config, self.secure_config, strict=self.strict_config)
+
+    def stamps(self) -> dict[str, Stamp]:
+        """What tells whether nodepool.yaml or secure.conf were written."""
+        return file_stamps([self.config, *([self.secure_config] if self.secure_config else [])])
+
+    def cloud_stamps(self) -> dict[str, Stamp]:
+        """What tells whether clouds.yaml was written."""
+        return file_stamps(clouds_files(self.clouds_config))
+
+    def chosen(self, config: NodepoolConfig) -> list[str]:
+        """Names of the images to build, in the order of the configuration."""
+        return [name for name in config.diskimages if self.images is None or name in self.images]
+
+
+def unknown_images(config: NodepoolConfig, names: tuple[str, ...]) -> list[str]:
+    """A sentence for each name that is no diskimage of the configuration, or an abstract one."""
+    known = ", ".join(config.diskimages) or "none"
+    return [
+        f"image_names: {name!r} is no diskimage of {config.path} that can be built; it has {known}"
+        for name in names
+        if name not in config.diskimages
+    ]
