@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One upload is deleted because a person wants it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import upload_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.deletion import (
+    DeletionResult,
+    delete_upload,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.desk import Desk
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.options import UploadOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.tools import Tools
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import DeleteUpload, DeletionCode
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, NodepoolError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload, UploadState
+
+LOCK_PAUSE = 0.5
+"""Seconds between two tries for a lock that somebody else has."""
+REASON = "somebody asked for it"
+
+
+def delete_one(
+    options: UploadOptions,
+    upload_id: str,
+    *,
+    check: bool = False,
+    progress: Callable[[str], None] = lambda line: None,
+    clock: Callable[[], float] = time.time,
+) -> dict[str, Any]:
+    """Delete the upload that the options and *upload_id* name; the cloud image, then the record.
+
+    :param check: only tell whether it is there.
+    :raises NodepoolError: it is being uploaded at the moment, or the cloud did not delete it; then its record says
+        ``deleting``, and each cycle tries again.
+    """
+    config = options.load()
+    store = Store(config.zookeeper)
+    began = clock()
+    try:
+        store.open(watch=not check)
+        desk = Desk(options, config, store, create=False)
+        upload = _found(store, options, upload_id)
+        if upload is not None and not check:
+            _delete(desk, upload, options.api_timeout, progress, clock)
+        return {
+            "changed": upload is not None,
+            "ended": "check" if check else "done",
+            "seconds": round(clock() - began, 3),
+            "uploads": {
+                "done": [],
+                "failed": [],
+                "stopped": [],
+                "deleted": [{**upload_row(upload), "code": DeletionCode.ASKED, "reason": REASON}] if upload else [],
+            },
+            "diff": {
+                "before": f"{upload.path} ({upload.state})\n" if upload else "",
+                "after": "",
+                "before_header": "upload",
+                "after_header": "upload",
+            },
+            "api_calls": desk.calls(),
+            "warnings": list(config.warnings),
+        }
+    finally:
+        store.close()
+
+
+def _found(store: Store, options: UploadOptions, upload_id: str) -> Upload | None:
+    uploads = store.images.uploads(options.image or "", options.provider)
+    return next(
+        (upload for upload in uploads if upload.build_id == options.build_id and upload.id == upload_id.zfill(10)), None
+    )
+
+
+def _delete(
+    desk: Desk, upload: Upload, patience: float, progress: Callable[[str], None], clock: Callable[[], float]
+) -> None:
+    store = desk.store
+    place = (upload.image, upload.build_id, upload.provider)
+    if upload.state == UploadState.UPLOADING and store.images.is_provider_locked(*place):
+        raise NodepoolError(f"upload {upload.id} is being made at the moment: delete it when it is ready or has failed")
+    client = desk.client(upload.provider)
+    if client is None:
+        raise CloudAuthError(desk.problems[upload.provider], provider=upload.provider)
+    tools = Tools(
+        store=store,
+        images_dir=desk.images_dir,
+        view=lambda key: desk.view(clock(), frozenset()),
+        say=progress,
+        store_patience=patience,
+        hook_timeout=0.0,
+        clock=clock,
+    )
+    end = tools.steady() + patience
+    while True:
+        planned = DeleteUpload(upload, DeletionCode.ASKED, REASON)
+        result: DeletionResult = delete_upload(planned, client, tools, still=lambda view: True)
+        if result.done:
+            progress(f"upload {upload.id} of build {upload.build_id} at {upload.provider} is deleted")
+            return
+        if not result.skipped or tools.steady() >= end:
+            raise NodepoolError(f"upload {upload.id} at {upload.provider} is not deleted yet: {result.why}")
+        tools.sleeper(LOCK_PAUSE)

@@ -1,0 +1,385 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The uploads cycle: what is ready is uploaded, what is not needed any more is deleted; until the deadline or until
+there is nothing more to do.
+
+One thread decides; uploads and deletions of cloud images have threads of their own, in lanes of their provider.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import register_builder
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
+    SETTLED_CASES,
+    UploadsAccount,
+    case_row,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.deletion import (
+    DeletionResult,
+    delete_build,
+    delete_files,
+    delete_upload,
+    mark_build,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.desk import Desk
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.lanes import DELETION, UPLOAD, Lanes
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.options import (
+    DEADLINE,
+    SETTLED,
+    UploadOptions,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.tools import Tools
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.upload import (
+    Ended,
+    OneUpload,
+    UploadJob,
+    UploadResult,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import UploadCase
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures, upload_notes_path
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
+    DeleteFiles,
+    DeleteUpload,
+    Deletion,
+    MarkBuild,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+
+LONGEST_WAIT = 10.0
+"""Seconds between two passes when nothing happens."""
+GATHER = 0.1
+"""What happens within this time is dealt with in one pass."""
+AWAY_LOOK = 0.5
+"""Seconds between two looks at a ZooKeeper that is away."""
+STORE_GRACE = 60.0
+"""Seconds beyond the session time-out for which ZooKeeper may be away."""
+LEAVE = 20.0
+"""Seconds that uploads get to clean up behind themselves when the cycle is stopped."""
+LEFT_PAUSE = 5.0
+"""Seconds after which an upload is tried again that ZooKeeper did not take."""
+MOST_MISHAPS = 3
+WATCHED = ("/nodepool/images", "/nodepool/stackci/image-uploads")
+
+
+def run_uploads(
+    options: UploadOptions,
+    *,
+    progress: Callable[[str], None] = lambda line: None,
+    stop: Stop | None = None,
+    clock: Callable[[], float] = time.time,
+) -> dict[str, Any]:
+    """Run one cycle and return the module's result.
+
+    :param progress: takes lines for people; called by several threads.
+    :param stop: may ask the cycle to end early.
+    :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
+    """
+    watch = ConfigWatch(options, progress)
+    config = options.load()
+    with Handover(options.state_dir, config.zookeeper, say=progress) as handover, Store(config.zookeeper) as store:
+        handover.begin(store)
+        desk = Desk(options, config, store)
+        desk.check_choice()
+        return UploadsCycle(desk, watch, stop or Stop(), progress, clock).run()
+
+
+class UploadsCycle:
+    """One stay. Everything in it happens in the thread that calls :meth:`run`, but for the work in the lanes."""
+
+    def __init__(
+        self, desk: Desk, watch: ConfigWatch, stop: Stop, say: Callable[[str], None], clock: Callable[[], float]
+    ) -> None:
+        self._desk = desk
+        self._watch = watch
+        self._stop = stop
+        self._say = say
+        self._inbox = Inbox(clock)
+        self._lanes = Lanes(self._inbox, {UPLOAD: desk.options.side_by_side, DELETION: 1})
+        self._account = UploadsAccount()
+        self._patience = desk.config.zookeeper.timeout + STORE_GRACE
+        self._tools = Tools(
+            store=desk.store,
+            images_dir=desk.images_dir,
+            view=lambda key: desk.view(clock(), self._lanes.keys - {key}),
+            say=say,
+            store_patience=self._patience,
+            hook_timeout=desk.options.hook_timeout,
+            clock=clock,
+        )
+        self._tries: dict[str, Failures] = {}
+        """Deletions that failed, by what they are."""
+        self._not_before: dict[tuple[str, str], float] = {}
+        self._cases: list[UploadCase] = []
+        self._mishaps = 0
+        self._told: set[str] = set()
+
+    def run(self) -> dict[str, Any]:
+        """Work until the end; locks and the registration are given back whatever happens."""
+        began = self._inbox.clock()
+        store = self._desk.store
+        store.on_change(self._changed)
+        self._stop.tell(self._inbox.nudge)
+        registration = register_builder(store)
+        try:
+            ended = self._loop(began + self._desk.options.duration)
+        finally:
+            self._tools.interrupted.set()
+            registration.unregister()
+        return self._result(ended, self._inbox.clock() - began)
+
+    def _changed(self, path: str) -> None:
+        if not path or path.startswith(WATCHED):
+            self._inbox.nudge()
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    def _loop(self, deadline: float) -> str:
+        away_since: float | None = None
+        while True:
+            now = self._inbox.clock()
+            self._stop.beat(SERVING)
+            if self._stop.reason is not None:
+                self._leave()
+                return self._stop.reason
+            if now >= deadline and not self._lanes.keys:
+                return DEADLINE
+            if self._desk.store.state != "connected":
+                away_since = away_since or now
+                self._give_up_on_store(now - away_since)
+                self._inbox.take(AWAY_LOOK)
+                continue
+            away_since = None
+            try:
+                quiet = self._pass(now, now < deadline)
+                self._mishaps = 0
+            except StoreError as error:
+                self._recover(error)
+                continue
+            if quiet and self._desk.options.until == SETTLED and not self._lanes.keys:
+                return SETTLED
+            self._wait(now, self._sleep(now, deadline))
+
+    def _pass(self, now: float, begin: bool) -> bool:
+        """Look at everything and begin what is due; True when there was nothing to do.
+
+        :param begin: False: the time is over, and only what is under way is brought to its end.
+        """
+        self._look(now)
+        if not begin:
+            return True
+        view = self._desk.view(now, self._lanes.keys)
+        self._cases = self._desk.cases(view)
+        for name, problem in self._desk.problems.items():
+            if name not in self._told:
+                self._told.add(name)
+                self._say(f"provider {name}: left out: {problem}")
+        active = [self._delete(planned, now) for planned in list(self._desk.deletions(view))]
+        active += [self._upload(case, now) for case in self._cases if case.due]
+        return not any(active)
+
+    def _sleep(self, now: float, deadline: float) -> float:
+        times = [case.at for case in self._cases if case.at is not None]
+        times += [tries.not_before for tries in self._tries.values()]
+        times += self._not_before.values()
+        soonest = min((at for at in times if at > now), default=now + LONGEST_WAIT)
+        end = deadline if deadline > now else now + LONGEST_WAIT
+        return max(0.0, min(LONGEST_WAIT, soonest - now, end - now))
+
+    def _wait(self, began: float, seconds: float) -> None:
+        """Until something happens; then a moment more for what comes with it."""
+        end = began + max(seconds, GATHER)
+        while (now := self._inbox.clock()) < end:
+            # The configuration's files are looked at more often than everything is.
+            if self._inbox.take(min(end - now, self._watch.due(now) + GATHER)):
+                gathered = self._inbox.clock() + GATHER
+                while self._stop.reason is None and (left := gathered - self._inbox.clock()) > 0:
+                    self._inbox.take(left)
+                return
+            if self._look(self._inbox.clock()):
+                return
+
+    def _look(self, now: float) -> bool:
+        """Take a changed configuration; True when there was one."""
+        news = self._watch.look(now)
+        if news is None:
+            return False
+        self._desk.take(news.config)
+        self._told.clear()
+        return True
+
+    def _give_up_on_store(self, seconds: float) -> None:
+        if seconds > self._patience and not self._lanes.keys:
+            hosts = ", ".join(f"{server.host}:{server.port}" for server in self._desk.config.zookeeper.servers)
+            raise StoreError(
+                f"ZooKeeper ({hosts}) has been away for {seconds:.0f} s: the cycle ends, the next one goes on"
+            )
+
+    def _recover(self, error: StoreError) -> None:
+        """A pass was left in the middle; the next one looks afresh.
+
+        :raises StoreError: ZooKeeper is there, and this has happened too often in a row.
+        """
+        if self._desk.store.state == "connected":
+            self._mishaps += 1
+            if self._mishaps > MOST_MISHAPS:
+                raise error
+        self._inbox.take(AWAY_LOOK)
+
+    def _leave(self) -> None:
+        """End what is under way; what does not end in time is found by the next cycle."""
+        self._tools.interrupted.set()
+        end = self._inbox.clock() + LEAVE
+        while self._lanes.keys and (left := end - self._inbox.clock()) > 0:
+            self._stop.beat(SERVING)
+            self._inbox.take(min(1.0, left))
+
+    # -- uploads ----------------------------------------------------------------------------------------------------
+
+    def _upload(self, case: UploadCase, now: float) -> bool:
+        """Begin an upload if there is room; True when it is not to be forgotten."""
+        desk = self._desk
+        client = desk.client(case.provider)
+        if client is None or case.build is None:
+            return False
+        key = (case.build.id, case.provider)
+        if key in self._lanes.keys or not self._lanes.has_room(UPLOAD, case.provider):
+            return True
+        if now < self._not_before.get(key, 0.0):
+            return True
+        self._not_before.pop(key, None)
+        job = UploadJob(
+            case=case,
+            build=case.build,
+            provider=desk.config.providers[case.provider],
+            diskimage=desk.config.diskimages[case.image],
+            judge=desk.judge(case.provider, case.image),
+        )
+        self._lanes.start(UPLOAD, key, OneUpload(job, client, self._tools).run, lambda got: self._take(job, got))
+        return True
+
+    def _take(self, job: UploadJob, outcome: UploadResult | Exception) -> None:
+        """An upload has ended."""
+        if isinstance(outcome, Exception):
+            why = f"unexpected {type(outcome).__name__}: {outcome}"
+            self._say(f"{job.name}: upload failed: {why}")
+            outcome = UploadResult(job.case, Ended.FAILED, why)
+        self._account.upload(outcome)
+        if outcome.ended == Ended.LEFT:
+            self._not_before[job.key] = self._inbox.clock() + LEFT_PAUSE
+        if outcome.ended in (Ended.DONE, Ended.FAILED):
+            self._desk.forced.discard((job.case.image, job.case.provider))
+            self._note(job, outcome)
+
+    def _note(self, job: UploadJob, outcome: UploadResult) -> None:
+        """Remember a failure, or forget those before."""
+        own = self._desk.store.own
+        path = upload_notes_path(job.case.provider, job.case.image)
+        before = Failures.from_document(own.get(path))
+        with contextlib.suppress(StoreError):  # then it is tried again sooner
+            if outcome.ended == Ended.FAILED:
+                now = self._inbox.clock()
+                after = failed(before, outcome.why, now, random.random(), build=job.build.id)
+                own.put(path, after.document())
+            elif before.count:
+                own.delete(path)
+
+    # -- deletions --------------------------------------------------------------------------------------------------
+
+    def _delete(self, planned: Deletion, now: float) -> bool:
+        """Begin a deletion, or do it if it is quick; True when something was done or is to be."""
+        if isinstance(planned, DeleteUpload):
+            return self._delete_upload(planned, now)
+        if isinstance(planned, MarkBuild):
+            return mark_build(planned, self._tools)
+        if isinstance(planned, DeleteFiles):
+            return self._delete_files(planned, now)
+        if not delete_build(planned, self._tools):
+            return False
+        self._say(f"image {planned.image}: build {planned.build_id} is gone: {planned.reason}")
+        row = {"image": planned.image, "build_id": planned.build_id, "code": planned.code, "reason": planned.reason}
+        self._account.builds_deleted.append(row)
+        return True
+
+    def _delete_upload(self, planned: DeleteUpload, now: float) -> bool:
+        upload = planned.upload
+        key = (upload.build_id, upload.provider)
+        if now < self._tries.get(upload.path, Failures()).not_before:
+            return False
+        client = self._desk.client(upload.provider)
+        if client is None:
+            why = self._desk.problems.get(upload.provider, "")
+            self._account.deletion(DeletionResult(upload, planned.code, False, why), planned)
+            return False
+        if key in self._lanes.keys or not self._lanes.has_room(DELETION, upload.provider):
+            return True
+        self._lanes.start(
+            DELETION,
+            key,
+            lambda: delete_upload(planned, client, self._tools),
+            lambda got: self._deleted(planned, got),
+        )
+        return True
+
+    def _deleted(self, planned: DeleteUpload, outcome: DeletionResult | Exception) -> None:
+        upload = planned.upload
+        if isinstance(outcome, Exception):
+            why = f"unexpected {type(outcome).__name__}: {outcome}"
+            outcome = DeletionResult(upload, planned.code, False, why)
+        self._account.deletion(outcome, planned)
+        name = f"provider {upload.provider}: image {upload.image}: upload {upload.id} of build {upload.build_id}"
+        if outcome.done:
+            self._tries.pop(upload.path, None)
+            self._say(f"{name} is deleted: {planned.reason}")
+        else:
+            self._put_off(upload.path, outcome.why)
+            if not outcome.skipped:
+                self._say(f"{name} cannot be deleted yet: {outcome.why}")
+
+    def _delete_files(self, planned: DeleteFiles, now: float) -> bool:
+        name = f"files of build {planned.build_id}"
+        if now < self._tries.get(name, Failures()).not_before:
+            return False
+        problems = delete_files(planned, self._tools)
+        left = {entry.name for entry in self._desk.images_dir.entries()}
+        self._account.files_removed += [file for file in planned.names if file not in left]
+        if problems:
+            self._put_off(name, problems[0])
+            row = {"image": planned.image, "build_id": planned.build_id, "error": "; ".join(problems)}
+            self._account.undeleted[name] = row
+            return False
+        self._say(f"image {planned.image}: {len(planned.names)} files removed: {planned.reason}")
+        self._account.undeleted.pop(name, None)
+        return True
+
+    def _put_off(self, name: str, why: str) -> None:
+        self._tries[name] = failed(self._tries.get(name, Failures()), why, self._inbox.clock(), random.random())
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def _result(self, ended: str, seconds: float) -> dict[str, Any]:
+        desk = self._desk
+        waiting = [case_row(case) for case in self._cases if not case.due and case.code not in SETTLED_CASES]
+        return {
+            "changed": self._account.changed,
+            "ended": ended,
+            "seconds": round(seconds, 3),
+            **self._account.document(),
+            "waiting": waiting,
+            "left_out": dict(desk.problems),
+            "config_problems": self._watch.problems,
+            "api_calls": desk.calls(),
+            "warnings": list(desk.config.warnings),
+        }
