@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m ansible_collections.stackci.nodepool.plugins.plugin_utils.loop [--check] SETTINGS``
+
+Exit codes: 0 it was told to end and did; 73 its folder cannot be used; 75 another loop uses it; 78 the settings cannot
+be used. A unit should not restart it after 78: nothing but other settings helps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import TextIO
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Statsd
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import Archive
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.notify import Notifier
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.service import (
+    INFO,
+    WARNING,
+    Loop,
+    World,
+    begin_with,
+    folder_of,
+    sweep,
+)
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings, SettingsError, load
+
+CANNOT_CREATE, TRY_LATER, CONFIG = 73, 75, 78
+
+
+class Alarm:
+    """Wakes the loop: for signals, and for the end of processes that it watches."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        self._watched: dict[int, int] = {}
+
+    def watch(self, pids: set[int]) -> None:
+        """Wake when one of them ends, and when none of the others does."""
+        for pid in self._watched.keys() - pids:
+            os.close(self._watched.pop(pid))
+        for pid in pids - self._watched.keys():
+            with contextlib.suppress(OSError):
+                self._watched[pid] = os.pidfd_open(pid)
+
+    def wait(self, seconds: float) -> None:
+        """Until something happens, at most so long."""
+        poll = select.poll()
+        for fd in (self._reader, *self._watched.values()):
+            poll.register(fd, select.POLLIN)
+        poll.poll(max(0.0, seconds) * 1000)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._reader, 4096)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until a signal ends it."""
+    parser = argparse.ArgumentParser(prog="nodepool-loop", description="Runs a cycle playbook again and again.")
+    parser.add_argument("settings", metavar="SETTINGS", help="a TOML file")
+    parser.add_argument("--check", action="store_true", help="only say whether the settings can be used")
+    options = parser.parse_args(arguments)
+    try:
+        settings = load(options.settings)
+    except SettingsError as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+        return CONFIG
+    return 0 if options.check else run(settings, options.settings)
+
+
+def run(settings: Settings, path: str) -> int:
+    """The service."""
+    try:
+        folder = folder_of(settings)
+        lock = (folder.parent / "loop.lock").open("w", encoding="utf-8")
+    except OSError as problem:
+        print(f"state_dir cannot be used: {problem}", file=sys.stderr)
+        return CANNOT_CREATE
+    with lock:
+        if not _lock(lock):
+            print(f"another loop works in {settings.state_dir}", file=sys.stderr)
+            return TRY_LATER
+        processes.become_subreaper()
+        with Statsd.of_environment(os.environ) as statsd:
+            if statsd.problem:
+                say(WARNING, statsd.problem)
+            _work(settings, path, Archive(folder), statsd)
+    return 0
+
+
+def _work(settings: Settings, path: str, archive: Archive, statsd: Statsd) -> None:
+    notifier = Notifier()
+    world = World(begin_with(archive), processes.reap, say, notifier.tell, statsd)
+    loop = Loop(settings, path, archive, world)
+    alarm = Alarm()
+    _listen(loop)
+    left = sweep(settings)
+    if left:
+        say(WARNING, f"ended {left} processes that an earlier loop had left behind")
+    archive.prune(settings, ())
+    say(INFO, f"loop {settings.name}: {settings.playbook}, a cycle every {settings.duration:g} s")
+    alive = float("-inf")
+    while not loop.over:
+        pause = loop.turn()
+        if notifier.watchdog is not None:
+            if time.monotonic() - alive >= notifier.watchdog / 2:
+                alive = time.monotonic()
+                notifier.tell("WATCHDOG=1")
+            pause = min(pause, notifier.watchdog / 2)
+        alarm.watch({pid for cycle in loop.cycles if (pid := cycle.module_pid) is not None})
+        if not loop.over:
+            alarm.wait(pause)
+    notifier.tell("STOPPING=1", "STATUS=ended")
+    say(INFO, f"loop {settings.name}: ended")
+
+
+def _listen(loop: Loop) -> None:
+    def end(_number: int, _frame: FrameType | None) -> None:
+        loop.wish_end()
+
+    def read_again(_number: int, _frame: FrameType | None) -> None:
+        loop.wish_reload()
+
+    def look(_number: int, _frame: FrameType | None) -> None:
+        """It is enough to be woken."""
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGHUP, read_again)
+    signal.signal(signal.SIGCHLD, look)
+
+
+def _lock(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def say(importance: str, line: str) -> None:
+    """A line for the journal; for people without one, without its importance."""
+    print(f"{importance if 'JOURNAL_STREAM' in os.environ else ''}{line}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is left of ended cycles: what happened in them, and how much of it is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
+
+EVENTS = 200
+"""So many of the latest events are looked at."""
+LARGEST = 20_000_000
+LONGEST = 400
+"""Characters of a line for people."""
+FAILURES = ("runner_on_failed", "runner_on_unreachable", "error")
+MEBIBYTE = 1024 * 1024
+
+
+def last_words(folder: Path, *, well: bool) -> str:
+    """What the playbook said at its end: the last text of a debug task, or why it failed; "" when it said nothing."""
+    for event in _events(folder / "job_events"):
+        data = event.get("event_data") or {}
+        result = data.get("res") or {}
+        message = result.get("msg") if isinstance(result, dict) else None
+        failed = event.get("event") in FAILURES
+        if failed and not data.get("ignore_errors") and not well:
+            return _line(message or event.get("stdout") or "a task failed")
+        if well and event.get("event") == "runner_on_ok" and _is_debug(data) and isinstance(message, str):
+            return _line(message)
+    return "" if well else _line(_complaint(folder))
+
+
+def _is_debug(data: dict[str, Any]) -> bool:
+    return str(data.get("resolved_action") or data.get("task_action", "")).rsplit(".", 1)[-1] == "debug"
+
+
+def _events(folder: Path) -> Iterator[dict[str, Any]]:
+    """The latest events, newest first."""
+    numbered = []
+    try:
+        for entry in os.scandir(folder):
+            number = entry.name.partition("-")[0]
+            if number.isdigit() and entry.name.endswith(".json"):
+                numbered.append((int(number), entry.path))
+    except OSError:
+        return
+    for _number, path in sorted(numbered, reverse=True)[:EVENTS]:
+        try:
+            if os.path.getsize(path) <= LARGEST:
+                found = json.loads(Path(path).read_text("utf-8"))
+                if isinstance(found, dict):
+                    yield found
+        except (OSError, ValueError):
+            continue
+
+
+def _complaint(folder: Path) -> str:
+    """What Ansible or ansible-runner wrote when there was not even an event."""
+    lines: list[str] = []
+    for path in (folder / "stdout", folder / "stderr", folder.parent.parent / "runner.log"):
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - 8192))
+                lines += file.read().decode("utf-8", "replace").splitlines()
+        except OSError:
+            continue
+    told = [line.strip() for line in lines if line.strip()]
+    errors = [line for line in told if "ERROR" in line or "rror:" in line]
+    return (errors or told or [""])[-1]
+
+
+def _line(text: object) -> str:
+    line = " ".join(str(text).split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The folder of an ended cycle."""
+
+    number: int
+    files: int
+    size: int
+
+
+class Archive:
+    """The folders of the cycles, named by their numbers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._kept: dict[int, Kept] = {}
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for number in self._numbers():
+            self._kept[number] = measure(number, self.path(number))
+
+    def path(self, number: int) -> Path:
+        """The folder of a cycle."""
+        return self.folder / f"{number:06d}"
+
+    def fresh(self) -> int:
+        """The next number."""
+        return max(self._numbers(), default=0) + 1
+
+    def close(self, number: int, settings: Settings, busy: Collection[int]) -> None:
+        """A cycle is over: keep what tells something of it, and of all of them what the settings allow.
+
+        :param busy: cycles that still use their folders.
+        """
+        path = self.path(number)
+        for name in ("tmp", "env", "project", "control", "heart"):
+            _remove(path / name)
+        for item in path.glob("artifacts/*/fact_cache"):
+            _remove(item)
+        self._kept[number] = measure(number, path)
+        self.prune(settings, busy)
+
+    def prune(self, settings: Settings, busy: Collection[int]) -> None:
+        """Remove the oldest until what is left is within all bounds."""
+        for number in surplus([kept for kept in self._kept.values() if kept.number not in busy], settings):
+            _remove(self.path(number))
+            del self._kept[number]
+
+    def totals(self) -> tuple[int, int]:
+        """(files, bytes) that are kept."""
+        return sum(kept.files for kept in self._kept.values()), sum(kept.size for kept in self._kept.values())
+
+    def _numbers(self) -> list[int]:
+        return [int(entry.name) for entry in os.scandir(self.folder) if entry.name.isdigit() and entry.is_dir()]
+
+
+def surplus(kept: Collection[Kept], settings: Settings) -> list[int]:
+    """Numbers of the folders that are too many, oldest first."""
+    files = size = cycles = 0
+    removed = []
+    for item in sorted(kept, key=lambda item: item.number, reverse=True):
+        cycles, files, size = cycles + 1, files + item.files, size + item.size
+        if cycles > settings.keep_cycles or files > settings.keep_files or size > settings.keep_mb * MEBIBYTE:
+            removed.append(item.number)
+    return sorted(removed)
+
+
+def measure(number: int, path: Path) -> Kept:
+    """How much there is below a folder: files, and bytes on the disk."""
+    files = size = 0
+    for folder, _folders, names in os.walk(path):
+        for name in names:
+            files += 1
+            try:
+                size += os.lstat(os.path.join(folder, name)).st_blocks * 512
+            except OSError:
+                continue
+    return Kept(number, files, size)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One cycle: ansible-runner in a folder of its own, its heartbeat, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import ENDED, STARTING
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import last_words
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a heartbeat file says, and when it was touched."""
+
+    pid: int
+    started: int
+    state: str
+    touched: int
+
+    @classmethod
+    def read(cls, path: Path) -> Word | None:
+        """None when there is none yet."""
+        try:
+            touched = path.stat().st_mtime_ns
+            found = json.loads(path.read_text("utf-8"))
+            return cls(int(found["pid"]), int(found["started"]), str(found["state"]), touched)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+class RunningCycle:
+    """A cycle that was begun. Nothing here waits.
+
+    :param mark: in the environment of everything that it starts.
+    :param now: seconds that never go back.
+    """
+
+    def __init__(self, settings: Settings, number: int, folder: Path, mark: str, now: float) -> None:
+        self.number = number
+        self.settings = settings
+        self.killed = False
+        self.outcome: plan.Outcome | None = None
+        self._folder = folder
+        self._mark = mark
+        self._began = now
+        self._word: Word | None = None
+        self._beaten_at = now
+        self._worked_from: float | None = None
+        self._ended_at: float | None = None
+        self._asked_at: float | None = None
+        self._code: int | None = None
+        self._why = ""
+        self._died = False
+        self._ident = f"{settings.name}-{number}"
+        self._process = self._spawn()
+
+    @property
+    def pid(self) -> int:
+        """Of ansible-runner."""
+        return self._process.pid
+
+    @property
+    def module_pid(self) -> int | None:
+        """Of the module, when it has begun to work and still lives as far as is known."""
+        return self._word.pid if self._word is not None and self._ended_at is None else None
+
+    def exited(self, code: int) -> None:
+        """ansible-runner has ended."""
+        self._code = code
+        self._process.returncode = code  # it was waited for elsewhere
+
+    def look(self, now: float) -> plan.Cycle:
+        """How it is."""
+        self._listen(now)
+        if self._module_is_gone():
+            # Its last word may have come after the one that was just heard.
+            self._listen(now)
+            self._died = self._module_is_gone()
+        state = self._word.state if self._word is not None else STARTING
+        if self._code is not None or self._died:
+            state = ENDED
+        if state in plan.READY and self._worked_from is None:
+            self._worked_from = now
+        if state == ENDED and self._ended_at is None:
+            self._ended_at = now
+        return plan.Cycle(
+            number=self.number,
+            age=now - self._began,
+            state=state,
+            silence=now - self._beaten_at,
+            beaten=self._word is not None,
+            ended=None if self._ended_at is None else now - self._ended_at,
+            controlled=self._code is None,
+            stopping=None if self._asked_at is None else now - self._asked_at,
+            killed=self.killed,
+            judged=self.outcome is not None,
+        )
+
+    def _listen(self, now: float) -> None:
+        word = Word.read(self._folder / "heart")
+        if word is not None and word != self._word:
+            self._word, self._beaten_at = word, now
+
+    def _module_is_gone(self) -> bool:
+        """True when its process is not there and never said that it ends."""
+        word = self._word
+        return word is not None and word.state != ENDED and not processes.lives(word.pid, word.started)
+
+    def stop(self, now: float, reason: str) -> None:
+        """Ask the module to end in good order; one that has not begun yet finds the word when it does."""
+        self._asked_at = now
+        self._why = self._why or reason
+        with contextlib.suppress(OSError):
+            fresh = self._folder / "control.new"
+            fresh.write_text("stop\n", encoding="utf-8")
+            fresh.replace(self._folder / "control")
+
+    def kill(self, reason: str = "") -> int:
+        """SIGKILL for everything that belongs to it; called again and again until nothing is left.
+
+        :return: how many processes were there.
+        """
+        if reason:
+            self._why = reason
+        self.killed = True
+        left = processes.belonging(self._mark)
+        for process in left:
+            processes.kill(process)
+        return len(left)
+
+    def is_gone(self) -> bool:
+        """True when nothing of it is left."""
+        return self._code is not None and not processes.belonging(self._mark)
+
+    def judge(self, now: float) -> plan.Outcome | None:
+        """How it ended, as soon as that is known."""
+        if self.outcome is None and (self._code is not None or self._died or self.killed):
+            self.outcome = self._judge(now)
+        return self.outcome
+
+    def _judge(self, now: float) -> plan.Outcome:
+        ended = self._ended_at if self._ended_at is not None else now
+        well = self._code == 0 and not self.killed and not self._died
+        kind = "ok" if well else "killed" if self.killed else "died" if self._died else "failed"
+        artifacts = self._folder / "artifacts" / self._ident
+        if self.killed:
+            text = self._why
+        elif self._died:
+            text = "its module is gone without a word"
+        else:
+            text = last_words(artifacts, well=well) or ("" if well else f"ansible-runner ended with {self._code}")
+        worked = None if self._worked_from is None else ended - self._worked_from
+        began_in = None if self._worked_from is None else self._worked_from - self._began
+        return plan.Outcome(self.number, ended - self._began, worked, well, text, kind, began_in)
+
+    # -- the beginning -------------------------------------------------------------------------------------------
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        self._folder.mkdir(mode=0o700, parents=True)
+        for name in ("env", "project", "tmp"):
+            (self._folder / name).mkdir(mode=0o700)
+        variables = self._folder / "env" / "extravars"
+        variables.write_text(json.dumps(self._variables()), encoding="utf-8")
+        parent = os.getpid()
+        programs = os.path.realpath(self.settings.programs or os.path.dirname(sys.executable))
+        with (self._folder / "runner.log").open("wb") as log:
+            return subprocess.Popen(
+                [os.path.join(programs, "ansible-runner"), *self._arguments()],
+                cwd=self._folder,
+                env=self._environment(os.environ, programs),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=lambda: processes.die_with(parent),
+            )
+
+    def _arguments(self) -> list[str]:
+        artifacts = str(self._folder / "artifacts")
+        return [
+            "run", str(self._folder), "--playbook", self.settings.playbook, "--ident", self._ident,
+            "--artifact-dir", artifacts, "--quiet",
+        ]  # fmt: skip
+
+    def _variables(self) -> dict[str, object]:
+        """The loop's own come last: nothing may turn them off."""
+        settings, prefix = self.settings, self.settings.prefix
+        longest = settings.duration + (settings.overtime if settings.overlap else 0.0)
+        return {
+            "nodepool_progress": False,
+            f"{prefix}_until": "deadline",
+            f"{prefix}_state_dir": os.path.join(settings.state_dir, "sessions"),
+            **settings.variables,
+            f"{prefix}_duration": longest,
+            f"{prefix}_control_file": str(self._folder / "control"),
+            f"{prefix}_heartbeat_file": str(self._folder / "heart"),
+        }
+
+    def _environment(self, inherited: Mapping[str, str], programs: str) -> dict[str, str]:
+        temporary = str(self._folder / "tmp")
+        settings = self.settings
+        unwanted = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "PYTHONPATH")
+        collections = settings.collections
+        path = {} if collections is None else {"ANSIBLE_COLLECTIONS_PATH": os.path.realpath(collections)}
+        return {
+            **{name: value for name, value in inherited.items() if name not in unwanted},
+            "PATH": f"{programs}:{inherited.get('PATH', os.defpath)}",
+            "ANSIBLE_HOME": os.path.join(settings.state_dir, "ansible"),
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+            "ANSIBLE_NOCOLOR": "1",
+            **path,
+            **settings.environment,
+            # All that a cycle leaves lying about goes with its folder.
+            "TMPDIR": temporary,
+            "ANSIBLE_LOCAL_TEMP": temporary,
+            "ANSIBLE_REMOTE_TMP": temporary,
+            processes.MARK: self._mark,
+        }

@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Word to systemd: ready, alive, how things are. The protocol of sd_notify(3), which is one datagram."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Mapping
+
+
+class Notifier:
+    """Tells systemd; nobody when it did not start us.
+
+    :ivar watchdog: seconds between two signs of life that systemd wants, half of its limit; None when it wants none.
+    """
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        self._address = environment.get("NOTIFY_SOCKET", "")
+        wanted = environment.get("WATCHDOG_USEC", "")
+        ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        self.watchdog = int(wanted) / 2_000_000 if wanted.isdigit() and int(wanted) > 0 and ours else None
+
+    def tell(self, *words: str) -> None:
+        """Send assignments such as ``READY=1``. A systemd that does not listen is no reason to stop."""
+        if not self._address:
+            return
+        # A name in the abstract namespace is written with @.
+        address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+            out.sendto("\n".join(word.replace("\n", " ") for word in words).encode(), address)

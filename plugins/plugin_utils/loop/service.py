@@ -1,0 +1,284 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The loop itself: looks, decides (``plan``), acts, waits for something to happen."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import Archive
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.cycle import RunningCycle
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings, SettingsError, load
+
+BRISK = 0.05
+"""Seconds until the next look while processes are being killed."""
+AWAKE = 0.1
+"""… while a cycle comes up or ends: what others wait for."""
+CALM = 1.0
+"""… while all goes its way. What ends wakes the loop at once."""
+
+INFO, WARNING = "<6>", "<4>"
+"""How important a line is, as the journal reads it."""
+
+
+class Running(Protocol):
+    """A cycle that was begun; see cycle.RunningCycle."""
+
+    number: int
+    killed: bool
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def module_pid(self) -> int | None: ...
+    def exited(self, code: int) -> None: ...
+    def look(self, now: float) -> plan.Cycle: ...
+    def stop(self, now: float, reason: str) -> None: ...
+    def kill(self, reason: str = "") -> int: ...
+    def is_gone(self) -> bool: ...
+    def judge(self, now: float) -> plan.Outcome | None: ...
+
+
+Begin = Callable[[Settings, int, float], Running]
+
+
+@dataclass
+class World:
+    """What a loop touches.
+
+    :param begin: begins a cycle of that number.
+    :param reap: exit codes of children that have ended.
+    :param say: takes a line for the journal, with its importance.
+    :param tell: takes words for systemd.
+    """
+
+    begin: Begin
+    reap: Callable[[], dict[int, int]]
+    say: Callable[[str, str], None]
+    tell: Callable[..., None]
+    metrics: Sink
+    clock: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = random.random
+
+
+@dataclass
+class Loop:
+    """Runs cycles. Everything happens in the thread that calls :meth:`turn`.
+
+    :param settings_path: where the settings are read again from.
+    """
+
+    settings: Settings
+    settings_path: str
+    archive: Archive
+    world: World
+    leave: bool = False
+    hurry: bool = False
+    cycles: list[Running] = field(default_factory=list)
+    patience: plan.Patience = field(default_factory=plan.Patience)
+    _renew: int = 0
+    _reload: bool = False
+    _number: int = 0
+    _is_ready: bool = False
+    _told: str = ""
+    _last: str = ""
+
+    # -- wishes, from signal handlers ----------------------------------------------------------------------------
+
+    def wish_end(self) -> None:
+        """In good order; the second time at once."""
+        self.hurry = self.leave
+        self.leave = True
+
+    def wish_reload(self) -> None:
+        """Read the settings again and replace the cycle."""
+        self._reload = True
+
+    # -- turns ---------------------------------------------------------------------------------------------------
+
+    @property
+    def over(self) -> bool:
+        """True when the loop is to end and nothing is left to wait for."""
+        return self.leave and not self.cycles
+
+    def turn(self) -> float:
+        """Look, decide, act.
+
+        :return: seconds until the next look at the latest.
+        """
+        if self._reload:
+            self._read_again()
+        now = self.world.clock()
+        codes = self.world.reap()
+        for cycle in self.cycles:
+            if cycle.pid in codes:
+                cycle.exited(codes[cycle.pid])
+        views = [cycle.look(now) for cycle in self.cycles]
+        for cycle in self.cycles:
+            self._judge(cycle, now)
+        # What was just judged is known to the decision only by a second look.
+        views = [cycle.look(now) for cycle in self.cycles]
+        wishes = plan.Wishes(self.leave, self.hurry, self._renew)
+        for action in plan.decide(self.settings, views, wishes, self.patience.wait(now)):
+            self._act(action, now)
+        self._bury()
+        self._tell(views)
+        return self._pace(views)
+
+    def _act(self, action: plan.Action, now: float) -> None:
+        if isinstance(action, plan.Start):
+            self._start(now)
+            return
+        cycle = next(cycle for cycle in self.cycles if cycle.number == action.number)
+        if isinstance(action, plan.Stop):
+            cycle.stop(now, action.reason)
+        else:
+            self.world.say(WARNING, f"cycle {cycle.number} is ended by force: {action.reason}")
+            cycle.kill(action.reason)
+            self._judge(cycle, now)
+
+    def _start(self, now: float) -> None:
+        self._number = max(self._number + 1, self.archive.fresh())
+        try:
+            self.cycles.append(self.world.begin(self.settings, self._number, now))
+        except OSError as problem:
+            text = f"it could not be begun: {problem}"
+            self._note(plan.Outcome(self._number, 0.0, None, False, text, "failed"), now)
+
+    def _judge(self, cycle: Running, now: float) -> None:
+        known = cycle.look(now).judged
+        outcome = cycle.judge(now)
+        if outcome is not None and not known:
+            self._note(outcome, now)
+
+    def _note(self, outcome: plan.Outcome, now: float) -> None:
+        """A cycle has ended: the line in the journal, the figures, the pause."""
+        self.patience.note(self.settings, outcome, now, self.world.chance())
+        begun = "never at work" if outcome.began_in is None else f"at work after {outcome.began_in:.1f} s"
+        line = f"cycle {outcome.number} {outcome.kind} after {outcome.seconds:.1f} s ({begun})"
+        line += f": {outcome.text}" if outcome.text else ""
+        if self.patience.failures:
+            wait = self.patience.wait(now)
+            line += f"; {self.patience.failures} in a row, the next one in {wait:.0f} s"
+        self._last = line
+        self.world.say(INFO if outcome.well else WARNING, line)
+        sink, name = self.world.metrics, f"nodepool.loop.{self.settings.name}"
+        sink.incr(f"{name}.cycles.{outcome.kind}")
+        sink.timing(f"{name}.duration", outcome.seconds)
+        if outcome.began_in is not None:
+            sink.timing(f"{name}.start", outcome.began_in)
+        sink.gauge(f"{name}.failures", self.patience.failures)
+
+    def _bury(self) -> None:
+        """Let go of cycles of which nothing is left; go on killing those that were killed."""
+        for cycle in list(self.cycles):
+            if cycle.killed:
+                cycle.kill()
+            if cycle.judge(self.world.clock()) is not None and cycle.is_gone():
+                self.cycles.remove(cycle)
+                self.archive.close(cycle.number, self.settings, [other.number for other in self.cycles])
+
+    # -- what others are told ------------------------------------------------------------------------------------
+
+    def _tell(self, views: list[plan.Cycle]) -> None:
+        status = self.status(views)
+        if status != self._told:
+            self._told = status
+            self.world.tell(f"STATUS={status}")
+        working = any(view.state in plan.READY for view in views)
+        # After a failure it is as ready as it can be: who waits for it would wait for the repair of something else.
+        if not self._is_ready and (working or self.patience.failures):
+            self._is_ready = True
+            self.world.tell("READY=1")
+
+    def status(self, views: list[plan.Cycle]) -> str:
+        """One line on how things are."""
+        parts = [f"cycle {view.number} {'ends' if view.stopping is not None else view.state}" for view in views]
+        text = ", ".join(parts) or "no cycle"
+        if self.leave:
+            text = f"ending; {text}"
+        if self.patience.failures:
+            text += f"; {self.patience.failures} failures in a row"
+        return f"{text}; last: {self._last}" if self._last else text
+
+    def _pace(self, views: list[plan.Cycle]) -> float:
+        if any(cycle.killed for cycle in self.cycles):
+            return BRISK
+        wait = self.patience.wait(self.world.clock())
+        calm = [view for view in views if view.state in plan.READY and view.stopping is None]
+        if len(views) == len(self.cycles) == len(calm) == 1 and not self.leave:
+            return min(CALM, max(AWAKE, self.settings.duration - calm[0].age))
+        return min(CALM, max(AWAKE, wait)) if not self.cycles else AWAKE
+
+    def _read_again(self) -> None:
+        self._reload = False
+        try:
+            fresh = load(self.settings_path)
+        except SettingsError as error:
+            for problem in error.problems:
+                self.world.say(WARNING, f"settings: {problem}")
+            self.world.say(WARNING, "settings: cannot be used, the former ones stay in force")
+            return
+        if (fresh.name, fresh.state_dir) != (self.settings.name, self.settings.state_dir):
+            self.world.say(WARNING, "settings: a new name or state_dir needs a restart; the rest is taken")
+        kept = {"name": self.settings.name, "state_dir": self.settings.state_dir}
+        self.settings = Settings(**{**vars(fresh), **kept})
+        self._renew = self._number
+        self.patience.forget()
+        self.world.say(INFO, "settings: read again; a fresh cycle begins")
+
+
+def loop_id(settings: Settings) -> str:
+    """Tells this loop's processes from those of others, also after it was begun anew."""
+    return hashlib.sha256(os.path.realpath(settings.state_dir).encode()).hexdigest()[:12]
+
+
+def begin_with(archive: Archive) -> Begin:
+    """Begins real cycles."""
+
+    def begin(settings: Settings, number: int, now: float) -> Running:
+        mark = f"{loop_id(settings)}:{number}:"
+        return RunningCycle(settings, number, archive.path(number), mark, now)
+
+    return begin
+
+
+def sweep(settings: Settings, *, seconds: float = 10.0, pause: float = BRISK) -> int:
+    """End what an earlier loop of that name left behind.
+
+    :return: how many processes there were.
+    """
+    limit = time.monotonic() + seconds
+    first = left = processes.belonging(f"{loop_id(settings)}:")
+    while left and time.monotonic() < limit:
+        for process in left:
+            processes.kill(process)
+        time.sleep(pause)
+        left = processes.belonging(f"{loop_id(settings)}:")
+    return len(first)
+
+
+def folder_of(settings: Settings) -> Path:
+    """The folder of the cycles' folders; it is made, and private.
+
+    :raises OSError: it cannot be.
+    """
+    state = Path(settings.state_dir)
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = state.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise PermissionError(f"{state} must belong to the user of the loop and be writable by nobody else")
+    with contextlib.suppress(FileExistsError):
+        (state / "cycles").mkdir(mode=0o700)
+    return state / "cycles"
