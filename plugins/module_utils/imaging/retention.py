@@ -213,18 +213,15 @@ def holders(view: ImagesView, state: ImageState, build: Build) -> str:
 
 
 def _uploads_of(view: ImagesView, state: ImageState, build: Build) -> Iterator[DeleteUpload]:
-    kept = {each.id for each in kept_builds(view, state)}
     for upload in sorted(state.uploads_of(build.id), key=lambda upload: (upload.provider, upload.id)):
         if upload.provider not in view.config.providers or is_being_uploaded(view, upload):
             continue
-        verdict = _upload_verdict(view, state, build, upload, build.id in kept)
+        verdict = _upload_verdict(view, state, build, upload)
         if verdict is not None:
             yield DeleteUpload(upload, *verdict)
 
 
-def _upload_verdict(
-    view: ImagesView, state: ImageState, build: Build, upload: Upload, build_kept: bool
-) -> tuple[str, str] | None:
+def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: Upload) -> tuple[str, str] | None:
     """Code and sentence, or None to leave it."""
     if upload.state == UploadState.DELETING:
         return DeletionCode.ASKED, "it is marked for deletion"
@@ -240,7 +237,7 @@ def _upload_verdict(
         return None
     if build.state == BuildState.DELETING:
         return DeletionCode.ASKED, f"build {build.id} is marked for deletion"
-    if build_kept or any(upload.path == each.path for each in kept_uploads(state, upload.provider)):
+    if any(upload.path == each.path for each in kept_uploads(state, upload.provider)):
         return None
     if build.state == BuildState.READY or not is_being_built(view, build):
         return DeletionCode.OLD, f"provider {upload.provider} has two newer ones"

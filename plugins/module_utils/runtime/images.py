@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Looking at images as a module: one read of everything, and rows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
+    local_files,
+    provider_formats,
+    view_images,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, ImageFileError
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.images import builds_result, images_result
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import CONFIG_ARGUMENTS
+
+DIB_IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
+    **CONFIG_ARGUMENTS,
+    "images": {"type": "list", "elements": "str", "default": []},
+}
+IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
+    **DIB_IMAGE_INFO_ARGUMENTS,
+    "providers": {"type": "list", "elements": "str", "default": []},
+}
+
+
+def dib_image_info(module: AnsibleModule) -> dict[str, Any]:
+    """Builds, and which images are due for one."""
+    view = _view(module)
+    _known(view, "image", module.params["images"], {*view.images, *view.config.diskimages})
+    return {"changed": False, **builds_result(view, module.params["images"])}
+
+
+def image_info(module: AnsibleModule) -> dict[str, Any]:
+    """Uploads, and which are due."""
+    view = _view(module)
+    images, providers = module.params["images"], module.params["providers"]
+    _known(view, "image", images, {*view.images, *view.config.diskimages})
+    there = {upload.provider for state in view.images.values() for upload in state.uploads}
+    _known(view, "provider", providers, {*view.config.providers, *there})
+    return {"changed": False, **images_result(view, images, providers)}
+
+
+def _view(module: AnsibleModule) -> ImagesView:
+    params = module.params
+    config = load_config(params["config"], params["secure_config"], strict=params["strict_config"])
+    formats, problems = provider_formats(config, params["clouds_config"])
+    for warning in (*config.warnings, *problems.values()):
+        module.warn(warning)
+    files, builder_id = _disk(module, config)
+    store = Store(config.zookeeper)
+    try:
+        store.open(watch=False)
+        return view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
+    finally:
+        store.close()
+
+
+def _disk(module: AnsibleModule, config: NodepoolConfig) -> tuple[list[Any] | None, str]:
+    """Files and builder id; (None, "") where images-dir is none of this host's."""
+    if config.images_dir is None:
+        return None, ""
+    directory = ImagesDir(config.images_dir)
+    try:
+        builder_id = directory.builder_id(create=False)
+        return (local_files(directory) if builder_id else None), builder_id
+    except ImageFileError as problem:
+        module.warn(str(problem))
+        return None, ""
+
+
+def _known(view: ImagesView, kind: str, asked: list[str], there: set[str]) -> None:
+    unknown = sorted(set(asked) - there)
+    if unknown:
+        have = ", ".join(sorted(there)) or "none"
+        where = f"neither {view.config.path} nor ZooKeeper has such {kind}s"
+        raise ConfigError([f"{kind}s names {', '.join(unknown)}, but {where}; there are {have}"])

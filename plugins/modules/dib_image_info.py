@@ -1,0 +1,297 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tells about builds of disk images."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: dib_image_info
+short_description: List builds of disk images, and which images are due for one
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Reads the builds of disk images from ZooKeeper and tells of each diskimage of C(nodepool.yaml) whether it is due for
+    a build, and why or why not, in the words by which a builder decides.
+  - Where C(images-dir) of the configuration is the directory of a builder, the files in it are told as well, and what a
+    builder would remove of them.
+  - Nothing is changed.
+options:
+  images:
+    description:
+      - Only these diskimages. An image that left the configuration is known as long as ZooKeeper has something of it.
+      - When empty, all.
+    type: list
+    elements: str
+    default: []
+extends_documentation_fragment:
+  - stackci.nodepool.config
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: stackci.nodepool.image_info
+"""
+
+EXAMPLES = r"""
+- name: Which images would be built now, and why?
+  stackci.nodepool.dib_image_info:
+    config: /etc/nodepool/nodepool.yaml
+  register: dib
+
+- name: Show them
+  ansible.builtin.debug:
+    msg: "{{ item.image }}: {{ item.reason }}"
+  loop: "{{ dib.images | selectattr('due') }}"
+  loop_control:
+    label: "{{ item.image }}"
+
+- name: Complain about an image that was not renewed in time
+  ansible.builtin.assert:
+    that: dib.stale == []
+    fail_msg: "stale: {{ dib.stale | join(', ') }}"
+"""
+
+RETURN = r"""
+builder_id:
+  description: The id of the builder whose C(images-dir) is on this host, null when there is none.
+  returned: success
+  type: str
+  sample: 0f5c8a55-3f4e-4f55-9f0b-6a3a3f1d1c52
+images:
+  description: The diskimages of the configuration, and those that ZooKeeper knows besides.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    image:
+      description: Its name.
+      type: str
+      returned: always
+    due:
+      description: Whether a builder with this configuration would build it now.
+      type: bool
+      returned: always
+    code:
+      description:
+        - Due are V(requested) (somebody asked for a build), V(no-ready-build), V(aged) (C(rebuild-age)) and
+          V(format-missing) (a provider needs a format that the newest build does not have).
+        - Not due are V(fresh), V(paused), V(building), V(backoff) (after failures), V(no-format) (no provider lists
+          it), V(format-unknown) (C(clouds.yaml) does not tell what its providers need) and V(removed) (not configured).
+      type: str
+      returned: always
+    reason:
+      description: The same as a sentence.
+      type: str
+      returned: always
+    at:
+      description: UNIX time at which RV(images[].code) will be another one by itself, null when it will not.
+      type: float
+      returned: always
+    formats:
+      description: What a build makes, C(formats) and what the providers need.
+      type: list
+      elements: str
+      returned: always
+    formats_unknown:
+      description: Providers that list it and whose image format cannot be told.
+      type: list
+      elements: str
+      returned: always
+    age:
+      description: Seconds since the newest ready build became ready, null without one.
+      type: float
+      returned: always
+    stale:
+      description: Whether that is more than twice its C(rebuild-age).
+      type: bool
+      returned: always
+    paused:
+      description: Whether the pause flag is set in ZooKeeper.
+      type: bool
+      returned: always
+    paused_in_config:
+      description: Whether C(pause) is set in the configuration.
+      type: bool
+      returned: always
+    requested:
+      description: Whether somebody asked for a build that was not made yet.
+      type: bool
+      returned: always
+    building:
+      description: Whether somebody is building it.
+      type: bool
+      returned: always
+    sizes:
+      description: Bytes on disk of the last build by the collection's builder, by format.
+      type: dict
+      returned: always
+    seconds:
+      description: How long that build took, in seconds, null when there was none.
+      type: float
+      returned: always
+    failures:
+      description: Failed builds in a row.
+      type: int
+      returned: always
+    last_error:
+      description: What the last of them said, null when there was none.
+      type: str
+      returned: always
+  sample:
+    - image: debian-12
+      due: false
+      code: fresh
+      reason: the newest ready build is 3 h 12 min old; due in 20 h 48 min
+      at: 1795273212.8
+      formats: [qcow2, raw]
+      formats_unknown: []
+      age: 11520.0
+      stale: false
+      paused: false
+      paused_in_config: false
+      requested: false
+      building: false
+      sizes: {qcow2: 421527552, raw: 1932735283}
+      seconds: 182.4
+      failures: 0
+      last_error: null
+builds:
+  description: The builds, in the order in which they were begun.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    image:
+      description: The diskimage.
+      type: str
+      returned: always
+    build_id:
+      description: Its id.
+      type: str
+      returned: always
+    state:
+      description: V(building), V(ready), V(deleting) or V(failed).
+      type: str
+      returned: always
+    age:
+      description: Seconds since it came into that state.
+      type: float
+      returned: always
+    stale:
+      description: Whether that is more than twice the C(rebuild-age) of its image.
+      type: bool
+      returned: always
+    builder:
+      description: The host that made it.
+      type: str
+      returned: always
+    builder_id:
+      description: The id of the builder that made it.
+      type: str
+      returned: always
+    here:
+      description: Whether that is the builder on this host.
+      type: bool
+      returned: always
+    formats:
+      description: What it was made in; empty while it is made and when it failed.
+      type: list
+      elements: str
+      returned: always
+    files:
+      description: What of it is in C(images-dir) on this host, with the bytes on disk.
+      type: list
+      elements: dict
+      returned: always
+    providers:
+      description: The providers to whose clouds it was uploaded.
+      type: list
+      elements: str
+      returned: always
+    kept:
+      description: Why it is kept, V(current) and V(previous) for the two newest ready ones, null when nothing holds it.
+      type: str
+      returned: always
+    deletion:
+      description: Why it is due to be deleted, null when it is not.
+      type: str
+      returned: always
+  sample:
+    - image: debian-12
+      build_id: 62ee55d4b3414869b6b292a38d9f6cf0
+      state: ready
+      age: 11520.0
+      stale: false
+      builder: builder01.example.org
+      builder_id: 0f5c8a55-3f4e-4f55-9f0b-6a3a3f1d1c52
+      here: true
+      formats: [qcow2, raw]
+      files:
+        - {name: debian-12-62ee55d4b3414869b6b292a38d9f6cf0.qcow2, size: 421527552}
+      providers: [cloud1]
+      kept: current
+      deletion: null
+deletions:
+  description: What a builder on this host would delete now; what follows from it comes later. Uploads go first.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    what:
+      description: V(build) (it is marked for deletion), V(files) (in C(images-dir)) or V(record) (in ZooKeeper).
+      type: str
+      returned: always
+    image:
+      description: The diskimage.
+      type: str
+      returned: always
+    build_id:
+      description: The build.
+      type: str
+      returned: always
+    names:
+      description: Names in C(images-dir).
+      type: list
+      elements: str
+      returned: always
+    code:
+      description:
+        - V(old), V(removed) (from the configuration), V(asked) (somebody marked it), V(failed), V(abandoned),
+          V(uploaded) (C(delete-after-upload)) or V(left-over) (without a record).
+      type: str
+      returned: always
+    reason:
+      description: The same as a sentence.
+      type: str
+      returned: always
+  sample: []
+stale:
+  description: The images whose newest ready build is older than twice their C(rebuild-age).
+  returned: success
+  type: list
+  elements: str
+  sample: []
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.images import (
+    DIB_IMAGE_INFO_ARGUMENTS,
+    dib_image_info,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(dib_image_info, DIB_IMAGE_INFO_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()

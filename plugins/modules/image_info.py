@@ -1,0 +1,264 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tells about disk images in clouds."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: image_info
+short_description: List uploads of disk images, and which are due
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Reads the uploads of disk images from ZooKeeper and tells of each diskimage of each provider of C(nodepool.yaml)
+    whether it is due for an upload, and why or why not, in the words by which a builder decides.
+  - Whether the files of a build are at hand is only known on the host of the builder that made it. Elsewhere such an
+    image is not due, and the reason says where its files are.
+  - Nothing is changed, and no cloud is asked.
+options:
+  images:
+    description:
+      - Only these diskimages. An image that left the configuration is known as long as ZooKeeper has something of it.
+      - When empty, all.
+    type: list
+    elements: str
+    default: []
+  providers:
+    description:
+      - Only these providers. One that left the configuration is known as long as ZooKeeper has an upload of it.
+      - When empty, all.
+    type: list
+    elements: str
+    default: []
+extends_documentation_fragment:
+  - stackci.nodepool.config
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: stackci.nodepool.dib_image_info
+"""
+
+EXAMPLES = r"""
+- name: Which image does the next node at cloud1 boot from?
+  stackci.nodepool.image_info:
+    providers: [cloud1]
+  register: images
+
+- name: Show them
+  ansible.builtin.debug:
+    msg: "{{ item.image }}: {{ item.external_id }}, built {{ (item.build_age / 3600) | round(1) }} h ago"
+  loop: "{{ images.uploads | selectattr('current') }}"
+  loop_control:
+    label: "{{ item.image }}"
+
+- name: Complain about clouds with old images
+  ansible.builtin.assert:
+    that: images.stale == []
+    fail_msg: "stale: {{ images.stale | join(', ') }}"
+"""
+
+RETURN = r"""
+uploads:
+  description: The uploads, by image and build.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    image:
+      description: The diskimage.
+      type: str
+      returned: always
+    build_id:
+      description: The build that was uploaded.
+      type: str
+      returned: always
+    upload_id:
+      description: The number of the upload.
+      type: str
+      returned: always
+    provider:
+      description: To which provider.
+      type: str
+      returned: always
+    name:
+      description: The name of the image in the cloud, null until it is ready.
+      type: str
+      returned: always
+    external_id:
+      description: The id of the image in the cloud, null until it is ready.
+      type: str
+      returned: always
+    format:
+      description: In which format, null until it is ready.
+      type: str
+      returned: always
+    state:
+      description: V(uploading), V(ready), V(deleting) or V(failed).
+      type: str
+      returned: always
+    age:
+      description: Seconds since it came into that state.
+      type: float
+      returned: always
+    build_age:
+      description: Seconds since its build came into its present state, null when there is no such build.
+      type: float
+      returned: always
+    stale:
+      description: Whether that is more than twice the C(rebuild-age) of its image.
+      type: bool
+      returned: always
+    current:
+      description: Whether it is the one from which the next node of the provider boots.
+      type: bool
+      returned: always
+    under_way:
+      description: Whether somebody is, or may be, at work on it.
+      type: bool
+      returned: always
+    deletion:
+      description: Why it is due to be deleted, null when it is not.
+      type: str
+      returned: always
+  sample:
+    - image: debian-12
+      build_id: 62ee55d4b3414869b6b292a38d9f6cf0
+      upload_id: "0000000001"
+      provider: cloud1
+      name: debian-12-1795198332
+      external_id: 9f3f0a4c-3f0e-4b53-8f66-0a7d1a9a0d11
+      format: qcow2
+      state: ready
+      age: 11400.0
+      build_age: 11520.0
+      stale: false
+      current: true
+      under_way: false
+      deletion: null
+due:
+  description: Each diskimage of each provider of the configuration.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    provider:
+      description: The provider.
+      type: str
+      returned: always
+    image:
+      description: The diskimage.
+      type: str
+      returned: always
+    due:
+      description: Whether the builder on this host would upload it now.
+      type: bool
+      returned: always
+    code:
+      description:
+        - Due is V(missing) (the newest ready build is not there).
+        - Not due are V(current) (it is there), V(paused), V(no-ready-build), V(format-missing) (no newer build has the
+          format of the provider), V(format-unknown) (C(clouds.yaml) does not tell it), V(elsewhere) (another builder
+          has the files), V(no-file) (the file is not in C(images-dir)), V(uploading) and V(backoff) (after failures).
+      type: str
+      returned: always
+    reason:
+      description: The same as a sentence.
+      type: str
+      returned: always
+    at:
+      description: UNIX time at which RV(due[].code) will be another one by itself, null when it will not.
+      type: float
+      returned: always
+    build_id:
+      description: The build that belongs there, null when there is none.
+      type: str
+      returned: always
+    format:
+      description: The image format of the provider, null when it cannot be told.
+      type: str
+      returned: always
+    failures:
+      description: Failed uploads in a row.
+      type: int
+      returned: always
+    last_error:
+      description: What the last of them said, null when there was none.
+      type: str
+      returned: always
+  sample:
+    - provider: cloud1
+      image: debian-12
+      due: false
+      code: current
+      reason: the newest ready build is there
+      at: null
+      build_id: 62ee55d4b3414869b6b292a38d9f6cf0
+      format: qcow2
+      failures: 0
+      last_error: null
+deletions:
+  description: Uploads that a builder with this configuration would delete now.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    what:
+      description: Always V(upload).
+      type: str
+      returned: always
+    image:
+      description: The diskimage.
+      type: str
+      returned: always
+    build_id:
+      description: The build.
+      type: str
+      returned: always
+    provider:
+      description: The provider.
+      type: str
+      returned: always
+    upload_id:
+      description: The number of the upload.
+      type: str
+      returned: always
+    code:
+      description:
+        - V(old), V(removed) (from the configuration), V(asked) (somebody marked it or its build), V(failed) or
+          V(abandoned).
+      type: str
+      returned: always
+    reason:
+      description: The same as a sentence.
+      type: str
+      returned: always
+  sample: []
+stale:
+  description:
+    - Provider and image of the uploads that nodes boot from and whose build is older than twice the C(rebuild-age).
+  returned: success
+  type: list
+  elements: str
+  sample: [cloud1/debian-12]
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.images import IMAGE_INFO_ARGUMENTS, image_info
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(image_info, IMAGE_INFO_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()
