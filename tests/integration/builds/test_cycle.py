@@ -1,0 +1,252 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is built when, and what is written down about it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from tests.support.builder_case import CLEAN, image
+from tests.support.fixtures_zookeeper import eventually
+
+
+def build(result, name="fake"):
+    (found,) = [report for report in result["builds"] if report["image"] == name]
+    return found
+
+
+def test_a_first_build(site):
+    site.configure(image(username="me", python_path="/usr/bin/python3"), providers={"one": "qcow2", "two": "raw"})
+    result = site.run()
+    assert (result["ended"], result["changed"], result["not_built"]) == ("settled", True, [])
+    report = build(result)
+    assert (report["state"], report["exit_code"], report["error"]) == ("ready", 0, "")
+    ((build_id, record),) = site.records().items()
+    assert build_id == report["build_id"] and len(build_id) == 32
+    builder_id = (site.images_dir / "builder_id.txt").read_text()
+    wanted = {"state": "ready", "formats": "qcow2,raw", "builder_id": builder_id, "username": "me"}
+    assert wanted.items() <= record.items()
+    assert (record["python_path"], record["shell_type"]) == ("/usr/bin/python3", None)
+    assert record["builder"]
+    names = [f"{ending}{more}" for ending in ("qcow2", "raw") for more in ("", ".md5", ".sha256")]
+    assert site.files() == sorted([f"fake-{build_id}.d", *(f"fake-{build_id}.{name}" for name in names)])
+    assert site.log(build_id).splitlines()[-1] == "Exit code: 0"
+    assert report["sizes"].keys() == {"qcow2", "raw"} == site.notes()["sizes"].keys()
+    assert site.leftovers() == CLEAN
+    assert not site.zk.get_children(site.path("fake", "builds", "lock"))
+
+
+def test_what_was_built_is_not_due(site):
+    site.configure(image())
+    site.run()
+    result = site.run()
+    assert (result["changed"], result["builds"]) == (False, [])
+    assert [case["code"] for case in result["not_built"]] == ["fresh"]
+
+
+def test_age_and_formats_make_it_due(site):
+    site.configure(image(rebuild_age=1000))
+    site.run()
+    (first,) = site.records()
+    site.write("fake", first, state_time=time.time() - 1001)
+    assert "rebuild-age" in build(site.run())["reason"]
+    site.configure(image(formats=["raw", "qcow2"], rebuild_age=1000))
+    assert "has no qcow2" in build(site.run())["reason"]
+    assert site.states() == ["ready"] * 3
+
+
+def test_one_that_fails_does_not_stop_the_others(site):
+    fail = site.folder / "fail"
+    fail.touch()
+    site.configure(image("bad", env_vars={"FAKE_FAIL": str(fail)}), image("good"))
+    result = site.run()
+    assert [report["state"] for report in result["builds"]] == ["failed", "ready"]
+    report = build(result, "bad")
+    assert report["exit_code"] == 7
+    assert "exit code 7: E: it cannot go on" in report["error"] and report["log"] in report["error"]
+    (record,) = site.records("bad").values()
+    assert record["state"] == "failed" and "formats" not in record
+    assert not any(name.startswith("bad-") for name in site.files())
+    assert site.log(report["build_id"], "bad").splitlines()[-1] == "Exit code: 7"
+    assert site.leftovers() == CLEAN
+
+
+def test_failures_back_off_and_a_success_forgets_them(site):
+    fail = site.folder / "fail"
+    fail.touch()
+    site.configure(image(env_vars={"FAKE_FAIL": str(fail)}))
+    began = time.time()
+    site.run()
+    notes = site.notes()
+    assert notes["failures"] == 1 and 8 <= notes["not_before"] - began <= 20
+    result = site.run()
+    assert result["builds"] == []
+    (case,) = result["not_built"]
+    assert case["code"] == "backoff" and "it cannot go on" in case["reason"]
+    assert build(site.run(images=("fake",), force=True))["state"] == "failed"
+    assert site.notes()["failures"] == 2
+    assert site.notes()["not_before"] - time.time() > 15
+    fail.unlink()
+    site.request()
+    assert build(site.run())["state"] == "ready"
+    assert site.notes()["failures"] == 0
+    assert not site.requested()
+
+
+def test_a_request_is_served_and_dropped_only_by_a_success(site):
+    fail = site.folder / "fail"
+    site.configure(image(env_vars={"FAKE_FAIL": str(fail)}))
+    site.run()
+    site.request()
+    fail.touch()
+    assert build(site.run())["reason"] == "somebody asked for a build"
+    assert site.requested()
+    fail.unlink()
+    assert build(site.run(images=("fake",), force=True))["state"] == "ready"
+    assert not site.requested()
+    assert site.states() == ["failed", "ready", "ready"]
+
+
+def test_a_request_wakes_a_cycle_that_stays(site):
+    site.configure(image())
+    stop = Stop()
+    results = []
+    thread = threading.Thread(target=lambda: results.append(site.run(until="deadline", stop=stop)))
+    thread.start()
+    eventually(lambda: site.states() == ["ready"])
+    site.request()
+    eventually(lambda: site.states() == ["ready", "ready"], 15)
+    stop.ask("stopped")
+    thread.join(20)
+    assert results[0]["ended"] == "stopped"
+    assert len(results[0]["builds"]) == 2
+
+
+def test_force_builds_once_what_is_not_due(site):
+    site.configure(image("a"), image("b"))
+    site.run()
+    result = site.run(images=("b",), force=True)
+    assert [report["image"] for report in result["builds"]] == ["b"]
+    assert "asked for; otherwise: the newest ready build is" in build(result, "b")["reason"]
+
+
+@pytest.mark.parametrize("where", ["configuration", "flag"])
+def test_a_pause_is_respected(site, where):
+    site.configure(image(pause=where == "configuration"))
+    if where == "flag":
+        site.zk.ensure_path(site.path("fake", "pause"))
+    result = site.run(images=("fake",), force=True)
+    assert result["builds"] == []
+    assert [case["code"] for case in result["not_built"]] == ["paused"]
+    assert site.records() == {}
+
+
+def test_logs_are_kept_for_the_image_of_exactly_that_name(site):
+    site.configure(image("deb"), image("deb-arm"), build_log_retention=2)
+    site.log_dir.mkdir()
+    for name in ("deb", "deb-arm"):
+        for number in range(4):
+            path = site.log_dir / f"{name}-{number:032x}.log"
+            path.touch()
+            os.utime(path, (number, number))
+    (site.log_dir / "deb-notes.log").touch()
+    site.run(images=("deb",))
+    left = sorted(os.listdir(site.log_dir))
+    (new,) = site.records("deb")
+    assert [name for name in left if name.startswith("deb-arm")] == [f"deb-arm-{n:032x}.log" for n in range(4)]
+    assert set(left) >= {"deb-notes.log", f"deb-{2:032x}.log", f"deb-{3:032x}.log", f"deb-{new}.log"}
+    assert f"deb-{1:032x}.log" not in left
+
+
+def test_a_missing_format_is_a_failure(site):
+    site.configure(image(formats=["raw", "qcow2"], env_vars={"FAKE_OMIT": "qcow2"}))
+    report = build(site.run())
+    assert report["state"] == "failed" and "made no qcow2 file" in report["error"]
+    assert site.log(report["build_id"]).splitlines()[-1] == "Exit code: 1"
+    assert site.files() == []
+
+
+def test_a_command_that_cannot_be_run(site):
+    site.configure(image(dib_cmd="/nonexistent/disk-image-create"), image("bad", dib_cmd="%p/dib"))
+    result = site.run()
+    missing, other = build(result), build(result, "bad")
+    assert (missing["state"], missing["exit_code"]) == ("failed", 127)
+    assert "/nonexistent/disk-image-create cannot be run" in missing["error"]
+    assert other["state"] == "failed" and "Nodepool's package with %p" in other["error"] and other["build_id"] == ""
+    assert site.notes("bad")["failures"] == 1
+
+
+def test_a_directory_that_cannot_be_written_fails_each_image(site):
+    (site.folder / "file").touch()
+    site.configure(image(), build_log_dir=str(site.folder / "file" / "logs"))
+    report = build(site.run())
+    assert report["state"] == "failed" and "build-log-dir" in report["error"]
+
+
+def test_secrets_are_not_told(site):
+    lines: list[str] = []
+    secret = "tOp-s3cret"
+    site.configure(image(env_vars={"FAKE_SECRET": secret, "FAKE_FAIL": str(site.config)}))
+    result = site.run(say=lines.append)
+    assert secret not in str(result) + str(lines) + str(site.notes())
+
+
+def test_the_configuration_may_change_meanwhile(site):
+    site.configure(image("a"))
+    stop = Stop()
+    results = []
+    thread = threading.Thread(target=lambda: results.append(site.run(until="deadline", stop=stop)))
+    thread.start()
+    eventually(lambda: site.states("a") == ["ready"])
+    site.configure(image("a"), image("b"))
+    eventually(lambda: site.states("b") == ["ready"], 20)
+    stop.ask("stopped")
+    thread.join(20)
+    assert results[0]["config_problems"] == []
+
+
+def test_parents_elements_and_environment_reach_the_command(site):
+    site.configure(
+        {"name": "base", "abstract": True, "elements": ["e1"], "env-vars": {"A": "1", "B": "1"}},
+        image(
+            "child",
+            parent="base",
+            elements=["e2", "e3"],
+            release="tre",
+            env_vars={"B": "2"},
+            dib_cmd="/usr/bin/env x=1",
+        ),
+    )
+    report = build(site.run(), "child")
+    log = site.log(report["build_id"], "child")
+    assert report["state"] == "ready"
+    assert log.splitlines()[0].endswith(" e1 e2 e3")
+    assert " -x -t raw --checksum --no-tmpfs -o " in log.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"images": ("nobody",)}, "'nobody' is no diskimage of .* it has fake"),
+        ({"images": ("parent",)}, "'parent' is no diskimage"),
+        ({"force": True}, "force: names no image"),
+        ({"config": "/nonexistent.yaml"}, "/nonexistent.yaml"),
+    ],
+)
+def test_bad_inputs(site, changes, problem):
+    site.configure(image(), {"name": "parent", "abstract": True})
+    with pytest.raises(ConfigError, match=problem):
+        site.run(**changes)
+
+
+def test_without_images_dir(site):
+    site.configure(image(), images_dir=None)
+    with pytest.raises(ConfigError, match="images-dir"):
+        site.run()
