@@ -38,6 +38,7 @@ attributes:
     support: full
 seealso:
   - module: stackci.nodepool.image_info
+  - module: stackci.nodepool.dib_build
 """
 
 EXAMPLES = r"""

@@ -45,6 +45,7 @@ attributes:
     support: full
 seealso:
   - module: stackci.nodepool.dib_image_info
+  - module: stackci.nodepool.image_upload
 """
 
 EXAMPLES = r"""
