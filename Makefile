@@ -21,7 +21,7 @@ LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licen
 CHECKS := sanity types unit importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test test-slow lint $(CHECKS) integration docs build bench format constraints stage clean
+.PHONY: help setup demo demo-stop test test-slow lint $(CHECKS) integration docs build bench format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -93,7 +93,7 @@ format-check: setup
 yamllint: setup
 	@$(STEP) $@ yamllint --strict .
 
-ansible-lint: stage
+ansible-lint: stage neighbours
 	@$(STEP) $@ tools/in-stage $(STAGE) ansible-lint --offline --project-dir .
 
 docs-lint: stage
@@ -111,3 +111,7 @@ importer: build
 
 stage: setup
 	@$(PY) tools/stage.py $(STAGE)
+
+# Collections of others that roles and tests use.
+neighbours: setup
+	@$(PY) tools/neighbours.py >/dev/null

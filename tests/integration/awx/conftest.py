@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A place from which the role awx is applied to an endpoint that answers as AWX does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.ansible_run import COLLECTIONS, ROOT, command
+from tests.support.awx.server import TOKEN, AwxServer
+from tests.support.awx.store import Awx
+from tools import neighbours
+
+PROJECT = ROOT / "examples" / "awx"
+SECRET = "password-of-a-cloud"
+OPTIONS = {
+    "awx_token": TOKEN,
+    "awx_project_url": "https://git.example.org/ci/nodepool.git",
+    "awx_launcher_image": "registry.example.org/nodepool-launcher:0.1.0",
+    "awx_builder_image": "registry.example.org/nodepool-builder:0.1.0",
+    "awx_clouds_yaml": f"clouds:\n  east:\n    auth: {{password: {SECRET}}}\n",
+    "awx_disk_images": ["debian-12", "ubuntu"],
+    "awx_builder_instance_groups": ["builders"],
+}
+
+
+class Site:
+    """Applies the role; ``options`` may be changed."""
+
+    def __init__(self, folder: Path, server: AwxServer) -> None:
+        self.folder = folder
+        self.server = server
+        self.awx = server.awx
+        self.options: dict[str, Any] = {**OPTIONS, "awx_host": server.url}
+
+    def run(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run the playbook; *options* are added for this time."""
+        given = self.folder / "options.json"
+        given.write_text(json.dumps({**self.options, **options}), encoding="utf-8")
+        paths = f"{COLLECTIONS}:{neighbours.main()}"
+        playbook = ROOT / "playbooks" / "awx.yml"
+        return command(
+            *("ansible-playbook", playbook, "-e", f"@{given}", *words),
+            folder=self.folder,
+            timeout=300,
+            ANSIBLE_COLLECTIONS_PATH=paths,
+        )
+
+    def refused(self, **options: Any) -> str:
+        """Run the playbook, which has to fail; what it said."""
+        done = self.run(**options)
+        assert done.returncode != 0, done.stdout
+        return done.stdout + done.stderr
+
+
+def playbooks_of(project: Path) -> list[str]:
+    """The playbooks that AWX would find in a project."""
+    words = ("hosts:", "import_playbook:")
+    return sorted(path.name for path in project.glob("*.yml") if any(word in path.read_text("utf-8") for word in words))
+
+
+@pytest.fixture
+def site(tmp_path):
+    """AWX with nothing in it, and the means to fill it."""
+    with AwxServer(Awx(playbooks_of(PROJECT))) as server:
+        yield Site(tmp_path, server)

@@ -1,0 +1,200 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role awx from an empty server to a full one and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from tests.integration.awx.conftest import PROJECT, SECRET, Site
+from tests.support.awx.server import PASSWORD, USER
+
+# Each run of the role starts two dozen modules, one after the other.
+pytestmark = pytest.mark.timeout(1200)
+
+NAMES = {
+    "execution_environments": ["nodepool launcher", "nodepool builder"],
+    "credential_types": ["nodepool"],
+    "credentials": ["nodepool clouds and ZooKeeper"],
+    "projects": ["nodepool"],
+    "inventories": ["nodepool", "nodepool nodes"],
+    "inventory_sources": ["nodepool servers"],
+    "job_templates": ["nodepool launcher", "nodepool leak cleanup", "nodepool builder", "nodepool image rebuild"],
+    "schedules": [
+        "nodepool launcher",
+        "nodepool leak cleanup",
+        "nodepool builder",
+        "nodepool image rebuild debian-12",
+        "nodepool image rebuild ubuntu",
+        "nodepool project",
+    ],
+}
+
+
+@dataclass
+class Run:
+    """One run of the role: what it said, how many tasks changed something, what was sent."""
+
+    screen: str
+    changed: int
+    writes: list[str]
+
+
+def run(site: Site, *words: str, **options: object) -> Run:
+    """Apply the role and keep what happened."""
+    before = len(site.server.writes)
+    done = site.run(*words, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    writes = site.server.writes[before:]
+    assert [call for call in writes if call.status >= 400] == []
+    changed = int(done.stdout.rsplit("changed=", 1)[1].split()[0])
+    return Run(done.stdout + done.stderr, changed, [f"{call.method} {call.path}" for call in writes])
+
+
+def names(site: Site) -> dict[str, list[str]]:
+    """What is there, by kind."""
+    return {kind: [thing["name"] for thing in site.awx.things[kind].values()] for kind in NAMES}
+
+
+def test_from_nothing_to_everything_and_back(site):
+    # One test, because each run of the role takes its time.
+    checked = run(site, "--check")
+    assert checked.writes == []
+    applied = run(site, "-vvv")
+    check_mode_named_everything(checked)
+    assert checked.changed == applied.changed > 0
+    assert names(site) == NAMES
+    assert SECRET not in applied.screen
+    assert [line for line in (checked.screen + applied.screen).splitlines() if "WARNING" in line] == []
+    the_launcher_overlaps(site)
+    each_image_has_a_time_of_its_own(site)
+    templates_have_what_they_need(site)
+    the_inventory_is_from_our_plugin(site)
+    again = run(site)
+    assert (again.changed, again.writes) == (0, [])
+    # A secret cannot be compared: it is sent again when it is asked for, and only then.
+    changes = {"awx_launcher_minutes": 5, "awx_launcher_duration": 300, "awx_clouds_yaml": "clouds: {}\n"}
+    assert len(run(site, **changes).writes) == 2
+    assert len(run(site, **changes, awx_update_secrets=True).writes) == 1
+    number = site.awx.named("credentials", "nodepool clouds and ZooKeeper")["id"]
+    assert site.awx.things["credentials"][number]["inputs"] == {"clouds": "clouds: {}\n"}
+    checked = run(site, "--check", awx_state="absent")
+    assert (checked.changed > 0, checked.writes) == (True, [])
+    run(site, awx_state="absent")
+    assert names(site) == {kind: [] for kind in NAMES}
+    assert run(site, awx_state="absent").changed == 0
+
+
+def check_mode_named_everything(checked):
+    said = [line for line in checked.screen.splitlines() if line.startswith("changed:")]
+    for name in {name for kind in NAMES.values() for name in kind}:
+        assert any(f"(item={name})" in line for line in said), name
+
+
+def the_launcher_overlaps(site):
+    template = site.awx.named("job_templates", "nodepool launcher")
+    assert template["allow_simultaneous"] is True
+    assert json.loads(template["extra_vars"]) == {
+        "nodepool_config": "/runner/project/nodepool.yaml",
+        "nodepool_progress": False,
+        "launcher_duration": 660,
+        "launcher_until": "deadline",
+    }
+    assert template["timeout"] > 660
+    assert template["organization"] == site.awx.named("organizations", "Default")["id"]
+    schedule = site.awx.named("schedules", "nodepool launcher")
+    assert schedule["unified_job_template"] == template["id"]
+    assert schedule["rrule"] == "DTSTART:20260101T000000Z RRULE:FREQ=MINUTELY;INTERVAL=10"
+
+
+def each_image_has_a_time_of_its_own(site):
+    found = {
+        schedule["name"]: (schedule["rrule"], schedule["extra_data"])
+        for schedule in site.awx.things["schedules"].values()
+        if "rebuild" in schedule["name"]
+    }
+    assert found == {
+        "nodepool image rebuild debian-12": (
+            "DTSTART:20260101T020000Z RRULE:FREQ=DAILY;INTERVAL=1",
+            {"image_names": ["debian-12"]},
+        ),
+        "nodepool image rebuild ubuntu": (
+            "DTSTART:20260101T022000Z RRULE:FREQ=DAILY;INTERVAL=1",
+            {"image_names": ["ubuntu"]},
+        ),
+    }
+    template = site.awx.named("job_templates", "nodepool image rebuild")
+    assert site.awx.surveys[template["id"]]["spec"][0]["choices"] == ["debian-12", "ubuntu"]
+    assert template["survey_enabled"] is True
+
+
+def templates_have_what_they_need(site):
+    for name in NAMES["job_templates"]:
+        template = site.awx.named("job_templates", name)
+        assert site.awx.listed("job_templates", template["id"], "credentials") == NAMES["credentials"]
+        groups = site.awx.listed("job_templates", template["id"], "instance_groups")
+        assert groups == (["builders"] if name.endswith(("builder", "rebuild")) else [])
+
+
+def the_inventory_is_from_our_plugin(site):
+    source = site.awx.named("inventory_sources", "nodepool servers")
+    assert (source["source"], source["source_path"]) == ("scm", "ci.nodepool.yml")
+    assert "plugin: stackci.nodepool.nodepool" in (PROJECT / source["source_path"]).read_text("utf-8")
+    assert source["source_project"] == site.awx.named("projects", "nodepool")["id"]
+    assert source["inventory"] == site.awx.named("inventories", "nodepool nodes")["id"]
+
+
+def test_a_smaller_set_with_a_login_and_a_cleanup(site):
+    site.options |= {"awx_token": "", "awx_username": USER, "awx_password": PASSWORD}
+    run(
+        site,
+        awx_jobs=["launcher"],
+        awx_builder_image="",
+        awx_disk_images=[],
+        awx_inventory_file="",
+        awx_cleanup_days=14,
+    )
+    assert names(site) == {
+        **NAMES,
+        "execution_environments": ["nodepool launcher"],
+        "inventory_sources": [],
+        "job_templates": ["nodepool launcher"],
+        "schedules": ["nodepool launcher", "nodepool project", "nodepool cleanup of job events"],
+    }
+    cleanup = site.awx.named("schedules", "nodepool cleanup of job events")
+    assert cleanup["extra_data"] == {"days": "14"}
+    assert cleanup["unified_job_template"] == site.awx.named("system_job_templates", "Cleanup Job Details")["id"]
+    assert site.server.calls[-1].path.startswith("/api/v2/tokens/"), "the token is given back"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"awx_launcher_rrule": "DTSTART:20260101T000000Z RRULE:FREQ=SECONDLY"},
+            "schedule nodepool launcher: RRULE:FREQ=SECONDLY: FREQ=SECONDLY is too often",
+        ),
+        ({"awx_timezone": "Europe/Berln"}, "Europe/Berln is no time zone"),
+        ({"awx_launcher_duration": 300}, "nobody would serve in between"),
+        ({"awx_project_url": ""}, "awx_project_url is empty"),
+        ({"awx_jobs": ["lancher"]}, "lancher"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_asked(site, options, words):
+    assert words in " ".join(site.refused(**options).split())
+    assert site.server.calls == []
+
+
+def test_a_wrong_organization_is_named_also_in_check_mode(site):
+    done = site.run("--check", awx_organization="Nobody")
+    assert done.returncode != 0
+    assert "There is no organization Nobody in AWX" in " ".join(done.stdout.split())
+
+
+def test_what_awx_refuses_fails_with_its_words(site):
+    site.options["awx_playbooks"] = dict.fromkeys(("launcher", "leak_cleanup", "builder", "image_rebuild"), "lost.yml")
+    assert "Playbook not found for project." in site.refused()
