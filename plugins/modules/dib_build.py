@@ -271,7 +271,7 @@ isolation:
   sample: {level: processes and mounts, why_not: ""}
 left_out:
   description: Providers whose image format cannot be told from C(clouds.yaml), and why.
-  returned: when building with records
+  returned: for a cycle
   type: dict
   sample: {}
 config_problems:

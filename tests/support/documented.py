@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -23,20 +23,21 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
 COMMON = {"changed", "diff"}
 
 
-def differences(block: str, result: Mapping[str, Any], *, check: bool) -> list[str]:
+def differences(block: str, result: Mapping[str, Any], *, check: bool, also: Collection[str] = ()) -> list[str]:
     """What is returned and not documented, documented and not returned, or of another type.
 
     :param block: the RETURN block.
     :param result: what a call that went well returned, in check mode or not.
+    :param also: what else the block names as a condition and is fulfilled.
     """
-    documented = {name: spec for name, spec in yaml.safe_load(block).items() if _applies(spec["returned"], check)}
+    documented = {name: spec for name, spec in yaml.safe_load(block).items() if _applies(spec["returned"], check, also)}
     shown = {name: value for name, value in result.items() if name not in COMMON}
     return list(_compare(documented, shown, ""))
 
 
-def _applies(returned: str, check: bool) -> bool:
+def _applies(returned: str, check: bool, also: Collection[str]) -> bool:
     when = {"success": True, "always": True, "in check mode": check, "when not in check mode": not check}
-    return when.get(returned, False)
+    return when.get(returned, returned in also)
 
 
 def _compare(documented: Mapping[str, Any], shown: Mapping[str, Any], where: str) -> Iterator[str]:

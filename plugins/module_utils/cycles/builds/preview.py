@@ -32,7 +32,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
 
 def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
     """The result of check mode: what would be built and why, in documents and in lines for ``--diff``."""
-    began = clock()
     config = options.load()
     store = Store(config.zookeeper)
     try:
@@ -48,7 +47,6 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
     return {
         "changed": any(case.due for case in cases) or bool(abandoned or left),
         "ended": "check",
-        "seconds": round(clock() - began, 3),
         "plan": {
             "build": [case_document(case) for case in cases if case.due],
             "wait": [case_document(case) for case in cases if not case.due],

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""diskimage-builder itself, with the element tiny."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import (
+    FULL,
+    NONE,
+    find_isolation,
+)
+from tests.support.builder_case import CLEAN, Module, real_image, run_directly
+from tests.support.fixtures_zookeeper import eventually
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+BUILD_SECONDS = 100.0
+
+
+def info(path):
+    done = subprocess.run(
+        ["qemu-img", "info", "--output=json", str(path)], capture_output=True, check=True, timeout=30, text=True
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.timeout(240)
+def test_three_formats(site):
+    site.configure(real_image(), providers={"one": "qcow2", "two": "raw", "three": "vhd"})
+    ran = run_directly(site, qemu_img_vhd=True)
+    (report,) = ran.result["builds"]
+    assert report["state"] == "ready", report
+    (record,) = site.records("tiny").values()
+    assert record["formats"] == "qcow2,raw,vhd"
+    base = site.images_dir / f"tiny-{report['build_id']}"
+    for ending, format_ in {"qcow2": "qcow2", "raw": "raw", "vhd": "vpc"}.items():
+        path = base.with_name(f"{base.name}.{ending}")
+        data = path.read_bytes()
+        for algorithm in ("md5", "sha256"):
+            told = path.with_name(f"{path.name}.{algorithm}").read_text().split()[0]
+            assert told == hashlib.new(algorithm, data).hexdigest()
+        assert info(path)["format"] == format_
+        assert report["sizes"][ending] == path.stat().st_blocks * 512
+    assert info(f"{base}.qcow2")["format-specific"]["data"]["compat"] == "0.10"
+    sizes = {ending: info(f"{base}.{ending}")["virtual-size"] for ending in ("qcow2", "raw", "vhd")}
+    assert sizes["qcow2"] == sizes["raw"] == sizes["vhd"]
+    log = site.log(report["build_id"], "tiny")
+    assert log.splitlines()[-1] == "Exit code: 0"
+    assert "Build completed successfully" in log
+    assert any("tiny: " in line and "/" in line for line in ran.screen.splitlines())
+    assert site.leftovers() == CLEAN
+    mounted = site.folder / "mounted"
+    mounted.mkdir()
+    subprocess.run(["mount", "-o", "loop,ro", f"{base}.raw", str(mounted)], check=True, timeout=30)
+    try:
+        assert (mounted / "etc" / "tiny-release").read_text() == "one\n"
+    finally:
+        subprocess.run(["umount", str(mounted)], check=True, timeout=30)
+
+
+@pytest.mark.timeout(240)
+def test_only_vhd_leaves_no_raw(site):
+    site.configure(real_image(formats=["vhd"]))
+    result = run_directly(site, qemu_img_vhd=True).result
+    (report,) = result["builds"]
+    base = f"tiny-{report['build_id']}.vhd"
+    assert site.files() == [base, f"{base}.md5", f"{base}.sha256"]
+
+
+def test_vhd_needs_the_operators_word_where_there_is_no_vhd_util(site):
+    site.configure(real_image(formats=["vhd"]))
+    result = run_directly(site).result
+    assert result["builds"][0]["state"] == "failed"
+    assert "no vhd-util executable found" in result["builds"][0]["error"]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("level", [FULL, NONE])
+def test_an_element_that_fails(site, level):
+    site.configure(real_image("bad", "failing", formats=["raw"]))
+    result = site.run(isolation=find_isolation(allowed=level))
+    (report,) = result["builds"]
+    assert report["state"] == "failed" and report["exit_code"] not in (0, None)
+    log = site.log(report["build_id"], "bad")
+    assert "this element fails on purpose" in log
+    assert log.splitlines()[-1] == f"Exit code: {report['exit_code']}"
+    assert "this element fails on purpose" in report["error"]
+    assert site.files() == []
+    assert site.leftovers() == CLEAN
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("level", [FULL, NONE])
+def test_a_time_out(site, level):
+    site.configure(real_image("slow", "slow", formats=["raw"], build_timeout=25))
+    (report,) = site.run(isolation=find_isolation(allowed=level))["builds"]
+    assert (report["state"], "build-timeout of 25 s" in report["error"]) == ("failed", True)
+    assert "waiting for somebody to end it" in site.log(report["build_id"], "slow")
+    assert site.leftovers() == CLEAN
+
+
+@pytest.mark.timeout(240)
+def test_killed_in_the_middle(site):
+    """Mounts, loop device, processes and temporary files go; what is built next is whole."""
+    site.configure(real_image("tiny", "slow", formats=["raw"]))
+    with Module(site) as module:
+        build_id = site.running()
+        log = site.log_dir / f"tiny-{build_id}.log"
+        eventually(lambda: log.exists() and "waiting for somebody to end it" in log.read_text(), BUILD_SECONDS)
+        assert site.leftovers()["temporary files"] == [build_id]
+        module.process.kill()
+        module.process.wait(10)
+    site.configure(real_image("tiny", formats=["raw"]))
+    result = run_directly(site).result
+    assert result["abandoned"] == [build_id]
+    assert [report["state"] for report in result["builds"]] == ["ready"]
+    assert site.states("tiny") == ["failed", "ready"]
+    assert site.leftovers() == CLEAN

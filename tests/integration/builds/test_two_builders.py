@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two builders that share the work."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from tests.support.builder_case import Module, image
+from tests.support.fixtures_zookeeper import eventually
+
+
+def test_an_image_is_built_by_one_of_them_at_a_time(site):
+    other = site.beside("other")
+    images = [image(f"i{number}", env_vars={"FAKE_SECONDS": "1"}) for number in range(4)]
+    site.configure(*images)
+    other.configure(*reversed(images))
+    results: dict[str, Any] = {}
+
+    def work(name, builder):
+        results[name] = builder.run()
+
+    threads = [threading.Thread(target=work, args=pair) for pair in (("a", site), ("b", other))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    built = {name: sorted(report["image"] for report in result["builds"]) for name, result in results.items()}
+    assert sorted(built["a"] + built["b"]) == ["i0", "i1", "i2", "i3"]
+    assert built["a"] and built["b"]
+    for number in range(4):
+        assert site.states(f"i{number}") == ["ready"]
+    ids = {name: {report["build_id"] for report in result["builds"]} for name, result in results.items()}
+    for builder, name in ((site, "a"), (other, "b")):
+        assert {file.rpartition("-")[2].partition(".")[0] for file in builder.files()} == ids[name]
+
+
+def test_one_that_waits_goes_on_when_the_other_is_killed(site):
+    """Its record is left to its own builder; the image is built all the same."""
+    other = site.beside("other")
+    go = site.folder / "go"
+    variables = {"FAKE_SECONDS": "100", "FAKE_GO": str(go)}
+    other.configure(image(env_vars=variables))
+    site.configure(image())
+    store: list[Any] = []
+    with Module(other) as module:
+        theirs = other.running()
+        eventually(other.processes)
+        thread = threading.Thread(target=lambda: store.append(site.run(images=("fake",))))
+        thread.start()
+        module.process.kill()
+        module.process.wait(10)
+        thread.join(60)
+    (result,) = store
+    assert [report["state"] for report in result["builds"]] == ["ready"]
+    assert result["abandoned"] == [] and site.records()[theirs]["state"] == "building"
+    other.configure(image())
+    assert other.run()["abandoned"] == [theirs]
+    assert site.states() == ["failed", "ready"]
+    assert other.files() == []
