@@ -46,7 +46,8 @@ class Site:
         paths = f"{COLLECTIONS}:{neighbours.main()}"
         playbook = ROOT / "playbooks" / "awx.yml"
         return command(
-            *("ansible-playbook", playbook, "-e", f"@{given}", *words),
+            "ansible-playbook",
+            *(str(playbook), "-e", f"@{given}", *words),
             folder=self.folder,
             timeout=300,
             ANSIBLE_COLLECTIONS_PATH=paths,
