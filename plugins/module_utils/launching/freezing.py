@@ -21,6 +21,10 @@ GROWTH = 4.0
 MOST = 1800.0
 MEMORY = 3600.0
 """Refusals older than this many seconds are forgiven."""
+MOST_REFUSED = 6
+"""So many refused creates within MEMORY are enough: the next one waits until the first is forgiven."""
+PROBES = 2
+"""But so many after the first refusal are always made: what several creates lost together may have been a moment's."""
 
 FIRST_WINDOW = 2
 AFTER_REFUSAL = 1
@@ -37,13 +41,16 @@ def refused(
 
     :param evidence: what is known now; what a server uses that was accepted and then failed is not in it.
     :param jitter: 0…1, spreads the time by a tenth either way.
-    :param sent_at: when the create was sent. Creates that were under way together count as one refusal.
+    :param sent_at: when the create was sent. Creates that were under way together make one freeze; each of them
+        bears the time of the first.
     """
     past = [time for time in (before.refusals if before else []) if now - time < MEMORY]
     if before is not None and past and sent_at <= past[-1]:
         together = replace(before.evidence, ours=min(before.evidence.ours, evidence.ours))
-        return replace(before, refusals=past, evidence=together, text=text)
-    seconds = min(MOST, FIRST * GROWTH ** len(past)) * (0.9 + 0.2 * jitter)
+        return replace(before, refusals=[*past, past[-1]], evidence=together, text=text)
+    seconds = min(MOST, FIRST * GROWTH ** len(set(past))) * (0.9 + 0.2 * jitter)
+    if len(past) + 1 >= MOST_REFUSED and len(set(past)) >= PROBES:
+        seconds = max(seconds, past[0] + MEMORY - now)
     # Within what had been in use before: then that is not what it depends on.
     blind = before is not None and now < before.until and not is_raised(before, evidence)
     return Freeze(resource, now + seconds, [*past, now], evidence, text, blind=blind)

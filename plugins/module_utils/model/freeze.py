@@ -28,9 +28,10 @@ class Evidence:
 class Freeze:
     """The freeze of one resource in one pool. Times are UNIX seconds.
 
-    *until*: before this no create that would use more than was used at the refusal (the *evidence*). *refusals*: the
-    latest ones, for the growth of the next freeze. *text*: what the cloud said. *settled*: what others used has been
-    read after the refusal. *blind*: a create that should have fitted was refused too, so what is seen tells nothing.
+    *until*: before this no create that would use more than was used at the refusal (the *evidence*). *refusals*: of
+    each create that was refused within the past hour; those that were under way together bear the same time. *text*:
+    what the cloud said. *settled*: what others used has been read after the refusal. *blind*: a create that should
+    have fitted was refused too, so what is seen tells nothing.
     """
 
     resource: str

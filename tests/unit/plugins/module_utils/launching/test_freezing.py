@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezin
     GROWTH,
     MEMORY,
     MOST,
+    MOST_REFUSED,
     NEAR_LIMIT,
     WIDEST,
     Window,
@@ -40,7 +41,31 @@ def test_each_refusal_after_a_freeze_makes_the_next_longer_up_to_a_bound():
         lengths.append(freeze.until - now)
         now = freeze.until
     assert lengths == [FIRST, FIRST * GROWTH, FIRST * GROWTH**2, MOST, MOST]
-    assert len([at for at in freeze.refusals if at < 1000 + 3600]) <= 6
+
+
+@given(st.integers(1, 4), st.floats(0, 1))
+def test_no_hour_sees_more_than_six_refused_creates_however_many_were_lost_together(lost, jitter):
+    """Before the first refusal several may be under way; after it one create probes what is beyond."""
+    freeze, now, times = None, 1000.0, []
+    for together in (lost, *[1] * 30):
+        for turn in range(together):
+            freeze = refused(freeze, "cores", THEN, "no", now + 0.1 * turn, jitter, now - 0.2)
+            times.append(now)
+        assert freeze.until - now <= MEMORY + 1
+        now = freeze.until
+    assert max(sum(1 for other in times if at <= other < at + MEMORY) for at in times) <= MOST_REFUSED
+
+
+def test_many_lost_together_leave_two_probes():
+    """A trouble of a minute or two must not cost an hour."""
+    freeze = refuse(None, 1000.0)
+    for _unused in range(7):
+        freeze = refuse(freeze, 1000.2, sent_at=999.9)
+    assert freeze.until == 1000.0 + FIRST
+    freeze = refuse(freeze, freeze.until)
+    assert freeze.until == 1000.0 + FIRST + FIRST * GROWTH
+    freeze = refuse(freeze, freeze.until)
+    assert freeze.until == 1000.0 + MEMORY
 
 
 def test_what_was_long_ago_is_forgiven():
@@ -52,7 +77,9 @@ def test_what_was_long_ago_is_forgiven():
 def test_creates_that_were_under_way_together_are_one_refusal():
     freeze = refuse(None, 1000.0)
     again = refuse(freeze, 1000.4, sent_at=999.9)
-    assert (again.until, again.refusals, again.blind) == (freeze.until, freeze.refusals, False)
+    assert (again.until, again.blind) == (freeze.until, False)
+    assert again.refusals == [1000.0, 1000.0], "each of them counts as a refused create"
+    assert refuse(again, freeze.until).until - freeze.until == FIRST * GROWTH, "but not as a freeze of its own"
 
 
 def test_one_that_should_have_fitted_makes_blind():
