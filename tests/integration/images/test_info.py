@@ -19,6 +19,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes imp
     build_notes_path,
     upload_notes_path,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
+    abandoned_builds,
+    plan_deletions,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
     Build,
     BuildState,
@@ -257,3 +261,36 @@ def test_a_builder_registers_as_nodepools_does(store, zk_client):
     assert name.startswith(document["hostname"])
     registration.unregister()
     assert zk_client.get_children("/nodepool/components/builder") == []
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_what_begins_or_ends_while_it_is_looked_at_is_not_taken_for_abandoned(site, store, monkeypatch, begins):
+    """Somebody takes the locks and makes the records, or finishes the records and lets go, between two of our reads."""
+    images = store.images
+    build, real = Build(id=build_id(1), image="debian", builder_id="b-us"), images.builds
+
+    def work():
+        lock = images.lock_image("debian")
+        images.create_build(build)
+        provider = images.lock_provider("debian", build.id, "cloud1")
+        return lock, provider, site.upload(build, "cloud1", state=UploadState.UPLOADING)
+
+    held = [] if begins else [work()]
+
+    def meanwhile(image):
+        if begins and not held:
+            held.append(work())
+        seen = real(image), images.uploads(image)
+        if not begins:
+            for lock in held[0][:2]:
+                lock.release()
+            eventually(lambda: not images.is_build_locked("debian") and not images.uploading("debian"))
+        monkeypatch.setattr(images, "uploads", lambda _image: seen[1])
+        return seen[0]
+
+    monkeypatch.setattr(images, "builds", meanwhile)
+    seen = view_images(store, config(), now=time.time(), provider_formats={}, builder_id="b-us")
+    assert [made.state for made in seen.images["debian"].builds] == ["building"]
+    assert len(seen.images["debian"].uploads) == 1
+    assert abandoned_builds(seen) == []
+    assert plan_deletions(seen) == []

@@ -87,12 +87,16 @@ def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState
     """All that ZooKeeper knows of an image, from the cache; failures of uploads as far as *providers* are concerned."""
     images = store.images
     empty, unreadable = images.without_document(name)
-    # The locks first: who lets go of one has written its record before.
+    # The locks before and after the records: who begins takes the lock and then makes the record, who ends writes the
+    # record and then lets go. What is under way must not look abandoned in between.
     locked, uploading = images.is_build_locked(name), images.uploading(name)
+    builds, uploads = images.builds(name), images.uploads(name)
+    locked = locked or images.is_build_locked(name)
+    uploading |= images.uploading(name)
     return ImageState(
         name=name,
-        builds=tuple(images.builds(name)),
-        uploads=tuple(images.uploads(name)),
+        builds=tuple(builds),
+        uploads=tuple(uploads),
         requested=images.requested(name),
         paused=images.paused(name),
         locked=locked,
