@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jsonschema
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import StrictUndefined, TemplateError, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tests.support.awx.fields import Field
@@ -129,11 +129,18 @@ def credential_type_problem(inputs: Mapping[str, Any], injectors: Mapping[str, A
     return {"injectors": problem} if problem else {}
 
 
+class _Names(dict[str, str]):
+    """Files by their names; they are no text themselves."""
+
+    def __str__(self) -> str:
+        raise UndefinedError("Must define unnamed file injector in order to reference `tower.filename`.")
+
+
 def _injector_problem(ids: list[str], injectors: Mapping[str, Any]) -> str | None:
     files = list(injectors.get("file", {}))
     if "template" in files and len(files) > 1:
         return "Must use multi-file syntax when injecting multiple files"
-    names: Any = "EXAMPLE" if "template" in files else {file.split(".")[1]: "EXAMPLE" for file in files}
+    names: Any = "EXAMPLE" if "template" in files else _Names({file.split(".")[1]: "EXAMPLE" for file in files})
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
     known = dict.fromkeys(ids, "EXAMPLE")
     for kind, entries in injectors.items():

@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The endpoint that plays AWX refuses what AWX refuses; else the tests of the role could not fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.awx.store import Awx
+
+FIELDS = [{"id": "a", "label": "A", "type": "string", "secret": True}]
+START = "DTSTART:20260101T000000Z "
+DAILY = START + "RRULE:FREQ=DAILY;INTERVAL=1"
+QUESTION = {"type": "multiselect", "question_name": "Q", "variable": "q", "required": True, "choices": ["a", "b"]}
+
+
+@pytest.fixture
+def awx():
+    made = Awx(["site.yml"])
+    post(made, "credential_types", name="type", kind="cloud", inputs={"fields": FIELDS}, injectors={})
+    post(made, "projects", name="project", organization=1, scm_type="git", scm_url="https://git.example.org/a.git")
+    post(made, "inventories", name="inventory", organization=1)
+    post(made, "job_templates", **template(made, name="template", survey_enabled=True))
+    return made
+
+
+def post(awx, kind, /, **body):
+    """Make a thing; its id."""
+    status, answer = awx.answer("POST", f"/api/v2/{kind}/", {}, body)
+    assert status == 201, answer
+    return answer["id"]
+
+
+def test_what_is_right_is_taken(awx):
+    post(awx, "job_templates", **template(awx))
+    post(awx, "credential_types", **credential_type(injectors={"env": {"A": "{{ a }}"}}))
+    post(awx, "schedules", name="s", unified_job_template=awx.named("projects", "project")["id"], rrule=DAILY)
+
+
+def template(awx, **changes):
+    """The body of a job template."""
+    project, inventory = awx.named("projects", "project")["id"], awx.named("inventories", "inventory")["id"]
+    return {"name": "new", "playbook": "site.yml", "project": project, "inventory": inventory, **changes}
+
+
+def credential_type(**changes):
+    """The body of a credential type."""
+    return {"name": "new", "kind": "cloud", "inputs": {"fields": FIELDS}, "injectors": {}, **changes}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"playbok": "site.yml"},
+        {"playbook": "other.yml"},
+        {"verbosity": 6},
+        {"verbosity": True},
+        {"timeout": "60"},
+        {"forks": -1},
+        {"extra_vars": "no json"},
+        {"extra_vars": "[1]"},
+        {"description": None},
+        {"inventory": 999},
+        {"inventory": None},
+        {"project": None},
+        {"name": ""},
+        {"name": "template"},
+    ],
+)
+def test_a_wrong_template_is_refused(awx, changes):
+    status, answer = awx.answer("POST", "/api/v2/job_templates/", {}, template(awx, **changes))
+    assert status == 400, answer
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "ssh"},
+        {"inputs": {"fields": [{"id": "1a", "label": "A"}]}},
+        {"inputs": {"fields": FIELDS * 2}},
+        {"inputs": {"fields": FIELDS, "required": ["b"]}},
+        {"inputs": {"fields": [{**FIELDS[0], "colour": "red"}]}},
+        {"injectors": {"env": {"ANSIBLE_CONFIG": "{{ a }}"}}},
+        {"injectors": {"env": {"PATH": "{{ a }}"}}},
+        {"injectors": {"env": {"A": "{{ b }}"}}},
+        {"injectors": {"env": {"A": "{{ tower.filename }}"}}},
+        {"injectors": {"env": {"A": "{{ a"}}},
+        {"injectors": {"env": {"A": 1}}},
+        {"injectors": {"file": {"template": "{{ a }}", "template.b": "{{ a }}"}}},
+        {"injectors": {"file": {"tmpl": "{{ a }}"}}},
+        {"injectors": {"file": {"template.b": "{{ a }}", "template.c": "{{ tower.filename.b }}"}}},
+        {"injectors": {"files": {}}},
+    ],
+)
+def test_a_wrong_credential_type_is_refused(awx, changes):
+    status, answer = awx.answer("POST", "/api/v2/credential_types/", {}, credential_type(**changes))
+    assert status == 400, answer
+
+
+@pytest.mark.parametrize("inputs", [{"b": "x"}, {"a": 1}, {"a": None}])
+def test_a_wrong_credential_is_refused(awx, inputs):
+    body = {"name": "c", "credential_type": awx.named("credential_types", "type")["id"], "inputs": inputs}
+    assert awx.answer("POST", "/api/v2/credentials/", {}, body)[0] == 400
+
+
+def test_a_secret_is_not_shown_and_may_be_sent_as_it_was_shown(awx):
+    kind = awx.named("credential_types", "type")["id"]
+    number = post(awx, "credentials", name="c", credential_type=kind, inputs={"a": "secret"})
+    path = f"/api/v2/credentials/{number}/"
+    _status, shown = awx.answer("GET", path, {}, None)
+    assert shown["inputs"] == {"a": "$encrypted$"}
+    awx.answer("PATCH", path, {}, {"inputs": shown["inputs"]})
+    assert awx.things["credentials"][number]["inputs"] == {"a": "secret"}
+
+
+@pytest.mark.parametrize(
+    "rrule",
+    [
+        "",
+        "RRULE:FREQ=DAILY;INTERVAL=1",
+        "DTSTART:20260101T000000 RRULE:FREQ=DAILY;INTERVAL=1",
+        START,
+        START + DAILY,
+        START + "RRULE:FREQ=DAILY",
+        START + "RRULE:FREQ=DAILY;INTERVAL=0",
+        START + "RRULE:FREQ=SECONDLY;INTERVAL=10",
+        START + "RRULE:FREQ=DAILY;INTERVAL=1;COUNT=1000",
+        START + "RRULE:FREQ=DAILY;INTERVAL=1;COUNT=9;UNTIL=20270101T000000Z",
+        START + "RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=1MO",
+        DAILY + " EXDATE:20260105T000000Z",
+    ],
+)
+def test_a_wrong_rule_is_refused(awx, rrule):
+    body = {"name": "s", "unified_job_template": awx.named("projects", "project")["id"], "rrule": rrule}
+    assert awx.answer("POST", "/api/v2/schedules/", {}, body)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [({"q": ["a"]}, 201), ({"q": ["c"]}, 400), ({"q": "a"}, 400), ({}, 400), ({"q": ["a"], "r": 1}, 400)],
+)
+def test_a_schedule_answers_the_survey(awx, data, status):
+    number = awx.named("job_templates", "template")["id"]
+    survey = {"name": "", "description": "", "spec": [QUESTION]}
+    assert awx.answer("POST", f"/api/v2/job_templates/{number}/survey_spec/", {}, survey)[0] == 200
+    body = {"name": "s", "unified_job_template": number, "rrule": DAILY, "extra_data": data}
+    assert awx.answer("POST", "/api/v2/schedules/", {}, body)[0] == status
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"type": "list"}, {"required": "yes"}, {"choices": []}, {"default": "c"}, {"min": "1"}, {"variable": None}],
+)
+def test_a_wrong_survey_is_refused(awx, changes):
+    number = awx.named("job_templates", "template")["id"]
+    survey = {"name": "", "description": "", "spec": [{**QUESTION, **changes}]}
+    assert awx.answer("POST", f"/api/v2/job_templates/{number}/survey_spec/", {}, survey)[0] == 400
+
+
+def test_a_type_in_use_is_not_deleted(awx):
+    kind = awx.named("credential_types", "type")["id"]
+    post(awx, "credentials", name="c", credential_type=kind, inputs={})
+    assert awx.answer("DELETE", f"/api/v2/credential_types/{kind}/", {}, None)[0] == 403
+
+
+def test_an_unknown_search_is_refused(awx):
+    assert awx.answer("GET", "/api/v2/projects/", {"nam": "project"}, None)[0] == 400
