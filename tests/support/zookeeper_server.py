@@ -28,7 +28,6 @@ from tests.support.zookeeper_certificates import Certificates
 
 HOST = "127.0.0.1"
 _JARS = Path("/usr/share/java")
-_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _NETTY = ("buffer", "codec", "common", "handler", "resolver", "transport", "transport-native-unix-common")
 _PR_SET_PDEATHSIG = 1
 
@@ -73,6 +72,13 @@ def _end_with(parent: int) -> None:
         os._exit(1)
 
 
+def _is_stopped(task: Path) -> bool:
+    try:
+        return (task / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "TX"
+    except FileNotFoundError:
+        return True
+
+
 class ZooKeeperServer:
     """One server on a free loopback port with its own data.
 
@@ -80,6 +86,8 @@ class ZooKeeperServer:
     :param tls: serve TLS with client certificates on :attr:`tls_port` beside the plain :attr:`port`.
     :param data_dir: kept after the end; a temporary one when None.
     """
+
+    main_class = "org.apache.zookeeper.server.ZooKeeperServerMain"
 
     def __init__(
         self,
@@ -99,6 +107,7 @@ class ZooKeeperServer:
         self.tls_port = free_port() if tls else None
         self.certificates = Certificates(self.directory / "tls") if tls else None
         self.started_in = 0.0
+        self._began = 0.0
         self._heap_mib = heap_mib
         self._start_timeout = start_timeout
         self._process: subprocess.Popen[bytes] | None = None
@@ -129,11 +138,15 @@ class ZooKeeperServer:
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        begin = time.monotonic()
+        self.spawn()
+        self.await_answers()
+
+    def spawn(self) -> None:
+        """Start the process, which ends with this thread."""
+        self._began = time.monotonic()
         self.directory.mkdir(parents=True, exist_ok=True)
-        log = self.directory / "server.log"
         parent = os.getpid()
-        with log.open("ab") as output:
+        with self._log.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command(),
                 stdin=subprocess.DEVNULL,
@@ -143,14 +156,21 @@ class ZooKeeperServer:
                 start_new_session=True,
                 preexec_fn=lambda: _end_with(parent),
             )
+
+    def await_answers(self) -> None:
+        """Wait until it serves."""
         while not self.answers():
-            if self._process.poll() is not None:
-                raise RuntimeError(f"ZooKeeper ended at once:\n{log.read_text(errors='replace')[-2000:]}")
-            if time.monotonic() - begin > self._start_timeout:
+            if not self.running:
+                raise RuntimeError(f"ZooKeeper ended at once:\n{self._log.read_text(errors='replace')[-2000:]}")
+            if time.monotonic() - self._began > self._start_timeout:
                 self.kill()
-                raise RuntimeError(f"ZooKeeper did not answer within {self._start_timeout:g} s; see {log}")
+                raise RuntimeError(f"ZooKeeper did not answer within {self._start_timeout:g} s; see {self._log}")
             time.sleep(0.02)
-        self.started_in = time.monotonic() - begin
+        self.started_in = time.monotonic() - self._began
+
+    @property
+    def _log(self) -> Path:
+        return self.directory / "server.log"
 
     def _command(self) -> list[str]:
         config = self.directory / "zoo.cfg"
@@ -168,7 +188,7 @@ class ZooKeeperServer:
             "-Dzookeeper.extendedTypesEnabled=true",
             "-cp",
             self._class_path,
-            _MAIN,
+            self.main_class,
             str(config),
         ]
 
@@ -225,8 +245,13 @@ class ZooKeeperServer:
         return True
 
     def pause(self) -> None:
-        """SIGSTOP: connections stay open and nothing is answered."""
+        """SIGSTOP: connections stay open and nothing is answered. Returns when every thread has stopped."""
         os.kill(self.pid, signal.SIGSTOP)
+        limit = time.monotonic() + 5.0
+        while not all(_is_stopped(task) for task in Path(f"/proc/{self.pid}/task").iterdir()):
+            if time.monotonic() > limit:
+                raise RuntimeError("ZooKeeper does not stop")
+            time.sleep(0.001)
 
     def resume(self) -> None:
         """SIGCONT."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from tests.support.ansible_run import Ran, run_module
 from tests.support.zookeeper_server import ZooKeeperServer
@@ -34,7 +35,10 @@ class Launcher:
             return {}
         found = {}
         for name in sorted(self.client.get_children(path)):
-            data, _stat = self.client.get(f"{path}/{name}")
+            try:
+                data, _stat = self.client.get(f"{path}/{name}")
+            except NoNodeError:
+                continue
             if data:
                 found[name] = json.loads(data)
         return found
