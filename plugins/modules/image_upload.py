@@ -198,30 +198,30 @@ uploads:
     deleted: []
 builds_deleted:
   description: Builds whose records are gone, each with the C(reason).
-  returned: when O(state=present) and not in check mode
+  returned: when not in check mode
   type: list
   elements: dict
   sample: []
 files_removed:
   description: Names in C(images-dir) that were removed.
-  returned: when O(state=present) and not in check mode
+  returned: when not in check mode
   type: list
   elements: str
   sample: []
 undeleted:
   description: What could not be deleted, each with the last C(error). It is tried again at growing distances.
-  returned: when O(state=present) and not in check mode
+  returned: when not in check mode
   type: list
   elements: dict
   sample: []
 bytes:
   description: Bytes of all uploads that are ready.
-  returned: when O(state=present) and not in check mode
+  returned: when not in check mode
   type: int
   sample: 3221225472
 waiting:
   description: Images that were chosen and are not uploaded at the end, each with C(code) and C(reason).
-  returned: when O(state=present) and not in check mode
+  returned: when not in check mode
   type: list
   elements: dict
   sample:
@@ -233,7 +233,7 @@ waiting:
       reason: "failed once, tried again in 9 s; last error: no answer in time"
 plan:
   description: What the cycle would do now.
-  returned: when O(state=present) in check mode
+  returned: in check mode
   type: dict
   contains:
     upload:
@@ -257,14 +257,14 @@ plan:
     delete: []
 left_out:
   description: Providers that could not be used, and why; the others were served.
-  returned: when O(state=present)
+  returned: success
   type: dict
   sample: {}
 config_problems:
   description:
     - What is wrong with C(nodepool.yaml), C(secure.conf) and C(clouds.yaml) as they are at the end. What was read
       before stays in force until they are mended.
-  returned: when O(state=present) and not in check mode
+  returned: when not in check mode
   type: list
   elements: str
   sample: []

@@ -130,6 +130,7 @@ class Cloud:
                 "metadata": server.wish.metadata,
                 "az": server.az,
                 "flavor": server.wish.flavor.name,
+                "image": server.wish.image_id,
                 "outsider": server.outsider,
                 "counted": server.counted,
                 "locked": server.locked,

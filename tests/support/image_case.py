@@ -98,9 +98,9 @@ class Builder:
 
     def uploads(self, name: str = "one", image: str = IMAGE) -> list[Upload]:
         """The records of a provider's uploads, oldest build first."""
-        order = {build.id: build.state_time or 0.0 for build in self.store.images.builds(image)}
+        order = {build.id: build.born for build in self.store.images.builds(image)}
         found = self.store.images.uploads(image, name)
-        return sorted(found, key=lambda upload: (order.get(upload.build_id, 0.0), upload.id))
+        return sorted(found, key=lambda upload: (order.get(upload.build_id, 0), upload.id))
 
     def states(self, name: str = "one", image: str = IMAGE) -> list[str]:
         return [upload.state for upload in self.uploads(name, image)]

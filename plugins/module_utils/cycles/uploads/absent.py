@@ -10,7 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import upload_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
+    UploadsAccount,
+    upload_row,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.deletion import (
     DeletionResult,
     delete_upload,
@@ -50,23 +53,28 @@ def delete_one(
         upload = _found(store, options, upload_id)
         if upload is not None and not check:
             _delete(desk, upload, options.api_timeout, progress, clock)
+        row = {**upload_row(upload), "code": DeletionCode.ASKED, "reason": REASON} if upload else None
+        account = UploadsAccount()
+        account.deleted += [row] if row else []
+        did = {
+            **account.document(),
+            "waiting": [],
+            "config_problems": [],
+            "api_calls": desk.calls(),
+        }
+        plan = {"upload": [], "wait": [], "delete": [{"what": "upload", **row}] if row else []}
         return {
             "changed": upload is not None,
             "ended": "check" if check else "done",
             "seconds": round(clock() - began, 3),
-            "uploads": {
-                "done": [],
-                "failed": [],
-                "stopped": [],
-                "deleted": [{**upload_row(upload), "code": DeletionCode.ASKED, "reason": REASON}] if upload else [],
-            },
+            **({"plan": plan} if check else did),
             "diff": {
                 "before": f"{upload.path} ({upload.state})\n" if upload else "",
                 "after": "",
                 "before_header": "upload",
                 "after_header": "upload",
             },
-            "api_calls": desk.calls(),
+            "left_out": {},
             "warnings": list(config.warnings),
         }
     finally:

@@ -48,7 +48,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.up
     UploadResult,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import UploadCase
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import UploadCase, UploadCode
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures, upload_notes_path
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteFiles,
@@ -188,7 +188,8 @@ class UploadsCycle:
                 self._say(f"provider {name}: left out: {problem}")
         active = [self._delete(planned, now) for planned in list(self._desk.deletions(view))]
         active += [self._upload(case, now) for case in self._cases if case.due]
-        return not any(active)
+        # What another cycle uploads, or has not been known to be dead for long enough, is not settled either.
+        return not any(active) and not any(case.code == UploadCode.UPLOADING for case in self._cases)
 
     def _sleep(self, now: float, deadline: float) -> float:
         times = [case.at for case in self._cases if case.at is not None]

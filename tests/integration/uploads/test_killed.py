@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kill -9 in the middle, and ZooKeeper going away: the next cycle leaves nothing of it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.fixtures_zookeeper import eventually
+from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
+from tests.support.image_process import UploadProcess, run_module
+from tests.support.launcher_case import CloudBank, Site
+from tests.support.zookeeper_server import ZooKeeperServer
+
+FILE = "PUT /images/{id}/file"
+SIZE = 24 * MEGABYTE
+START_SECONDS = 40.0
+"""How long a process may need until it works, on a busy machine."""
+
+Moment = Callable[[Builder], object]
+
+
+def one_image(builder: Builder, build) -> None:
+    """Exactly one good image, and a record that says so."""
+    ((ident, image),) = builder.in_cloud().items()
+    assert image["status"] == "active"
+    assert image["sha256"] == hashlib.sha256(builder.file(build).read_bytes()).hexdigest()
+    (upload,) = builder.uploads()
+    assert (upload.state, upload.external_id) == ("ready", ident)
+
+
+def put_began(builder: Builder) -> object:
+    return [image for image in builder.in_cloud().values() if image["status"] == "saving"]
+
+
+def made(builder: Builder) -> object:
+    return builder.in_cloud()
+
+
+def recorded(builder: Builder) -> object:
+    return builder.uploads()
+
+
+def hooked(builder: Builder) -> object:
+    return (builder.site.folder / "hook.began").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "moment"),
+    [
+        (("POST /images", "hang", {}), recorded),
+        (("POST /images", "hang_after", {}), made),
+        ((FILE, "hang", {"at": 0}), made),
+        ((FILE, "hang", {"at": SIZE // 2}), put_began),
+        (None, hooked),
+    ],
+    ids=["before the image", "after the image", "before the bytes", "half way", "in the hook"],
+)
+def test_a_killed_upload_is_cleaned_and_done_again(builder: Builder, fault, moment: Moment) -> None:
+    cloud = builder.cloud()
+    hook = builder.site.folder / "hook"
+    hook.write_text(f"#!/bin/sh\ntouch {hook}.began\ntest -e {hook}.done || sleep 5\n")
+    hook.chmod(0o755)
+    builder.configure(taker("one", post_upload_hook=str(hook)))
+    build = builder.build(size=SIZE)
+    if fault is not None:
+        kind, name, options = fault
+        cloud.fault(kind, name, count=1, **options)
+        Path(f"{hook}.done").touch()
+    with UploadProcess(builder, until="deadline") as process:
+        eventually(lambda: moment(builder), START_SECONDS)
+        process.kill()
+    cloud.clear_faults()
+    Path(f"{hook}.done").touch()
+    assert builder.states() == ["uploading"]
+    result = run_module(builder)
+    assert result["seconds"] < 9, "the locks of the dead one are freed at once, and not after the session time-out"
+    assert [row["build_id"] for row in result["uploads"]["done"]] == [build.id]
+    one_image(builder, build)
+
+
+def test_many_kills_at_any_moment(builder: Builder) -> None:
+    """Wherever they strike, at the end there is one image for each record, and a good one."""
+    cloud = builder.cloud()
+    cloud.fault(FILE, "throttle", rate=48 * MEGABYTE)
+    builder.configure()
+    build = builder.build(size=8 * MEGABYTE)
+    for number in range(6):
+        cloud.clear_calls()
+        with UploadProcess(builder, until="deadline") as process:
+            # There is always something to do: as soon as a build is there, the next one is made.
+            eventually(lambda: cloud.calls(), START_SECONDS)
+            time.sleep(0.05 * number)
+            process.kill()
+        newest = builder.store.images.newest_ready(IMAGE, "one")
+        if newest is not None and newest.build_id == build.id:
+            build = builder.build(size=8 * MEGABYTE)
+    run_module(builder)
+    assert set(builder.states()) == {"ready"}
+    assert {upload.external_id for upload in builder.uploads()} == set(builder.in_cloud())
+    assert all(image["status"] == "active" for image in builder.in_cloud().values())
+
+
+def test_a_signal_ends_it_in_good_order(builder: Builder) -> None:
+    builder.cloud().fault(FILE, "throttle", rate=4 * MEGABYTE)
+    builder.configure()
+    builder.build(size=SIZE)
+    with UploadProcess(builder) as process:
+        eventually(lambda: put_began(builder), START_SECONDS)
+        process.terminate()
+        result = process.result(30)
+    assert result["ended"] == "stopped"
+    assert (builder.in_cloud(), builder.uploads()) == ({}, [])
+
+
+@pytest.fixture
+def own_builder(bank: CloudBank, tmp_path: Path) -> Iterator[Builder]:
+    """With a ZooKeeper of its own, that may be stopped."""
+    with ZooKeeperServer(tick_ms=100) as server:
+        site = Site(tmp_path, server, "/own", bank)
+        made = Builder(site)
+        yield made
+        made.close()
+        site.close()
+
+
+def test_zookeeper_restarts_during_an_upload(own_builder: Builder) -> None:
+    builder = own_builder
+    builder.cloud().fault(FILE, "throttle", rate=6 * MEGABYTE)
+    builder.configure()
+    build = builder.build(size=SIZE)
+    with builder.stay() as cycle:
+        eventually(lambda: put_began(builder))
+        builder.site.zookeeper.kill()
+        eventually(lambda: not put_began(builder), 30)
+        builder.site.zookeeper.start()
+        eventually(lambda: builder.states() == ["ready"], 30)
+    one_image(builder, build)
+    assert len(cycle.result["uploads"]["done"]) == 1
+    assert builder.run()["changed"] is False
+    assert not builder.store.images.is_provider_locked(IMAGE, build.id, "one")
