@@ -10,6 +10,9 @@ import os
 import socket
 from collections.abc import Mapping
 
+PATIENCE = 0.5
+"""Seconds for which a systemd that is busy is waited for."""
+
 
 class Notifier:
     """Tells systemd; nobody when it did not start us.
@@ -30,4 +33,5 @@ class Notifier:
         # A name in the abstract namespace is written with @.
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+            out.settimeout(PATIENCE)
             out.sendto("\n".join(word.replace("\n", " ") for word in words).encode(), address)

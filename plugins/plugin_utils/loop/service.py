@@ -239,16 +239,16 @@ class Loop:
         self.world.say(INFO, "settings: read again; a fresh cycle begins")
 
 
-def loop_id(settings: Settings) -> str:
-    """Tells this loop's processes from those of others, also after it was begun anew."""
-    return hashlib.sha256(os.path.realpath(settings.state_dir).encode()).hexdigest()[:12]
+def loop_id(state_dir: str) -> str:
+    """Tells a loop's processes from those of others, also after it was begun anew."""
+    return hashlib.sha256(os.path.realpath(state_dir).encode()).hexdigest()[:12]
 
 
 def begin_with(archive: Archive) -> Begin:
     """Begins real cycles."""
 
     def begin(settings: Settings, number: int, now: float) -> Running:
-        mark = f"{loop_id(settings)}:{number}:"
+        mark = f"{loop_id(settings.state_dir)}:{number}:"
         return RunningCycle(settings, number, archive.path(number), mark, now)
 
     return begin
@@ -260,12 +260,12 @@ def sweep(settings: Settings, *, seconds: float = 10.0, pause: float = BRISK) ->
     :return: how many processes there were.
     """
     limit = time.monotonic() + seconds
-    first = left = processes.belonging(f"{loop_id(settings)}:")
+    first = left = processes.belonging(f"{loop_id(settings.state_dir)}:")
     while left and time.monotonic() < limit:
         for process in left:
             processes.kill(process)
         time.sleep(pause)
-        left = processes.belonging(f"{loop_id(settings)}:")
+        left = processes.belonging(f"{loop_id(settings.state_dir)}:")
     return len(first)
 
 

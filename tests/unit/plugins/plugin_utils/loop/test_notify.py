@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +48,11 @@ def test_without_systemd_nothing_is_said(tmp_path):
 )
 def test_how_often_a_sign_of_life_is_wanted(environment, seconds):
     assert Notifier(environment).watchdog == seconds
+
+
+def test_a_systemd_that_does_not_read_does_not_stop_the_loop(systemd):
+    address, _listening = systemd
+    notifier = Notifier({"NOTIFY_SOCKET": address})
+    queued = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text("ascii"))
+    for _number in range(queued + 2):
+        notifier.tell("WATCHDOG=1")

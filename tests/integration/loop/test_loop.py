@@ -1,0 +1,205 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The launcher in its loop: real ansible-runner, real ZooKeeper, simulated cloud; killed, hung, stopped, reloaded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
+from tests.support.fixtures_zookeeper import eventually
+from tests.support.launcher_case import Site
+from tests.support.loop_process import UP_SECONDS, LoopProcess
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def loop_of(site: Site, *, humble: bool = False, **changes: object) -> LoopProcess:
+    """The launcher's loop on a test's site."""
+    variables = {"nodepool_config": str(site.config), "nodepool_clouds_config": str(site.clouds_yaml)}
+    table = {"playbook": "stackci.nodepool.launcher", "duration": 600, **changes}
+    return LoopProcess(site.folder, table, variables, humble=humble)
+
+
+def served(site: Site, seconds: float = 30.0) -> None:
+    """A request is fulfilled."""
+    site.requestor.wait_for(site.requestor.ask("small"), seconds=seconds)
+
+
+def test_cycles_follow_each_other_and_requests_are_served_meanwhile(site: Site):
+    site.configure()
+    with loop_of(site, duration=3) as loop:
+        first = loop.wait_serving()
+        served(site)
+        second = loop.wait_serving(after=first)
+        served(site)
+        third = loop.wait_serving(after=second)
+        served(site)
+        eventually(lambda: [line for line in loop.lines() if line.startswith(f"cycle {second} ok")], UP_SECONDS)
+        assert third > second > first
+        assert loop.end() == 0
+        assert loop.everything() == []
+    (line,) = [line for line in loop.lines() if line.startswith(f"cycle {first} ")]
+    assert line.startswith(f"cycle {first} ok after") and "1 requests fulfilled" in line
+
+
+def test_systemd_hears_of_it(site: Site):
+    site.configure()
+    with loop_of(site) as loop:
+        loop.wait_serving()
+        eventually(lambda: "READY=1" in loop.heard())
+        eventually(lambda: loop.heard().count("WATCHDOG=1") >= 3)
+        eventually(lambda: any(word.startswith("STATUS=cycle 1 serving") for word in loop.heard()))
+        assert loop.end() == 0
+        assert "STOPPING=1" in loop.heard()
+
+
+@pytest.mark.parametrize("victim", ["module", "ansible-playbook", "ansible-runner"])
+def test_after_a_kill_the_next_goes_on_and_no_request_is_lost(site: Site, victim: str):
+    site.configure()
+    site.cloud.settings(boot=3.0)
+    with loop_of(site) as loop:
+        first = loop.wait_serving()
+        requests = [site.requestor.ask("small") for _number in range(3)]
+        eventually(lambda: len(site.cloud.servers()) == 3)
+        servers = {server["id"] for server in site.cloud.servers()}
+        os.kill(the_process(loop, first, victim), signal.SIGKILL)
+        second = loop.wait_serving(after=first)
+        for request in requests:
+            site.requestor.wait_for(request)
+        assert {server["id"] for server in site.cloud.servers()} == servers
+        eventually(lambda: not [p for p in loop.everything() if f":{first}:" in p.mark])
+        assert loop.serving() == second
+        assert loop.end() == 0
+
+
+def the_process(loop: LoopProcess, number: int, victim: str) -> int:
+    """Somebody in a cycle."""
+    if victim == "module":
+        return loop.module(number)
+    found = [
+        process.pid
+        for process in loop.everything()
+        if victim.encode() in (Path("/proc") / str(process.pid) / "cmdline").read_bytes().split(b"\0")[1]
+    ]
+    return min(found)
+
+
+def test_a_cycle_that_hangs_is_ended_and_the_next_goes_on(site: Site):
+    site.configure()
+    with loop_of(site, heartbeat=5) as loop:
+        first = loop.wait_serving()
+        module = loop.module(first)
+        os.kill(module, signal.SIGSTOP)
+        stopped = time.monotonic()
+        eventually(lambda: processes.look(module) is None, 20.0)
+        assert 4.0 <= time.monotonic() - stopped <= 10.0
+        loop.wait_serving(after=first)
+        served(site)
+        assert any(f"cycle {first} is ended by force: no heartbeat" in line for line in loop.lines())
+        assert loop.end() == 0
+
+
+def test_sigterm_ends_all_in_good_order_and_what_boots_is_left_to_the_next(site: Site):
+    site.configure()
+    site.cloud.settings(boot=4.0)
+    with loop_of(site) as loop:
+        loop.wait_serving()
+        request = site.requestor.ask("small")
+        eventually(site.cloud.servers)
+        asked = time.monotonic()
+        assert loop.end() == 0
+        assert time.monotonic() - asked < 20.0
+        assert loop.everything() == []
+        assert not any("by force" in line for line in loop.lines())
+        site.cloud.settings(boot=0.2)
+        loop.start()
+        site.requestor.wait_for(request, seconds=UP_SECONDS)
+        assert len(site.cloud.calls("POST /servers")) == 1
+        assert loop.end() == 0
+
+
+def test_a_loop_that_was_killed_leaves_nothing_and_the_next_one_serves(site: Site):
+    site.configure()
+    with loop_of(site) as loop:
+        first = loop.wait_serving()
+        loop.process.kill()
+        loop.process.wait(10)
+        loop.start()
+        loop.wait_serving(after=first)
+        served(site)
+        assert {process.mark.split(":")[1] for process in loop.everything() if process.mark} == {str(first + 1)}
+        assert loop.end() == 0
+
+
+def test_sighup_takes_new_settings_without_a_gap(site: Site):
+    site.configure()
+    with loop_of(site) as loop:
+        first = loop.wait_serving()
+        loop.configure(duration=300)
+        loop.signal(signal.SIGHUP)
+        second = loop.wait_serving(after=first)
+        served(site)
+        eventually(lambda: [line for line in loop.lines() if line.startswith(f"cycle {first} ok")], UP_SECONDS)
+        assert loop.serving() == second
+        assert loop.end() == 0
+
+
+def test_a_second_loop_in_the_same_folder_goes_away(site: Site):
+    site.configure()
+    with loop_of(site) as loop:
+        eventually(lambda: any(line.startswith("loop launcher:") for line in loop.lines()))
+        first = loop.process
+        loop.start()
+        assert loop.process.wait(20) == 75
+        loop.process = first
+        assert loop.end() == 0
+
+
+def test_settings_that_cannot_be_used_end_it_for_good(site: Site):
+    site.configure()
+    with loop_of(site, duration=-1) as loop:
+        assert loop.process.wait(20) == 78
+    assert loop.lines() == [f"{loop.file}: loop.duration: is -1: give more than 0"]
+
+
+def test_a_broken_configuration_is_told_and_the_service_waits_for_its_repair(site: Site):
+    site.configure()
+    text = site.config.read_text("utf-8")
+    site.config.write_text(text.replace('"labels"', '"lables"', 1), encoding="utf-8")
+    with loop_of(site, longest_pause=2) as loop:
+        line = eventually(lambda: next((line for line in loop.lines() if line.startswith("cycle 1 ")), ""), UP_SECONDS)
+        assert line.startswith("cycle 1 failed") and "is not defined at the top" in line
+        eventually(lambda: "READY=1" in loop.heard())
+        site.config.write_text(text, encoding="utf-8")
+        loop.wait_serving()
+        served(site)
+        assert loop.end() == 0
+
+
+def capabilities(pid: int) -> int:
+    """What a process may do beyond what everybody may."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
+    return int(next(line.split()[1] for line in status if line.startswith("CapEff:")), 16)
+
+
+def test_it_works_without_any_privilege(site: Site):
+    site.configure()
+    with loop_of(site, humble=True) as loop:
+        first = loop.wait_serving()
+        served(site)
+        module = loop.module(first)
+        assert capabilities(module) == capabilities(loop.process.pid) == 0
+        os.kill(module, signal.SIGSTOP)
+        os.kill(the_process(loop, first, "ansible-playbook"), signal.SIGKILL)
+        loop.wait_serving(after=first)
+        served(site)
+        eventually(lambda: not [p for p in loop.everything() if f":{first}:" in p.mark])
+        assert loop.end() == 0
+        assert loop.everything() == []
