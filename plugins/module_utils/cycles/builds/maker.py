@@ -156,10 +156,10 @@ class Maker:
         :raises ImageFileError: there is no room, or something cannot be written.
         """
         planned = self._command(job, self._formats(job))
-        make_folder(job.log_dir)
-        room = lacking_room(_needs(job, planned))
+        room = lacking_room(room_needed(job, planned.temporary))
         if room:
             raise ImageFileError("; ".join(lack.text() for lack in room))
+        make_folder(job.log_dir)
         remove_logs(job.log_dir, logs_to_prune(list_logs(job.log_dir), job.image.name, job.log_retention))
 
     def make(self, job: Job) -> Made:
@@ -310,10 +310,13 @@ class _Work:
         return [entry for entry in folder.of_build(self._job.base) if entry == first or entry.startswith(f"{first}.")]
 
 
-def _needs(job: Job, planned: Command) -> dict[str, int]:
-    """Directory → bytes that it must be able to take; nothing when no build tells."""
+def room_needed(job: Job, scratch: str) -> dict[str, int]:
+    """Directory → bytes that it must be able to take; nothing when no build tells.
+
+    :param scratch: the directory of the temporary files.
+    """
     files = job.notes.space_needed(job.formats)
     if files is None:
         return {}
-    scratch = SCRATCH_IMAGES * max(job.notes.sizes.values())
-    return {job.images_dir: int(MARGIN * files), planned.temporary: int(MARGIN * scratch)}
+    temporary = SCRATCH_IMAGES * max(job.notes.sizes.values())
+    return {job.images_dir: int(MARGIN * files), scratch: int(MARGIN * temporary)}
