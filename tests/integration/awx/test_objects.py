@@ -93,7 +93,7 @@ def test_the_playbooks_are_in_the_example(objects):
     assert {entry["playbook"] for entry in objects["controller_templates"]} <= set(playbooks_of(PROJECT))
 
 
-@pytest.mark.parametrize("name", ["launcher.yml", "leak_cleanup.yml"])
+@pytest.mark.parametrize("name", playbooks_of(PROJECT))
 def test_a_playbook_of_the_example_runs_one_of_ours(tmp_path, name):
     done = command("ansible-playbook", "--syntax-check", PROJECT / name, folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
