@@ -12,15 +12,21 @@ from tests.bench.rooms.burst import Burst
 from tests.bench.rooms.check import Check
 from tests.bench.rooms.idle import Idle
 from tests.bench.rooms.inside import Inside
+from tests.bench.rooms.loop import LoopRoom
+from tests.bench.rooms.pressure_crash import Crash, KillPoints
 from tests.bench.rooms.pressure_failures import Failures
 from tests.bench.rooms.pressure_fairness import Fairness
+from tests.bench.rooms.pressure_launches import Launches
+from tests.bench.rooms.pressure_leaks import Leaks, Stuck
 from tests.bench.rooms.pressure_lies import Lies
+from tests.bench.rooms.pressure_reload import Reload
 from tests.bench.rooms.pressure_silent import Silent
 from tests.bench.rooms.pressure_storm import Storm
 from tests.bench.rooms.reuse import Reuse
 from tests.bench.rooms.scan import Scan
 from tests.bench.rooms.stream import Stream
 from tests.bench.rooms.thousand import Thousand
+from tests.bench.rooms.uploads import Uploads
 
 
 class Room(Protocol):
@@ -53,5 +59,13 @@ ROOMS: tuple[Room, ...] = (
     Fairness(),
     Silent(),
     Failures(),
+    Launches(),
     Storm(),
+    Crash(),
+    KillPoints(),
+    Leaks(),
+    Stuck(),
+    Reload(),
+    Uploads(),
+    LoopRoom(),
 )
