@@ -114,7 +114,7 @@ def decide(settings: Settings, cycles: Sequence[Cycle], wishes: Wishes, wait: fl
         return [*ends, *(Stop(cycle.number, "the service ends") for cycle in left)]
     if settings.overlap:
         return [*ends, *_with_successor(settings, left, wishes, wait)]
-    return [*ends, *_one_by_one(settings, left, bool(cycles), wishes, wait)]
+    return [*ends, *_one_by_one(settings, left, bool(cycles), wait)]
 
 
 def _overdue(settings: Settings, cycle: Cycle, wishes: Wishes) -> Kill | None:
@@ -150,14 +150,16 @@ def _with_successor(settings: Settings, cycles: Sequence[Cycle], wishes: Wishes,
     return [Start(f"cycle {newest.number} has had its time")] if newest.age >= settings.duration else []
 
 
-def _one_by_one(settings: Settings, cycles: Sequence[Cycle], busy: bool, wishes: Wishes, wait: float) -> list[Action]:
-    """Whatever is left of one is gone before the next begins."""
+def _one_by_one(settings: Settings, cycles: Sequence[Cycle], busy: bool, wait: float) -> list[Action]:
+    """Whatever is left of one is gone before the next begins.
+
+    A wish for a fresh one waits for the end of the present one: what it has in hand, such as a build, cannot be taken
+    over.
+    """
     if not busy:
         return [] if wait > 0 else [Start("none is there")]
-    stops = [Stop(cycle.number, "a fresh one is wanted") for cycle in cycles if cycle.number <= wishes.renew]
-    longest = settings.duration + settings.overtime
-    late = [cycle for cycle in cycles if cycle.number > wishes.renew and cycle.age >= longest]
-    return [*stops, *(Stop(cycle.number, f"it should have ended after {settings.duration:g} s") for cycle in late)]
+    late = [cycle for cycle in cycles if cycle.age >= settings.duration + settings.overtime]
+    return [Stop(cycle.number, f"it should have ended after {settings.duration:g} s") for cycle in late]
 
 
 @dataclass(frozen=True)

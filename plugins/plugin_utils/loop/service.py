@@ -236,7 +236,7 @@ class Loop:
         self.settings = Settings(**{**vars(fresh), **kept})
         self._renew = self._number
         self.patience.forget()
-        self.world.say(INFO, "settings: read again; a fresh cycle begins")
+        self.world.say(INFO, "settings: read again; the next cycle takes them")
 
 
 def loop_id(state_dir: str) -> str:

@@ -125,8 +125,8 @@ def test_one_by_one_the_next_waits_until_nothing_is_left():
     assert decide(SINGLE, [], NONE, 1.0) == []
 
 
-def test_one_by_one_a_fresh_one_on_wish_ends_the_old_one_in_good_order():
-    assert kinds(decide(SINGLE, [Cycle(4, 9.0)], Wishes(renew=4), 0.0)) == [(Stop, 4)]
+def test_one_by_one_a_fresh_one_on_wish_waits_for_the_end_of_the_old_one():
+    assert decide(SINGLE, [Cycle(4, 9.0)], Wishes(renew=4), 0.0) == []
 
 
 def test_one_by_one_a_cycle_that_overstays_is_asked_to_end():
