@@ -11,6 +11,7 @@ import os
 import threading
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -76,19 +77,30 @@ class Builder:
         formats: tuple[str, ...] = ("raw",),
         content: bytes | None = None,
         checksums: bool = True,
+        sparse: int | None = None,
+        digests: Mapping[str, str] | None = None,
     ) -> Build:
-        """A ready build with its files, newer than all before it."""
+        """A ready build with its files, newer than all before it.
+
+        :param sparse: bytes of files that take no room and have no checksums but *digests* beside them.
+        """
         build = Build(id=uuid.uuid4().hex, image=image)
         build.set_state(BuildState.READY, self._born + next(self._ages))
         build.builder, build.builder_id, build.formats = "builder.example", self.builder_id, list(formats)
         build.username, build.python_path, build.shell_type = "zuul", "auto", None
-        for name in formats:
+        for name in formats if sparse is None else ():
             data = content if content is not None else os.urandom(size)
             path = self.file(build, name)
             path.write_bytes(data)
             for algorithm in ("md5", "sha256") if checksums else ():
                 digest = hashlib.new(algorithm, data).hexdigest()
                 Path(f"{path}.{algorithm}").write_text(f"{digest}  {path}\n")
+        for name in formats if sparse is not None else ():
+            path = self.file(build, name)
+            path.touch()
+            os.truncate(path, sparse or 0)
+            for algorithm, digits in (digests or {}).items():
+                Path(f"{path}.{algorithm}").write_text(f"{digits}  {path}\n")
         (self.images_dir / f"{image}-{build.id}.d").mkdir()
         self.store.images.create_build(build)
         return build
