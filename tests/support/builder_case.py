@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -156,6 +157,11 @@ class BuilderSite:
         """What is remembered of an image's builds."""
         document: dict[str, Any] = json.loads(self.zk.get(f"/nodepool/stackci/image-builds/{name}")[0])
         return document
+
+    def put_off(self, name: str = "fake", seconds: float = 3600.0) -> None:
+        """Let an image that has failed wait for so long; a slow machine must not be quicker than the test."""
+        path = f"/nodepool/stackci/image-builds/{name}"
+        self.zk.set(path, json.dumps({**self.notes(name), "not_before": time.time() + seconds}).encode())
 
     def write(self, name: str, build_id: str, **changes: Any) -> None:
         """Change a build's document, as somebody else would."""

@@ -65,6 +65,7 @@ def test_check_mode_tells_and_writes_nothing(site):
     fail.touch()
     site.configure(image("a"), image("b", env_vars={"FAKE_FAIL": str(fail)}), image("c", formats=[]))
     site.run()
+    site.put_off("b")
     site.request("a")
     site.zk.ensure_path("/nodepool/images/x/builds")
     before = everything(site)

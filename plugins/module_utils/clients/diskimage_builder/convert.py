@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+
 QEMU_FORMATS = {"vhd": ("vpc", "subformat=dynamic,force_size=on"), "qcow2": ("qcow2", ""), "raw": ("raw", "")}
 """Our name of a format → qemu-img's, and its options. A vhd is dynamic, of exactly the size of its source."""
 
@@ -30,5 +32,11 @@ def part_of(path: str) -> str:
 
 
 def finish(path: str) -> None:
-    """Give a file that was made its name."""
-    os.replace(part_of(path), path)
+    """Give a file that was made its name.
+
+    :raises ImageFileError: it is not there, or cannot be renamed.
+    """
+    try:
+        os.replace(part_of(path), path)
+    except OSError as problem:
+        raise ImageFileError(f"{path}: was not made: {problem.strerror}") from problem

@@ -44,7 +44,7 @@ def build_apart(
     :param formats: those to make; none for those of the image and its providers, or qcow2 where nothing says any.
     """
     config = load_apart(options)
-    began, wish = clock(), stop or Stop()
+    began, wish, output_dir = clock(), stop or Stop(), os.path.abspath(output_dir)
     _make_directory(output_dir)
     apart = isolation or find_isolation()
     over = threading.Event()

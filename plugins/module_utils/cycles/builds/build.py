@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -38,7 +39,17 @@ STORE_GRACE = 30.0
 """Seconds beyond the session time-out for which a finished build waits for ZooKeeper to come back."""
 READY = "ready"
 STOPPED = "stopped"
+NAME_SECONDS = 3.0
 _PACE = 0.5
+
+
+def full_name(look_up: Callable[[], str] = socket.getfqdn) -> str:
+    """The name of this host as Nodepool writes it; the short one when the resolver says nothing for some seconds."""
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(look_up()), name="host name", daemon=True)
+    thread.start()
+    thread.join(NAME_SECONDS)
+    return found[0] if found else socket.gethostname()
 
 
 @dataclass
@@ -93,7 +104,7 @@ class Workshop:
     monotonic: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
     nonce: Callable[[], str] = lambda: uuid.uuid4().hex
-    hostname: str = field(default_factory=socket.getfqdn)
+    hostname: str = field(default_factory=full_name)
     building: set[str] = field(default_factory=set)
     """Ids of the builds under way here."""
 
@@ -225,7 +236,8 @@ class _Build:
         try:
             if report.state == READY:
                 shop.store.own.put(self._notes_path, BuildNotes(Failures(), report.sizes, report.seconds).document())
-                if self._case.requested is not None:
+                requested = shop.store.images.requested(report.image)
+                if requested is not None and requested < guard.build.born:  # a later one is not served by this build
                     shop.store.images.drop_request(report.image)
             elif report.state == FAILED:
                 self._remember_failure(report.error, report.build_id)

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
     Stamp,
@@ -63,7 +64,8 @@ class BuildOptions:
 
         :raises ConfigError: with all problems.
         """
-        return load_config(self.config, self.secure_config, strict=self.strict_config)
+        config = load_config(self.config, self.secure_config, strict=self.strict_config)
+        return replace(config, images_dir=os.path.abspath(config.images_dir)) if config.images_dir else config
 
     def stamps(self) -> dict[str, Stamp]:
         """What tells whether nodepool.yaml or secure.conf were written."""

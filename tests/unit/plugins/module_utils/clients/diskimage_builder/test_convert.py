@@ -5,7 +5,14 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.convert import conversion
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.convert import (
+    conversion,
+    finish,
+    part_of,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
 
 def test_a_vhd_is_dynamic_and_as_large_as_its_source():
@@ -16,3 +23,13 @@ def test_a_vhd_is_dynamic_and_as_large_as_its_source():
 
 def test_a_vhd_from_qcow2():
     assert conversion("a", "qcow2", "b", "vhd")[2:6] == ["-f", "qcow2", "-O", "vpc"]
+
+
+def test_what_was_made_gets_its_name_at_the_end(tmp_path):
+    path = str(tmp_path / "x.vhd")
+    with pytest.raises(ImageFileError, match=r"x\.vhd: was not made"):
+        finish(path)
+    (tmp_path / "x.vhd-new").write_text("x")
+    assert part_of(path) == f"{path}-new"
+    finish(path)
+    assert (tmp_path / "x.vhd").read_text() == "x"
