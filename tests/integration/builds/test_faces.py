@@ -279,6 +279,12 @@ def test_a_build_without_a_record_needs_no_zookeeper(site):
     assert not site.images_dir.exists()
 
 
+def test_a_build_without_a_record_does_not_go_among_the_others(site):
+    site.configure(image())
+    result = run_directly(site, name="fake", record=False, output_dir=f"{site.images_dir}/").result
+    assert result["failed"] is True and "is images-dir" in result["msg"]
+
+
 def test_a_build_without_a_record_that_fails_or_is_stopped(site):
     fail = {"FAKE_FAIL": str(site.config)}
     site.configure(image(env_vars=fail), image("slow", env_vars={"FAKE_SECONDS": "100"}))

@@ -45,6 +45,10 @@ def build_apart(
     """
     config = load_apart(options)
     began, wish, output_dir = clock(), stop or Stop(), os.path.abspath(output_dir)
+    if config.images_dir and os.path.realpath(output_dir) == os.path.realpath(config.images_dir):
+        raise ConfigError(
+            [f"output_dir {output_dir} is images-dir, where files without a record are removed: name another directory"]
+        )
     _make_directory(output_dir)
     apart = isolation or find_isolation()
     over = threading.Event()
