@@ -69,23 +69,27 @@ def result_of(output: str) -> dict[str, Any]:
 class LauncherRun:
     """One cycle that stays for *duration* seconds whatever happens (``until=deadline``).
 
+    :param stands_by: another one acts; its beginning is not waited for.
+    :param variables: further variables of the playbook.
     :ivar tree: its processes.
     :ivar started_in: seconds from the start of ansible-playbook until its pools were registered.
     """
 
-    def __init__(self, world: World, duration: float) -> None:
+    def __init__(self, world: World, duration: float, *, stands_by: bool = False, **variables: Any) -> None:
         self._world = world
         self._duration = duration
-        self._log = world.folder / "launcher.log"
+        self._stands_by = stands_by
+        self._variables = variables
+        self._log = world.folder / f"launcher{'-standby' if stands_by else ''}.log"
         self.started_in = 0.0
 
     def __enter__(self) -> LauncherRun:
         world = self._world
-        pools = world.requestor.pools()
+        known = world.requestor.registrations()
         self._began = time.monotonic()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command(world, launcher_duration=self._duration, launcher_until="deadline"),
+                command(world, launcher_duration=self._duration, launcher_until="deadline", **self._variables),
                 cwd=world.folder,
                 env=environment(world),
                 stdin=subprocess.DEVNULL,
@@ -94,8 +98,15 @@ class LauncherRun:
                 start_new_session=True,
             )
         self.tree = ProcessTree(self._process.pid)
-        wanted = pools + len(world.scene.providers)
-        if not until(lambda: world.requestor.pools() >= wanted or self._process.poll() is not None, START_SECONDS):
+        if self._stands_by:
+            return self
+        wanted = len(world.scene.providers)
+
+        def registered() -> bool:
+            # Those of a cycle that was killed a moment ago may still be there, or go while we look.
+            return len(world.requestor.registrations() - known) >= wanted
+
+        if not until(lambda: registered() or self._process.poll() is not None, START_SECONDS):
             self._kill()
             raise BenchError(f"the launcher did not register its pools within {START_SECONDS:g} s: {self.tail()}")
         self.started_in = time.monotonic() - self._began
@@ -121,6 +132,10 @@ class LauncherRun:
             raise BenchError(f"the launcher did not end {GRACE:g} s after its deadline") from None
         self.tree.stop()
         return result_of(self._log.read_text(encoding="utf-8", errors="replace"))
+
+    def kill(self) -> None:
+        """End all of its processes by SIGKILL."""
+        self._kill()
 
     def _kill(self) -> None:
         self.tree.stop()

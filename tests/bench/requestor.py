@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -14,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 from kazoo.protocol.serialization import Create, Create2, Delete, SetData, Transaction
 
 NODES = "/nodepool/nodes"
@@ -173,9 +175,17 @@ class Requestor:
 
     # -- looking around ------------------------------------------------------------------------------------------
 
-    def pools(self) -> int:
-        """How many pools are registered."""
-        return len(self._client.get_children(POOLS)) if self._client.exists(POOLS) else 0
+    def registrations(self) -> set[str]:
+        """The registrations of pools; whoever takes over makes new ones."""
+        return set(self._client.get_children(POOLS)) if self._client.exists(POOLS) else set()
+
+    def labels(self) -> set[str]:
+        """What the registered pools offer."""
+        found: set[str] = set()
+        for name in self.registrations():
+            with contextlib.suppress(NoNodeError):
+                found.update(json.loads(self._client.get(f"{POOLS}/{name}")[0]).get("supported_labels", []))
+        return found
 
     def touch(self) -> None:
         """One write that changes nothing for anybody."""
