@@ -14,15 +14,11 @@ from tests.bench.rooms.idle import Idle
 from tests.bench.rooms.inside import Inside
 from tests.bench.rooms.loop import LoopRoom
 from tests.bench.rooms.pressure_crash import Crash, KillPoints
-from tests.bench.rooms.pressure_crash import Crash, KillPoints
 from tests.bench.rooms.pressure_failures import Failures
 from tests.bench.rooms.pressure_fairness import Fairness
 from tests.bench.rooms.pressure_launches import Launches
 from tests.bench.rooms.pressure_leaks import Leaks, Stuck
-from tests.bench.rooms.pressure_launches import Launches
-from tests.bench.rooms.pressure_leaks import Leaks, Stuck
 from tests.bench.rooms.pressure_lies import Lies
-from tests.bench.rooms.pressure_reload import Reload
 from tests.bench.rooms.pressure_reload import Reload
 from tests.bench.rooms.pressure_silent import Silent
 from tests.bench.rooms.pressure_storm import Storm
@@ -64,13 +60,7 @@ ROOMS: tuple[Room, ...] = (
     Silent(),
     Failures(),
     Launches(),
-    Launches(),
     Storm(),
-    Crash(),
-    KillPoints(),
-    Leaks(),
-    Stuck(),
-    Reload(),
     Crash(),
     KillPoints(),
     Leaks(),
