@@ -13,7 +13,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploa
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import image_file
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.words import span, times
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, BuildState
 
 OVERRULED = frozenset({UploadCode.CURRENT, UploadCode.PAUSED, UploadCode.BACKOFF})
 """What force goes over."""
@@ -41,25 +42,41 @@ def judge_choice(
     image_format = view.provider_formats.get(provider, "")
     build = candidate(state, image_format) if build_id is None else state.build(build_id)
     file = image_file(image, build.id, image_format) if build is not None else ""
-    code, reason = case.code, case.reason
-    if build is None:
-        if build_id is not None:
-            code, reason = UploadCode.NO_BUILD, f"there is no build {build_id}"
-    elif build.state != BuildState.READY:
-        code, reason = UploadCode.NO_BUILD, f"build {build.id} is {build.state}"
-    elif image_format and image_format not in build.formats:
-        code, reason = UploadCode.FORMAT, f"build {build.id} has no {image_format}"
-    elif image_format and not any(here.name == file and here.is_image for here in view.files or ()):
-        code, reason = UploadCode.NO_FILE, f"{file} is not in images-dir here"
-    elif not holding and ((build.id, provider) in view.uploading or (build.id, provider) in state.uploading):
-        code, reason = UploadCode.UPLOADING, "being uploaded"
-    elif code in (UploadCode.PAUSED, UploadCode.BACKOFF, UploadCode.UNKNOWN):
-        pass
-    elif state.has_ready_upload(build.id, provider):
-        code, reason = UploadCode.CURRENT, f"build {build.id} is there"
-    else:
-        code, reason = UploadCode.MISSING, f"build {build.id} is not there"
+    code, reason, at = _verdict(view, case, build, build_id, file, holding)
     due = code == UploadCode.MISSING or (force and code in OVERRULED)
     if due and code != UploadCode.MISSING:
         reason = f"forced: {reason}"
-    return UploadCase(provider, image, due, code, reason, build, image_format, file, case.first, case.at)
+    return UploadCase(provider, image, due, code, reason, build, image_format, file, case.first, None if due else at)
+
+
+def _verdict(
+    view: ImagesView, case: UploadCase, build: Build | None, build_id: str | None, file: str, holding: bool
+) -> tuple[str, str, float | None]:
+    """Code, sentence, and when that changes by itself."""
+    state, provider = view.image(case.image), case.provider
+    if not case.format:
+        return UploadCode.UNKNOWN, "the image format of the provider cannot be told from clouds.yaml", None
+    if build is None:
+        return (case.code, case.reason, case.at) if build_id is None else _no_build(f"there is no build {build_id}")
+    if build.state != BuildState.READY:
+        return _no_build(f"build {build.id} is {build.state}")
+    if case.format not in build.formats:
+        return UploadCode.FORMAT, f"build {build.id} has no {case.format}", None
+    if not any(here.name == file and here.is_image for here in view.files or ()):
+        return UploadCode.NO_FILE, f"{file} is not in images-dir here", None
+    if not holding and ((build.id, provider) in view.uploading or (build.id, provider) in state.uploading):
+        return UploadCode.UPLOADING, "being uploaded", None
+    if state.has_ready_upload(build.id, provider):
+        return UploadCode.CURRENT, f"build {build.id} is there", None
+    if view.config.providers[provider].diskimages[case.image].pause:
+        return UploadCode.PAUSED, "paused in the configuration of the provider", None
+    failures = state.upload_failures.get(provider)
+    if failures is not None and failures.build in ("", build.id) and view.now < failures.not_before:
+        wait = span(failures.not_before - view.now)
+        text = f"failed {times(failures.count)}, tried again in {wait}; last error: {failures.error}"
+        return UploadCode.BACKOFF, text, failures.not_before
+    return UploadCode.MISSING, f"build {build.id} is not there", None
+
+
+def _no_build(reason: str) -> tuple[str, str, None]:
+    return UploadCode.NO_BUILD, reason, None

@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The calls about images, with the real SDK above a cloud in memory; bytes travel in the integration tests."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.disk_file import DiskFile
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import CloudImages
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image, ImageSpec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudConflict,
+    CloudImageBroken,
+    CloudUnavailable,
+)
+
+ID = "0b1e3a52-7f0d-4c53-9b0e-0d1c2b3a4f5e"
+MARKS = {"nodepool_build_id": "b1", "nodepool_upload_id": "0000000001"}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.pauses: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def images(make_client, clock) -> CloudImages:
+    made: CloudImages = make_client().images
+    made._clock, made._sleeper = clock, clock.sleep
+    return made
+
+
+def shown(status: str = "active", **more: Any) -> dict[str, Any]:
+    return {"id": ID, "name": "x-1", "status": status, "size": 3, **more}
+
+
+@pytest.fixture
+def file(tmp_path) -> DiskFile:
+    (tmp_path / "x.raw").write_bytes(b"abc")
+    return DiskFile(str(tmp_path / "x.raw"))
+
+
+def test_what_an_image_is_made_of(cloud, images) -> None:
+    cloud.on("POST", "/v2/images", (201, shown("queued")))
+    given = {
+        "min_disk": "5",
+        "min_ram": "512",
+        "protected": "True",
+        "os": "linux",
+        "name": "no",
+        "visibility": "shared",
+    }
+    assert images.create(ImageSpec("x-1", "qcow2", given)) == ID
+    assert cloud.seen[-1].body == {
+        "name": "x-1",
+        "disk_format": "qcow2",
+        "container_format": "bare",
+        "visibility": "shared",
+        "min_disk": 5,
+        "min_ram": 512,
+        "protected": True,
+        "os": "linux",
+    }
+
+
+def test_properties_of_the_vendor_and_format_of_the_entry(cloud, make_client, clouds_yaml) -> None:
+    cloud.on("POST", "/v2/images", (201, shown("queued")))
+    client = make_client(clouds_yaml(image_format="RAW", disable_vendor_agent={"agent": "no", "os": "theirs"}))
+    client.images.create(ImageSpec("x-1", "raw", {"os": "linux"}))
+    body = cloud.seen[-1].body
+    assert (body["agent"], body["os"], body["visibility"]) == ("no", "linux", "private")
+    assert client.image_format == "raw"
+    assert make_client().image_format == "qcow2"
+
+
+def test_images_are_found_by_their_marks_only(cloud, images) -> None:
+    good, other = shown(**MARKS), shown(**{**MARKS, "nodepool_upload_id": "0000000002"})
+    cloud.on("GET", "/v2/images", (200, {"images": [good, {**other, "id": "i2"}, {**shown(), "id": "i3"}]}))
+    assert [image.id for image in images.find(MARKS)] == [ID]
+    assert cloud.seen[-1].query["owner"] == ["proj"]
+    assert cloud.seen[-1].query["nodepool_upload_id"] == ["0000000001"]
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_an_image_that_is_gone_need_not_be_deleted(cloud, images, status) -> None:
+    cloud.on("DELETE", f"/v2/images/{ID}", (204, ""), (status, {"message": "gone"}), (409, {"message": "in use"}))
+    assert images.delete(ID) is True
+    assert images.delete(ID) is False
+    with pytest.raises(CloudConflict, match="in use"):
+        images.delete(ID)
+
+
+def test_waiting_for_an_image_that_takes_a_while(cloud, images, clock) -> None:
+    cloud.on(
+        "GET",
+        f"/v2/images/{ID}",
+        (200, shown("saving")),
+        (503, {"message": "later"}),
+        (200, shown("queued")),
+        (200, shown()),
+    )
+    assert images._wait(ID, clock.now + 60, sure=True).status == "active"
+    assert clock.pauses == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("answers", "sure", "kind", "said"),
+    [
+        ([(200, shown("killed"))], True, CloudImageBroken, f"image {ID} is killed after its upload"),
+        ([(404, {"message": "no"})], True, CloudImageBroken, f"image {ID} is gone after its upload"),
+        ([(200, shown("queued"))], False, CloudImageBroken, f"image {ID} is queued after its upload"),
+        ([(200, shown("saving"))], True, CloudUnavailable, f"image {ID} is still saving"),
+        ([(500, {"message": "broken"})], True, CloudUnavailable, "500: broken"),
+    ],
+)
+def test_waiting_in_vain(cloud, images, clock, answers, sure, kind, said) -> None:
+    cloud.on("GET", f"/v2/images/{ID}", *answers)
+    with pytest.raises(kind, match=said):
+        images._wait(ID, clock.now + 20, sure=sure)
+    assert clock.now <= 120.0
+
+
+def test_there_is_no_time_left_to_begin(images, clock, file) -> None:
+    with pytest.raises(CloudUnavailable, match="it could not begin in its time"):
+        images.fill(ID, file, clock.now + 0.5)
+
+
+def image(**properties: str) -> Image:
+    return Image(ID, "x-1", "active", properties, size=3)
+
+
+def test_what_glance_tells_is_compared(images, file) -> None:
+    md5, sha512 = hashlib.md5(b"abc").hexdigest(), hashlib.sha512(b"abc").hexdigest()
+    both = {"checksum": md5, "os_hash_algo": "sha512", "os_hash_value": sha512}
+    assert images.verify(image(**both), file, {"md5": md5}) == ["size", "md5"]
+    assert images.verify(image(**both), file, {}) == ["size", "md5"]
+    strong = {"os_hash_algo": "sha512", "os_hash_value": sha512}
+    assert images.verify(image(**strong), file, {"md5": md5}) == ["size", "sha512"], (
+        "computed, as there is nothing else"
+    )
+    assert images.verify(image(), file, {"md5": md5}) == ["size"]
+    assert images.verify(image(os_hash_algo="unheard-of", os_hash_value="1"), file, {}) == ["size"]
+    with pytest.raises(CloudImageBroken, match="has the sha512 00 where"):
+        images.verify(image(os_hash_algo="sha512", os_hash_value="00"), file, {})
+    with pytest.raises(CloudImageBroken, match="has 4 bytes where"):
+        images.verify(Image(ID, "x-1", "active", {}, size=4), file, {})
+
+
+def test_a_token_that_would_not_last_is_replaced(cloud, make_client, monkeypatch) -> None:
+    cloud.on("GET", f"/v2/images/{ID}", (200, shown()))
+    client = make_client()
+    client.images.get(ID)
+    client._rest.renew(3600)
+    client.images.get(ID)
+    assert cloud.tokens == 1
+    client._rest.renew(100 * 365 * 86400)
+    client.images.get(ID)
+    assert cloud.tokens == 2
