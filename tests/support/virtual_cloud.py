@@ -109,6 +109,7 @@ class VirtualCloud:
     :param undying: deletes of these are accepted and do nothing.
     :param yielding: a delete by force ends them all the same; None: the cloud leaves force to administrators.
     :param list_lag: seconds by which the server list is behind.
+    :param first: its ids begin after this number: no two clouds have the same ones.
     :param direct: servers have public addresses; False: they need a floating IP.
     """
 
@@ -125,6 +126,7 @@ class VirtualCloud:
     list_lag: float = 0.0
     direct: bool = True
     seed: int = 1
+    first: int = 0
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -136,7 +138,7 @@ class VirtualCloud:
         self.own_images: dict[str, Image] = {}
         self.refused: Counter[str] = Counter()
         self.peak: Counter[str] = Counter()
-        self._count = 0
+        self._count = self.first
 
     # -- for tests -----------------------------------------------------------------------------------------------
 

@@ -44,6 +44,8 @@ from tests.support.virtual_client import Fault, VirtualClient
 from tests.support.virtual_cloud import VirtualCloud
 from tests.support.virtual_time import Agenda, Fiber, Killed, VirtualInbox, VirtualScanner, VirtualWorkers
 
+IDS = 100_000
+"""So many servers a cloud may have made."""
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHZpcnR1YWw="
 
 
@@ -203,9 +205,13 @@ class World:
         self.keeper = MemoryZooKeeper(self.agenda, lag)
         self.clouds = {
             name: VirtualCloud(
-                self.agenda, Limits((quota or {}).get(name, {})), seed=seed, **((clouds or {}).get(name, {}))
+                self.agenda,
+                Limits((quota or {}).get(name, {})),
+                seed=seed,
+                first=place * IDS,
+                **((clouds or {}).get(name, {})),
             )
-            for name in self.config.providers
+            for place, name in enumerate(self.config.providers)
         }
         self.faults: dict[str, list[Fault]] = {name: [] for name in self.config.providers}
         self.store = self.keeper.store()
@@ -249,7 +255,9 @@ class World:
         self.written += 1
         for name in {name for one in self.config.providers.values() for name in (one.name, one.cloud)}:
             if name not in self.clouds:
-                self.clouds[name] = VirtualCloud(self.agenda, Limits(), seed=len(self.clouds))
+                self.clouds[name] = VirtualCloud(
+                    self.agenda, Limits(), seed=len(self.clouds), first=len(self.clouds) * IDS
+                )
                 self.faults[name] = []
 
     def spoil(self, *problems: str) -> None:

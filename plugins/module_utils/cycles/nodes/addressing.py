@@ -32,12 +32,19 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
 Done = Callable[["CloudError | None"], None]
 
 
+MOST_UNHEARD = 2
+"""Creates without an answer, and without a floating IP that came of them, until the launch fails."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Wish:
     launch: Launch
     server: Server
     done: Done
-    again: bool = False
+    era: int
+    """Answers for one of an earlier era come too late: its launch is in other hands."""
+    unheard: tuple[CloudError, ...] = ()
+    """What came instead of answers to the creates."""
 
 
 class Addressing:
@@ -48,6 +55,7 @@ class Addressing:
         self._wishes: dict[str, list[_Wish]] = {}
         self._doubtful: set[str] = set()
         """Marks of launches for which a floating IP may have been made without our knowing its id."""
+        self._era = 0
 
     def addresses(self, actor: ProviderActor, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
         """The server's addresses sorted into Nodepool's fields."""
@@ -77,10 +85,11 @@ class Addressing:
         """Forget everything."""
         self._wishes.clear()
         self._doubtful.clear()
+        self._era += 1
 
     def want(self, launch: Launch, actor: ProviderActor, server: Server, done: Done) -> None:
         """Get a floating IP for a server; the launch's record is filled in before *done* is called."""
-        self._wishes.setdefault(actor.provider.name, []).append(_Wish(launch, server, done))
+        self._wishes.setdefault(actor.provider.name, []).append(_Wish(launch, server, done, self._era))
 
     def step(self) -> None:
         """One listing of ports for all that wait."""
@@ -98,16 +107,19 @@ class Addressing:
         """One listing of floating IPs for all that may have one; those that have none ask for one."""
 
         def answered(known: list[FloatingIp] | None, error: CloudError | None) -> None:
+            present = [wish for wish in wishes if wish.era == self._era]
             if known is None:
-                for wish in wishes:
+                for wish in present:
                     wish.done(error)
                 return
             by_text = {item.description: item for item in known}
             missing = []
-            for wish in wishes:
+            for wish in present:
                 self._doubtful.discard(wish.launch.mark)
                 found = by_text.get(floating_ip_description(wish.launch.mark, wish.launch.provider))
-                if found is None:
+                if found is None and len(wish.unheard) >= MOST_UNHEARD:
+                    wish.done(wish.unheard[-1])
+                elif found is None:
                     missing.append(wish)
                 else:
                     wish.launch.floating_ip_id, wish.launch.floating_address = found.id, found.address
@@ -122,6 +134,8 @@ class Addressing:
 
         def answered(ports: list[Port] | None, error: CloudError | None) -> None:
             for wish in wishes:
+                if wish.era != self._era:
+                    continue
                 if ports is None:
                     wish.done(error)
                 else:
@@ -137,12 +151,16 @@ class Addressing:
             return
 
         def answered(created: FloatingIp | None, error: CloudError | None) -> None:
+            if wish.era != self._era:
+                return
             if created is not None:
                 wish.launch.floating_ip_id = created.id
                 wish.launch.floating_address = created.address
-            elif error is not None and error.unclear and not wish.again:
+            elif error is not None and error.unclear:
+                # It may be there, and what is given up now nobody would ever look for.
                 self.doubt(wish.launch)
-                self._wishes.setdefault(actor.provider.name, []).append(replace(wish, again=True))
+                again = replace(wish, unheard=(*wish.unheard, error))
+                self._wishes.setdefault(actor.provider.name, []).append(again)
                 return
             wish.done(error)
 
