@@ -30,7 +30,8 @@ def request_(store):
 
 
 def test_all_of_it_is_done_and_known_at_once(store, zk_chroot, node, request_):
-    store.own.put("launches", {})
+    store.own.folder("launches")
+    store.own.folder("launches")
     batch = store.batch()
     node.set_state(NodeState.READY, 1.0)
     request_.set_state(RequestState.FULFILLED, 1.0)
@@ -72,13 +73,12 @@ def test_a_document_that_somebody_else_has_written_is_no_more_ours_to_write(stor
 
 
 def test_new_nodes_side_by_side(store, zk_client):
-    store.nodes.create(Node(type=["first"]))
     nodes = [Node(type=[str(number)]) for number in range(20)]
     for sent in [store.nodes.send(node) for node in nodes]:
         sent.wait()
     assert len({node.id for node in nodes}) == 20
     assert all(store.nodes.get(node.id).type == node.type for node in nodes)
-    assert len(zk_client.get_children("/nodepool/nodes")) == 21
+    assert len(zk_client.get_children("/nodepool/nodes")) == 20
 
 
 def test_a_claimed_lock_is_kazoos_to_the_name(store, zk_client, node):

@@ -65,6 +65,13 @@ class Batch:
         """Add the end of a znode without children."""
         self._add(Delete(self._client.absolute(path), -1), path, then)
 
+    def copy(self) -> Batch:
+        """Another batch that begins with these changes."""
+        twin = Batch(self._session, self._using)
+        twin._operations, twin.paths, twin.then = list(self._operations), list(self.paths), list(self.then)
+        twin.unknown = list(self.unknown)
+        return twin
+
     def if_unknown(self, call: Callable[[], None]) -> None:
         """Have *call* made when nobody knows whether the changes were made."""
         self.unknown.append(call)

@@ -27,6 +27,7 @@ class Nodes(Records[Node]):
 
     def send(self, node: Node) -> Sent:
         """The same without waiting; ``node.id`` and ``node.version`` are set by whoever waits for the answer."""
+        self._session.ensure(self.ROOT)
         batch = Batch(self._session)
 
         def made(path: str, stat: Stat | None) -> None:

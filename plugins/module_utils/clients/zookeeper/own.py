@@ -45,18 +45,21 @@ class OwnDocuments:
             else:
                 batch.create(full, data)
             return
+        known = self._session.tree.entry(full) is not None
         for _round in range(_ROUNDS):
             try:
-                self._session.write(full, data)
+                if known:
+                    self._session.write(full, data)
+                else:
+                    self._session.create(full, data, parents=True)
                 return
-            except StoreGone:
-                pass
-            try:
-                self._session.create(full, data, parents=True)
-                return
-            except StoreConflict:
-                continue
+            except (StoreGone, StoreConflict):
+                known = not known
         raise StoreError(f"{full} is created and deleted by others again and again")
+
+    def folder(self, path: str) -> None:
+        """Make sure that there is a parent for documents."""
+        self._session.ensure(paths.own(path))
 
     def create_once(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
         """Create the document, or return the one that is there already, fresh from ZooKeeper."""

@@ -276,6 +276,12 @@ class Session(Link):
         else:
             self.tree.put(path, data, stat)
 
+    def ensure(self, path: str) -> None:
+        """Make sure that there is a parent for documents; costs nothing where the cache knows it."""
+        if self.tree.entry(path) is None:
+            with contextlib.suppress(StoreConflict):
+                self.create(path, parents=True)
+
     def _make(self, client: TreeClient, path: str) -> None:
         """Create *path* and what is missing above it."""
         try:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
@@ -56,9 +57,12 @@ class Context:
         document = self.store.own.get(f"{LAUNCHES}/{node_id}")
         return None if document is None else Launch.from_document(document)
 
-    def save(self, launch: Launch) -> None:
-        """Store a launch record; always before the call that it describes."""
-        self.store.own.put(f"{LAUNCHES}/{launch.node_id}", launch.document())
+    def save(self, launch: Launch, batch: Batch | None = None) -> None:
+        """Store a launch record; always before the call that it describes.
+
+        :param batch: store it together with these changes.
+        """
+        self.store.own.put(f"{LAUNCHES}/{launch.node_id}", launch.document(), batch)
 
     def bury(self, node_id: str, provider: str, server_id: str | None = None) -> None:
         """Remember what a node had in the cloud: what turns up of it later is then known to be ours."""

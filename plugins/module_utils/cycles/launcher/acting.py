@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.wat
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.reload import Chosen, Make, Roster
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.deletions import Deletions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.launches import Launches
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
@@ -94,6 +95,7 @@ class Acting:
         :return: seconds until something is due by itself.
         """
         store = self._context.store
+        store.catch_up()
         nodes = [node for node in store.nodes.list() if not node.broken]
         if self.roster.look(nodes):
             self.lose()
@@ -225,6 +227,7 @@ class Acting:
 
     def lose(self) -> None:
         """The session is lost: drop every belief; what is in the cloud and in ZooKeeper is looked at afresh."""
+        self._context.store.give_up()
         self._drop()
         self._warming.drop()
         self._registry.withdraw()
@@ -239,6 +242,7 @@ class Acting:
         try:
             while context.store.state == "connected" and self._launches.creating and context.now() < end:
                 context.inbox.take(0.2)
+            context.store.catch_up()
             self._remember()
             context.account.freezes = self._gates.freezes.document()
             context.account.breakers = self._gates.breakers.document()
@@ -373,14 +377,14 @@ class Acting:
 
     def _carry_out(self, plan: Plan, now: float) -> None:
         context = self._context
-        for admit in plan.admit:
-            self._serving.admit(admit)
+        self._serving.admit(plan.admit)
         for decline in plan.decline:
             self._serving.decline(decline)
         for delete in plan.delete:
             self._deletions.start(delete)
-        for spare in plan.spare:
-            if self._launches.start(spare.pool_id, spare.label, spare.az, None) is not None:
+        begun = self._launches.begin([Wanted(spare.pool_id, spare.label, spare.az) for spare in plan.spare])
+        for spare, node_id in zip(plan.spare, begun, strict=True):
+            if node_id is not None:
                 context.account.say(f"label {spare.label}: {spare.reason.text()}")
         context.account.unmet_spares = dict(plan.unmet_spares)
         self._publish_waits(plan.wait, now)

@@ -15,26 +15,26 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import make_mark
 
+Answered = Callable[[Running, "str | None", "CloudError | None"], None]
 
-def send_create(
-    context: Context,
-    running: Running,
-    now: float,
-    answered: Callable[[Running, str | None, CloudError | None], None],
-) -> None:
-    """Begin an attempt; nothing happens while the networks that it needs are not known yet.
 
-    :param answered: takes the launch and the server's id, or the error.
+def prepare_create(context: Context, running: Running, now: float) -> ServerSpec | None:
+    """Begin an attempt: its record is on its way, and must be stored before :func:`send_create`.
+
+    :return: what to create; None while the networks that it needs are not known yet.
     """
     networks = running.label.networks or running.pool.networks
     known = running.actor.networks.want(now) if networks or running.pool.auto_floating_ip else []
     if known is None:
-        return
+        return None
     ids = {network.name: network.id for network in known}
     launch = running.launch
     machine.begin_attempt(launch, make_mark(launch.node_id, launch.attempt, context.nonce()), now)
-    context.save(launch)
-    spec = server_spec(
+    batch = context.store.batch()
+    context.save(launch, batch)
+    batch.send_later()
+    running.busy = True
+    return server_spec(
         launch,
         running.actor.provider,
         running.pool,
@@ -43,7 +43,13 @@ def send_create(
         tuple(ids.get(name, name) for name in networks),
         running.request,
     )
-    running.busy = True
+
+
+def send_create(context: Context, running: Running, spec: ServerSpec, answered: Answered) -> None:
+    """Send what was prepared.
+
+    :param answered: takes the launch and the server's id, or the error.
+    """
     running.actor.call(
         "POST /servers",
         lambda: _send(context, running, spec),

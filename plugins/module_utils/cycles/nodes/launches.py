@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quota import quota_resources
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanResult
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.permits import Permits, left_out
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addressing import Addressing
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import send_create
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted, begin
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import prepare_create, send_create
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.reaching import Reaching
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import (
@@ -28,16 +30,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.runn
     text_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor, Watched
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.offers import label_recipe
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine, record
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import Failure, Step
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server, ServerSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
     CloudQuotaRefused,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
-    Launch,
     Phase,
     node_of_mark,
 )
@@ -50,7 +50,10 @@ MOST_STEPS = 4
 
 
 class Launches:
-    """All launches of a cycle by node id. *finished(running)* is called when one is ready or given up."""
+    """All launches of a cycle by node id.
+
+    *finished(running, batch)* is called when one is ready or given up, and sends *batch*, which says so.
+    """
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class Launches:
         removals: Removals,
         gates: Gates,
         scanner: Scanner,
-        finished: Callable[[Running], None],
+        finished: Callable[[Running, Batch], None],
     ) -> None:
         self._context = context
         self._gates = gates
@@ -104,39 +107,16 @@ class Launches:
 
     # -- beginning -----------------------------------------------------------------------------------------------
 
-    def start(self, pool_id: str, label_name: str, az: str | None, request: NodeRequest | None) -> str | None:
-        """Write the record of a new node and begin its launch; None when it cannot be launched after all."""
-        actor, pool = self._context.pool(pool_id)
-        label = pool.labels[label_name]
-        now = self._context.now()
-        recipe = label_recipe(self._context, actor, pool, label, None)
-        if not recipe.complete or recipe.flavor is None:
-            return None
-        store = self._context.store
-        node = record.new_node(actor.provider, pool, pool_id, label.name, request, now)
-        store.nodes.create(node)
-        held = store.nodes.lock(node.id)
-        if held is None:
-            return None
-        launch = Launch(
-            node_id=node.id,
-            provider=actor.provider.name,
-            pool=pool.name,
-            label=label.name,
-            request_id=request.id if request else None,
-            az=az,
-            flavor_id=recipe.flavor.id,
-            cloud_image_id=recipe.cloud_image_id,
-            since=now,
-        )
-        self._context.save(launch)
-        record.begin(node, recipe.settings, recipe.upload, recipe.offer.resources, now)
-        store.nodes.write(node)
-        values = request_values(request)
-        self._running[node.id] = Running(launch, node, held, actor, pool, label, recipe.settings, values)
-        self._context.account.launched.append(node.id)
-        self._context.account.step(node.id, "recorded", now)
-        return node.id
+    def begin(self, wanted: Sequence[Wanted]) -> list[str | None]:
+        """Write the records of new nodes and begin their launches: ids, None for what cannot be launched after all."""
+        account, now = self._context.account, self._context.now()
+        begun = begin(self._context, wanted)
+        for running in begun:
+            if running is not None:
+                self._running[running.node.id] = running
+                account.launched.append(running.node.id)
+                account.step(running.node.id, "recorded", now)
+        return [running.node.id if running is not None else None for running in begun]
 
     def adopt(self, node: Node, held: Held, request: NodeRequest | None) -> bool:
         """Go on with a launch that another cycle began; False when its pool or label is gone from the configuration."""
@@ -212,6 +192,7 @@ class Launches:
             if self.is_left_out(node_id):
                 self.withdraw(node_id)
         self._delete_superseded()
+        prepared: list[tuple[Running, ServerSpec]] = []
         creating = Counter(running.key for running in self._running.values() if running.launch.phase == Phase.CREATING)
         for running in list(self._running.values()):
             if running.busy:
@@ -221,9 +202,15 @@ class Launches:
                 allowed = self._permits.creates_allowed(running)
                 if creating[running.key] < allowed and not self._permits.held_up(running, self._asked):
                     creating[running.key] += 1
-                    send_create(self._context, running, now, self._created)
+                    spec = prepare_create(self._context, running, now)
+                    if spec is not None:
+                        prepared.append((running, spec))
             elif step is not Step.WAIT:
                 self._push(step, running, now)
+        # One wait for all: nothing is created before it is written down.
+        self._context.store.catch_up()
+        for running, spec in prepared:
+            send_create(self._context, running, spec, self._created)
         self._addressing.step()
 
     def _push(self, step: Step, running: Running, now: float) -> None:
@@ -286,7 +273,7 @@ class Launches:
             server = running.actor.servers[running.launch.server_id or ""]
             self._addressing.want(running.launch, running.actor, server, lambda error: self._addressed(running, error))
         elif step is Step.SCAN:
-            self._reaching.begin(running)
+            self._reaching.begin(running, self._context.store.batch())
         elif step is Step.CLEAR:
             running.busy = True
             key = running.launch.server_id or running.node.id
@@ -312,9 +299,11 @@ class Launches:
             machine.created(running.launch, server_id, now)
             sent_at, size = running.launch.started, size_of(running.node)
             self._gates.freezes.accepted(self._permits.pool_id(running), running.actor, size, sent_at)
-            self._context.save(running.launch)
             running.node.external_id = server_id
-            self._context.store.nodes.write(running.node)
+            batch = self._context.store.batch()
+            self._context.save(running.launch, batch)
+            self._context.store.nodes.write(running.node, batch=batch)
+            batch.send_later()
             self._context.account.step(running.node.id, "created", now)
         elif error is not None and error.unclear:
             machine.create_unclear(running.launch, now)
@@ -355,19 +344,22 @@ class Launches:
             self._advanced(running, server, before, now)
 
     def _advanced(self, running: Running, server: Server | None, before: str, now: float) -> None:
-        self._context.save(running.launch)
-        node, launch = running.node, running.launch
+        node, launch, batch = running.node, running.launch, self._context.store.batch()
+        self._context.save(launch, batch)
         if before == Phase.UNCLEAR:
             node.external_id = launch.server_id
             running.fed = 0.0
-            self._context.store.nodes.write(node)
+            self._context.store.nodes.write(node, batch=batch)
+            batch.commit()
             self._feed(running, now)
             return
         self._context.account.step(node.id, "active", now)
         if launch.created_at is not None and server is not None:
             running.actor.boot_times.add(now - launch.created_at)
         if launch.phase == Phase.REACHING:
-            self._reaching.begin(running)
+            self._reaching.begin(running, batch)
+        else:
+            batch.send_later()
 
     def _addressed(self, running: Running, error: CloudError | None) -> None:
         now = self._context.now()
@@ -446,24 +438,26 @@ class Launches:
             self._give_up(running, now)
 
     def _finish(self, running: Running, now: float) -> None:
-        self._context.save(running.launch)
         self._gates.breakers.succeeded(running.launch.provider, running.label.image_name, running.flavor)
         record.ready(running.node, running.host_keys, now)
-        self._context.store.nodes.write(running.node)
+        batch = self._context.store.batch()
+        self._context.save(running.launch, batch)
+        self._context.store.nodes.write(running.node, batch=batch)
+        self._leave(running, batch)
         self._context.account.ready.append(running.node.id)
         self._context.account.attempt(running.node, "ready", now - (running.launch.started or now))
         self._context.account.step(running.node.id, "ready", now)
-        self._leave(running)
 
     def _give_up(self, running: Running, now: float) -> None:
         running.node.set_state(NodeState.FAILED, now)
-        self._context.store.nodes.write(running.node)
+        batch = self._context.store.batch()
+        self._context.store.nodes.write(running.node, batch=batch)
         self._context.account.launch_failures[running.node.id] = list(running.launch.failures)
-        self._leave(running)
+        self._leave(running, batch)
 
-    def _leave(self, running: Running) -> None:
+    def _leave(self, running: Running, batch: Batch) -> None:
         del self._running[running.node.id]
-        self._finished(running)
+        self._finished(running, batch)
 
     # -- odds and ends -------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob, ScanResult
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addressing import Addressing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import Running
@@ -42,21 +43,24 @@ class Reaching:
         self._reached = reached
         self._unreached = unreached
 
-    def begin(self, running: Running) -> None:
-        """Write down where the server is, and see whether it answers."""
+    def begin(self, running: Running, batch: Batch) -> None:
+        """Write down where the server is, together with *batch*, and see whether it answers."""
         actor, node, launch = running.actor, running.node, running.launch
         server = actor.servers.get(launch.server_id or "")
         if server is None:
+            batch.send_later()
             return
         addresses = self._addressing.addresses(actor, server, actor.networks.want(self._context.now()) or [])
         record.active(node, actor.provider, server, addresses, launch.floating_address)
         if not node.interface_ip:
+            batch.send_later()
             self._unreached(running, "the server has no address that can be used")
             return
         if not running.label.host_key_checking:
             self._reached(running, ())
             return
-        self._context.store.nodes.write(node)
+        self._context.store.nodes.write(node, batch=batch)
+        batch.send_later()
         running.busy = True
         job = ScanJob(
             key=node.id,

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.accepting import accept
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.launches import Launches
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import Running
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import record
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import Admit, Decline, Slot
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import Admit, Decline
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreGone
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Phase
@@ -28,7 +31,10 @@ DECLINES = "declines"
 
 @dataclass(eq=False)
 class Served:
-    """A pending request: *node_ids* in the order of its labels, *held* the locks of the nodes that are ready."""
+    """A pending request: *node_ids* in the order of its labels, *held* the locks of the nodes that are ready.
+
+    *whole*: everything that was planned for it could be had.
+    """
 
     request: NodeRequest
     lock: Held
@@ -36,6 +42,12 @@ class Served:
     node_ids: list[str] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    whole: bool = True
+
+    @property
+    def complete(self) -> bool:
+        """True when all its nodes are ready."""
+        return len(self.held) == len(self.request.node_types)
 
 
 class Serving:
@@ -60,51 +72,36 @@ class Serving:
 
     # -- accepting -----------------------------------------------------------------------------------------------
 
-    def admit(self, action: Admit) -> bool:
-        """Lock the request, set it pending, take its ready nodes and begin its launches.
+    def admit(self, actions: Sequence[Admit]) -> None:
+        """Lock the requests, set them pending, take their ready nodes and begin their launches.
 
-        :return: False when something changed since the plan was made; the next plan looks at it again.
+        Where something has changed since the plan was made nothing is done; the next plan looks at it again.
         """
-        served = self._accept(action.request_id, action.pool_id)
-        if served is None:
-            return False
-        complete = all(self._fill(served, slot, action) for slot in action.slots)
-        if not complete:
-            self._put_back(served)
-            return False
+        accepted: list[tuple[Admit, Served]] = []
+        now = self._context.now()
+        for action, taken in zip(actions, accept(self._context.store, actions, now), strict=True):
+            if taken is not None:
+                served = self._served[action.request_id] = Served(*taken, action.pool_id)
+                accepted.append((action, served))
+        for action, served in accepted:
+            served.whole = all(self._reuse(served, slot.node_id) for slot in action.slots if slot.node_id is not None)
+        launches = iter(self._launches.begin([wanted for pair in accepted for wanted in _wanted(*pair)]))
+        for action, served in accepted:
+            if served.whole:
+                nodes = [slot.node_id or next(launches) for slot in action.slots]
+                served.node_ids = [node_id for node_id in nodes if node_id is not None]
+                served.whole = len(served.node_ids) == len(nodes)
+            if served.whole:
+                self._admitted(action, served)
+            else:
+                self._put_back(served)
+
+    def _admitted(self, action: Admit, served: Served) -> None:
         self._context.account.forget_wait(action.request_id)
         if self._context.store.own.get(f"{WAITS}/{action.request_id}") is not None:
             self._context.store.own.delete(f"{WAITS}/{action.request_id}")
         where = self._where(action.pool_id) + (f" zone {action.az}" if action.az else "")
         self._context.account.say(f"request {action.request_id}: accepted in {where}, {_doings(served)}")
-        return True
-
-    def _accept(self, request_id: str, pool_id: str) -> Served | None:
-        store = self._context.store
-        lock = store.requests.lock(request_id)
-        if lock is None:
-            return None
-        request = store.requests.read(request_id)
-        if request is None or request.state != RequestState.REQUESTED or pool_id in request.declined_by:
-            lock.release()
-            return None
-        request.set_state(RequestState.PENDING, self._context.now())
-        try:
-            store.requests.write(request)
-        except StoreGone:
-            lock.release()
-            return None
-        served = self._served[request_id] = Served(request, lock, pool_id)
-        return served
-
-    def _fill(self, served: Served, slot: Slot, action: Admit) -> bool:
-        if slot.node_id is not None:
-            return self._reuse(served, slot.node_id)
-        node_id = self._launches.start(action.pool_id, slot.label, action.az, served.request)
-        if node_id is None:
-            return False
-        served.node_ids.append(node_id)
-        return True
 
     def _reuse(self, served: Served, node_id: str) -> bool:
         store = self._context.store
@@ -167,16 +164,20 @@ class Serving:
 
     # -- finishing -----------------------------------------------------------------------------------------------
 
-    def finished(self, running: Running) -> None:
-        """A launch ended: keep its lock for the request, or let it go."""
+    def finished(self, running: Running, batch: Batch) -> None:
+        """A launch ended: keep its lock for the request, or let it go; in any case *batch* tells how it ended."""
         served = self._served.get(running.launch.request_id or "")
-        if served is None:
-            running.held.release()
-        elif running.launch.phase == Phase.FAILED:
-            running.held.release()
-            served.failures.append("; ".join(running.launch.failures))
-        else:
+        if served is not None and running.launch.phase != Phase.FAILED:
             served.held[running.node.id] = running.held
+            if served.complete and not served.failures:
+                self._fulfill(served, batch)
+            else:
+                batch.commit()
+            return
+        running.held.release(batch)
+        batch.commit()
+        if served is not None:
+            served.failures.append("; ".join(running.launch.failures))
 
     def step(self) -> None:
         """Hand over what is complete, decline what has failed, drop what was canceled."""
@@ -189,8 +190,8 @@ class Serving:
                 reason = Reason(reasons.LAUNCH_FAILED, {"where": where, "text": " | ".join(served.failures)})
                 self._release_nodes(served)
                 self._decline(served, {served.pool_id: reason})
-            elif len(served.held) == len(served.request.node_types):
-                self._fulfill(served)
+            elif served.complete:
+                self._fulfill(served, store.batch())
 
     def take_back(self, now: float) -> bool:
         """Requests that do not get on where they are, for somebody else to serve.
@@ -231,17 +232,30 @@ class Serving:
                 return True
         return False
 
-    def _fulfill(self, served: Served) -> None:
-        # The order is part of the contract: nodes are unlocked before the request says that they are there.
-        for held in served.held.values():
-            held.release()
+    def _fulfill(self, served: Served, before: Batch) -> None:
+        """Hand the nodes over.
+
+        The order is part of the contract: nodes are ready and unlocked before the request says that they are there.
+
+        :param before: what must have happened before.
+        """
         request = served.request
         request.nodes = list(served.node_ids)
         request.set_state(RequestState.FULFILLED, self._context.now())
-        stored = self._write(served)
+        batch = before.copy()
+        for held in served.held.values():
+            held.release(batch)
+        self._context.store.requests.write(request, batch=batch)
+        served.lock.release(batch)
+        if batch.send().refused() is not None:
+            # The request was deleted at this very moment, most likely.
+            before.commit()
+            for held in served.held.values():
+                held.release()
+            if not self._write(served):
+                self._leave(served)
+                return
         self._leave(served)
-        if not stored:
-            return
         self._context.account.fulfilled.append(request.id)
         nodes = ", ".join(request.nodes)
         many = "s" if len(request.nodes) != 1 else ""
@@ -356,3 +370,11 @@ def _doings(served: Served) -> str:
     launching = [node_id for node_id in served.node_ids if node_id not in served.held]
     parts = (("takes", list(served.held)), ("launches", launching))
     return ", ".join(f"{verb} node{'s' if len(ids) > 1 else ''} {' '.join(ids)}" for verb, ids in parts if ids)
+
+
+def _wanted(action: Admit, served: Served) -> list[Wanted]:
+    """What is to be launched for a request of which everything else has been taken."""
+    if not served.whole:
+        return []
+    missing = [slot.label for slot in action.slots if slot.node_id is None]
+    return [Wanted(action.pool_id, label, action.az, served.request) for label in missing]

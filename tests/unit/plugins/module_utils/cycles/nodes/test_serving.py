@@ -18,7 +18,7 @@ from tests.support.world import World, label, one_provider, provider_document, s
 def watch(world: World) -> list[str]:
     """From now on, note every change together with the state that it leaves."""
     lines: list[str] = []
-    answer = world.keeper.answer
+    answer = world.keeper._single
 
     def noted(request: Any, session: Any) -> Any:
         value = answer(request, session)
@@ -35,7 +35,7 @@ def watch(world: World) -> list[str]:
             lines.append(f"{verb} {short}{state}")
         return value
 
-    world.keeper.answer = noted  # type: ignore[method-assign]
+    world.keeper._single = noted  # type: ignore[method-assign]
     return lines
 
 
