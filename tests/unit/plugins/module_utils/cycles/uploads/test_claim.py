@@ -100,7 +100,8 @@ def claim(images: Images) -> Claim:
     clock = Clock()
     upload = Upload(image="tiny", build_id="b", provider="one", state=UploadState.UPLOADING, state_time=1.0)
     store: Any = SimpleNamespace(images=images)
-    made = Claim(store, upload, images.lock, patience=PATIENCE, clock=clock, sleeper=clock.sleep)
+    held: Any = images.lock
+    made = Claim(store, upload, held, patience=PATIENCE, clock=clock, sleeper=clock.sleep)
     made.create()
     return made
 

@@ -41,7 +41,8 @@ def test_each_provider_has_its_own_room() -> None:
 
 
 def test_an_exception_is_handed_over() -> None:
-    inbox, got = Inbox(), []
+    inbox = Inbox()
+    got: list[str | Exception] = []
     lanes = Lanes(inbox, {UPLOAD: 1})
 
     def broken() -> str:

@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.disk_file import DiskFile
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads import tools
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.tools import Checksums
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
@@ -24,7 +25,7 @@ def reads(monkeypatch) -> list[str]:
     """The algorithms for which a file was read."""
     done: list[str] = []
 
-    class Counted(tools.DiskFile):
+    class Counted(DiskFile):
         def digest(self, algorithm: str) -> str | None:
             done.append(algorithm)
             return super().digest(algorithm)
