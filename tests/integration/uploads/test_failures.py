@@ -177,12 +177,13 @@ def test_a_hook_that_fails(builder: Builder, text: str | None, said: str) -> Non
     assert failures(builder) == 1
 
 
-def test_a_stopped_cycle_leaves_nothing_half_uploaded(builder: Builder) -> None:
+@pytest.mark.parametrize(("fault", "options"), [("throttle", {"rate": 4 * MEGABYTE}), ("hang", {"at": MEGABYTE})])
+def test_a_stopped_cycle_leaves_nothing_half_uploaded(builder: Builder, fault: str, options: dict[str, Any]) -> None:
     cloud = builder.cloud()
-    cloud.fault(FILE, "throttle", rate=4 * MEGABYTE)
+    cloud.fault(FILE, fault, **options)
     builder.configure()
     build = builder.build(size=SIZE)
-    with builder.stay() as cycle:
+    with builder.stay(api_timeout=60.0) as cycle:
         eventually(lambda: builder.in_cloud() and next(iter(builder.in_cloud().values()))["status"] == "saving")
     assert cycle.result["ended"] == "stopped"
     assert [row["build_id"] for row in cycle.result["uploads"]["stopped"]] == [build.id]

@@ -87,21 +87,22 @@ class CloudClient:
         self.roles = entry.roles
         self.local_ipv6 = has_routed_ipv6()
         self.counters = CallCounters()
-        self._rest = Rest(
-            provider.name,
-            entry,
-            transport(
-                RateLimiter(provider.rate),
-                self.counters,
-                connect_timeout=connect_timeout,
-                read_timeout=read_timeout,
-                total_timeout=total_timeout,
-                concurrency=concurrency,
-            ),
+        self._transport = transport(
+            RateLimiter(provider.rate),
+            self.counters,
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            total_timeout=total_timeout,
+            concurrency=concurrency,
         )
+        self._rest = Rest(provider.name, entry, self._transport)
         self.image_format = entry.image_format
         self.images = CloudImages(
-            provider.name, self._rest, properties=entry.image_properties, stall=STALLS * read_timeout
+            provider.name,
+            self._rest,
+            properties=entry.image_properties,
+            by_tasks=entry.uploads_by_tasks,
+            stall=STALLS * read_timeout,
         )
         """The calls that a builder needs."""
         self._microversion: str | None = EMBEDDED_FLAVOR
@@ -111,6 +112,10 @@ class CloudClient:
     def close(self) -> None:
         """Closes idle connections; running calls are not interrupted."""
         self._rest.close()
+
+    def abort_uploads(self) -> None:
+        """Ends uploads of images that are under way; other calls are not interrupted."""
+        self._transport.abort_uploads()
 
     # Servers
 

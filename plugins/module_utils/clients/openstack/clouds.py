@@ -67,6 +67,11 @@ class CloudEntry:
         return str(self.region.config.get("image_format") or DEFAULT_IMAGE_FORMAT).lower()
 
     @property
+    def uploads_by_tasks(self) -> bool:
+        """True when the entry (or its vendor) says that images go through swift and tasks of glance."""
+        return bool(self.region.config.get("image_api_use_tasks"))
+
+    @property
     def image_properties(self) -> dict[str, str]:
         """Properties that each image gets in clouds of this vendor."""
         given = self.region.config.get("disable_vendor_agent") or {}

@@ -41,6 +41,7 @@ PAGE = 1000
 class CloudImages:
     """The calls about images that a builder needs. All block and are bounded in time; errors are the Cloud family.
 
+    :param by_tasks: the cloud takes images by tasks only, which we do not do.
     :param stall: seconds for which the cloud may take nothing of what is sent.
     """
 
@@ -50,6 +51,7 @@ class CloudImages:
         rest: Rest,
         *,
         properties: Mapping[str, str] | None = None,
+        by_tasks: bool = False,
         stall: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         sleeper: Callable[[float], None] = time.sleep,
@@ -57,12 +59,20 @@ class CloudImages:
         self._provider = provider
         self._rest = rest
         self._properties = dict(properties or {})
+        self._by_tasks = by_tasks
         self._stall = stall
         self._clock = clock
         self._sleeper = sleeper
 
     def create(self, spec: ImageSpec) -> str:
         """Makes an empty image; its id. After an error with *unclear* it may exist all the same: see find."""
+        if self._by_tasks:
+            raise CloudRefused(
+                f"provider {self._provider}: its clouds.yaml entry has image_api_use_tasks, and uploads by tasks are"
+                " not supported: set it to false if the cloud takes uploads directly",
+                provider=self._provider,
+                call="POST /images",
+            )
         body = {**self._properties, **shapes.image_body(spec)}
         answer = self._rest.call("image", "POST", "/images", body=body, key="id")
         return str(answer.document["id"])

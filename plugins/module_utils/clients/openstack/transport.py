@@ -175,7 +175,13 @@ class Transport(HTTPAdapter):
         self._slots = threading.BoundedSemaphore(concurrency)
         self._clock = clock
         self._watchdog = watchdog
+        self._uploads: set[_Call] = set()
         super().__init__(pool_connections=10, pool_maxsize=concurrency, max_retries=0)
+
+    def abort_uploads(self) -> None:
+        """Ends every call with UploadTimes that is under way, as if its time were over."""
+        for call in list(self._uploads):
+            call.expire()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
@@ -224,6 +230,8 @@ class Transport(HTTPAdapter):
         call = _Call(own.stall if own else None)
         ticket = self._watchdog.watch(self._clock() + total, call.expire)
         _here.call = call
+        if own:
+            self._uploads.add(call)
         timeouts = (self._timeouts[0], total) if own else self._timeouts
         try:
             response = super().send(request, **{**options, "stream": True, "timeout": timeouts})
@@ -240,6 +248,7 @@ class Transport(HTTPAdapter):
             raise requests.exceptions.ConnectionError(problem, request=request) from problem
         finally:
             self._watchdog.cancel(ticket)
+            self._uploads.discard(call)
             _here.call = None
             call.end()
         if call.expired:

@@ -59,6 +59,7 @@ def delete_one(
         did = {
             **account.document(),
             "waiting": [],
+            "problems": [],
             "config_problems": [],
             "api_calls": desk.calls(),
         }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
 
 SETTLED_CASES = frozenset({UploadCode.CURRENT})
 """Cases of which nobody needs to be told."""
+TROUBLED_CASES = frozenset({UploadCode.BACKOFF, UploadCode.NO_FILE, UploadCode.UNKNOWN})
+"""Cases that somebody has to look at."""
 
 
 @dataclass
@@ -81,6 +84,32 @@ class UploadsAccount:
             "undeleted": list(self.undeleted.values()),
             "bytes": self.bytes,
         }
+
+
+def problems_of(
+    cases: Iterable[UploadCase],
+    undeleted: Iterable[Mapping[str, Any]],
+    left_out: Mapping[str, str],
+    config_problems: Iterable[str],
+) -> list[str]:
+    """What is not as it should be at the end, as sentences.
+
+    :param undeleted: rows of what could not be deleted, uploads and files.
+    :param left_out: providers that could not be used, and why; their images are not told of one by one.
+    """
+    found = [f"provider {name} is left out: {why}" for name, why in left_out.items()]
+    found += [
+        f"provider {case.provider}: image {case.image}: {case.reason}"
+        for case in cases
+        if case.code in TROUBLED_CASES and case.provider not in left_out
+    ]
+    for row in undeleted:
+        if "upload_id" not in row:
+            found.append(f"image {row['image']}: files of build {row['build_id']} cannot be removed: {row['error']}")
+        elif row["provider"] not in left_out:
+            what = f"upload {row['upload_id']} of build {row['build_id']}"
+            found.append(f"provider {row['provider']}: image {row['image']}: {what} cannot be deleted: {row['error']}")
+    return [*found, *config_problems]
 
 
 def case_row(case: UploadCase) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.ac
     SETTLED_CASES,
     UploadsAccount,
     case_row,
+    problems_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.deletion import (
     DeletionResult,
@@ -242,6 +243,7 @@ class UploadsCycle:
     def _leave(self) -> None:
         """End what is under way; what does not end in time is found by the next cycle."""
         self._tools.interrupted.set()
+        self._desk.abort_uploads()
         end = self._inbox.clock() + LEAVE
         while self._lanes.keys and (left := end - self._inbox.clock()) > 0:
             self._stop.beat(SERVING)
@@ -379,6 +381,7 @@ class UploadsCycle:
             "seconds": round(seconds, 3),
             **self._account.document(),
             "waiting": waiting,
+            "problems": problems_of(self._cases, self._account.undeleted.values(), desk.problems, self._watch.problems),
             "left_out": dict(desk.problems),
             "config_problems": self._watch.problems,
             "api_calls": desk.calls(),

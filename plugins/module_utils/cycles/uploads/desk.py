@@ -72,6 +72,11 @@ class Desk:
                 return None
         return self._clients[provider]
 
+    def abort_uploads(self) -> None:
+        """Break off what is on its way, also where a cloud takes nothing more."""
+        for client in self._clients.values():
+            client.abort_uploads()
+
     def view(self, now: float, busy: frozenset[tuple[str, str]]) -> ImagesView:
         """The world of images.
 

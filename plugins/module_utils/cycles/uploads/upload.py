@@ -147,13 +147,6 @@ class OneUpload:
         try:
             self._fill(claim)
             self._write_ready(claim)
-        except Interrupted as error:
-            with contextlib.suppress(ClaimLost):
-                if self._clean(upload):
-                    claim.delete()
-                else:
-                    self._write_failed(claim)
-            return self._result(Ended.STOPPED, str(error), upload)
         except ClaimLost as error:
             # The record is somebody else's, so the image is nobody's.
             self._clean(upload)
@@ -161,9 +154,16 @@ class OneUpload:
         except StoreError:
             raise
         except NodepoolError as error:
-            self._clean(upload)
+            # Whatever it looks like: an upload that is broken off shows as a broken connection.
+            stopped = isinstance(error, Interrupted) or self._tools.interrupted.is_set()
+            clean = self._clean(upload)
             with contextlib.suppress(ClaimLost):
-                self._write_failed(claim)
+                if stopped and clean:
+                    claim.delete()
+                else:
+                    self._write_failed(claim)
+            if stopped:
+                return self._result(Ended.STOPPED, "the cycle was stopped", upload)
             return self._result(Ended.FAILED, str(error), upload)
         return self._result(Ended.DONE, "", upload)
 

@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudConflict,
     CloudImageBroken,
+    CloudRefused,
     CloudUnavailable,
 )
 
@@ -89,6 +90,13 @@ def test_properties_of_the_vendor_and_format_of_the_entry(cloud, make_client, cl
     assert (body["agent"], body["os"], body["visibility"]) == ("no", "linux", "private")
     assert client.image_format == "raw"
     assert make_client().image_format == "qcow2"
+
+
+def test_uploads_by_tasks_are_refused_in_words(cloud, make_client, clouds_yaml) -> None:
+    client = make_client(clouds_yaml(image_api_use_tasks=True))
+    with pytest.raises(CloudRefused, match=r"has image_api_use_tasks.* not supported: set it to false"):
+        client.images.create(ImageSpec("x-1", "raw"))
+    assert cloud.seen == []
 
 
 def test_images_are_found_by_their_marks_only(cloud, images) -> None:
