@@ -260,7 +260,7 @@ class Awx:
                     for one in self._all(other):
                         if one.get(name) == number:
                             one[name] = None
-        for (owner, _, name), items in self._lists.items():
+        for (owner, _number, name), items in self._lists.items():
             if ASSOCIATIONS[owner][name] == kind and number in items:
                 items.remove(number)
         self.surveys.pop(number, None)
@@ -278,7 +278,7 @@ class Awx:
         return copy.deepcopy(self.surveys.get(template["id"], {}))
 
     def _associate(self, method: str, key: tuple[str, int, str], body: Any) -> Answer:
-        kind, _, name = key
+        kind, name = key[0], key[2]
         other = ASSOCIATIONS[kind][name]
         items = self._lists.setdefault(key, [])
         if method == "GET":
