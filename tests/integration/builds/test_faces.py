@@ -99,9 +99,12 @@ def test_check_mode_tells_of_what_was_killed(site):
         eventually(site.processes)
         module.process.kill()
         module.process.wait(10)
-    left = lambda: run_directly(site, check=True, diff=True).result["plan"]  # noqa: E731
-    eventually(lambda: left()["abandoned"] == [build_id], 30)
-    assert left()["clear"] == [build_id]
+
+    def plan():
+        return run_directly(site, check=True, diff=True).result["plan"]
+
+    eventually(lambda: plan()["abandoned"] == [build_id], 30)
+    assert plan()["clear"] == [build_id]
     assert site.states() == ["building"]
     site.configure(image())
     site.run()
