@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Says whether a configuration file can be used, before it replaces the one that is in use.
+
+``python -m …plugin_utils.loop.validate --nodepool FILE | --secure FILE | --clouds FILE  [--folder DIR]``
+
+With ``--folder`` the others are taken from there: secure.conf for a new nodepool.yaml, and the other way round. Exit code
+1 and a line for each problem when it cannot be used. Values are never shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.text_file import read_text
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.yaml_document import read_yaml
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import load_cloud_entry
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
+
+MAIN, SECURE = "nodepool.yaml", "secure.conf"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Look at one file."""
+    parser = argparse.ArgumentParser(prog="validate", description="Says whether a configuration file can be used.")
+    chosen = parser.add_mutually_exclusive_group(required=True)
+    for kind in ("nodepool", "secure", "clouds"):
+        chosen.add_argument(f"--{kind}", metavar="FILE")
+    parser.add_argument("--folder", type=Path, help="where the others are")
+    options = parser.parse_args(arguments)
+    try:
+        if options.clouds:
+            _check_clouds(options.clouds)
+        else:
+            _load(options.nodepool, options.secure, options.folder)
+    except ConfigError as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+        return 1
+    except NodepoolError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _load(main_file: str | None, secure_file: str | None, folder: Path | None) -> None:
+    if folder is not None:
+        main_file = main_file or _there(folder / MAIN)
+        secure_file = secure_file or _there(folder / SECURE)
+    if main_file is not None:
+        load_config(main_file, secure_file)
+
+
+def _check_clouds(path: str) -> None:
+    """Every entry must lead somewhere, as far as can be told without going there.
+
+    :raises NodepoolError: with the first problem.
+    """
+    document = read_yaml(read_text(path), secret=True)
+    clouds = document.data.get("clouds") if isinstance(document.data, dict) else None
+    if not isinstance(clouds, dict) or not clouds:
+        raise ConfigError([f"{path}: there is no cloud in it: write entries below the key 'clouds'"])
+    for name in clouds:
+        load_cloud_entry("(any)", str(name), None, path)
+
+
+def _there(path: Path) -> str | None:
+    return str(path) if path.exists() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

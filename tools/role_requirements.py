@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes the libraries that the roles install, each in the version that the checks were last run with.
+
+``python tools/role_requirements.py`` after ``make constraints``; a unit test notices when it was forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import requires
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = ROOT / "roles" / "_runner_loop" / "files"
+WANTED = ("ansible-core", "ansible-runner", "asyncssh", "jsonschema", "kazoo", "openstacksdk", "PyYAML", "statsd")
+BUILDER = ("diskimage-builder",)
+HEADER = """\
+# SPDX-FileCopyrightText: 2026 The stackci.nodepool contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What the roles launcher and builder install, in the versions that the checks were last run with.
+# Written by tools/role_requirements.py.
+"""
+
+
+def canonical(name: str) -> str:
+    """A name as registries compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pinned() -> dict[str, str]:
+    """Canonical name → the line of tests/constraints.txt."""
+    lines = (ROOT / "tests" / "constraints.txt").read_text("utf-8").splitlines()
+    return {canonical(line.partition("==")[0]): line for line in lines if "==" in line}
+
+
+def needed(names: tuple[str, ...]) -> set[str]:
+    """Canonical names of all that is needed, on this version of Python."""
+    found: set[str] = set()
+    waiting = [canonical(name) for name in names]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for line in requires(name) or []:
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(canonical(requirement.name))
+    return found
+
+
+def texts() -> dict[str, str]:
+    """Name of a file → its content. The builder installs both."""
+    known, both = pinned(), needed(WANTED)
+    chosen = {"requirements.txt": both, "builder.txt": needed(BUILDER) - both}
+    # What the constraints leave out (setuptools) may be of any version.
+    return {
+        file: HEADER + "".join(f"{known.get(name, name)}\n" for name in sorted(names)) for file, names in chosen.items()
+    }
+
+
+if __name__ == "__main__":
+    for file, content in texts().items():
+        (FILES / file).write_text(content, encoding="utf-8")
