@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
@@ -41,9 +41,9 @@ class Idle:
 
     nodes: Iterable[Node]
     requests: Iterable[NodeRequest]
-    owners: Collection[str]
+    owners: Container[str]
     """Ids of requests that nodes may be allocated to: pending, fulfilled or failed and not yet collected."""
-    launches: Collection[str]
+    launches: Container[str]
     """Ids of nodes that have a launch record: they are adopted, not deleted."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     """What the launcher acts for, by name: nodes that have no place there any more are not kept."""

@@ -33,6 +33,10 @@ class OwnDocuments:
         root = paths.own(path) if path else paths.OWN
         return [name for name, _entry in self._session.tree.documents(root)]
 
+    def folder_of(self, path: str) -> Folder:
+        """What there is below *path*, from the cache, for whoever asks for single names."""
+        return Folder(self._session, paths.own(path))
+
     def put(self, path: str, document: dict[str, Any], batch: Batch | None = None) -> None:
         """Create or replace the document; creates parents.
 
@@ -93,6 +97,17 @@ class OwnDocuments:
     def is_locked(self, path: str) -> bool:
         """True when the lock has contenders, from the cache."""
         return self._session.tree.is_locked(f"{paths.own(path)}/{paths.LOCK}")
+
+
+class Folder:
+    """Tells whether there is a document of some name."""
+
+    def __init__(self, session: Session, root: str) -> None:
+        self._session = session
+        self._root = root
+
+    def __contains__(self, name: object) -> bool:
+        return self._session.tree.entry(f"{self._root}/{name}") is not None
 
 
 def _parse(_path: str, data: bytes, _version: int) -> dict[str, Any] | None:

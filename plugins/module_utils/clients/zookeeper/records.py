@@ -13,7 +13,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, claim
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry, Stat
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.view import View
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import StatefulDocument
 
 R = TypeVar("R", bound=StatefulDocument)
@@ -23,10 +24,13 @@ class Records(Generic[R]):
     """The documents in one directory."""
 
     ROOT: ClassVar[str]
+    LOCK_ROOT: ClassVar[str] = ""
+    """Where the locks are, unless it is below ``ROOT``."""
     KIND: type[R]
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._view: View[R] | None = None
 
     def list(self) -> builtins.list[R]:
         """All records, from the cache; each object is the caller's own. Znodes without a JSON object are left out."""
@@ -36,6 +40,19 @@ class Records(Generic[R]):
             if record is not None:
                 records.append(record.clone())
         return records
+
+    def view(self) -> View[R]:
+        """All records without a copy of each, and what has changed from one look to the next.
+
+        There is one for all who ask: what has changed is told to whoever looks first.
+        """
+        if self._view is None:
+            self._view = View(self._session, self.ROOT, self.LOCK_ROOT or self.ROOT, self._lock_path, self._parsed)
+        return self._view
+
+    def _parsed(self, entry: Entry, record_id: str) -> R | None:
+        record: R | None = entry.parsed(self._parse, record_id)
+        return record
 
     def ids(self) -> builtins.list[str]:
         """The ids of all znodes, parseable or not, from the cache, in order."""

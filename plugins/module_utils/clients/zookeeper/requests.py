@@ -21,6 +21,7 @@ class Requests(Records[NodeRequest]):
     """``/nodepool/requests``, with the locks in ``/nodepool/requests-lock``."""
 
     ROOT = paths.REQUESTS
+    LOCK_ROOT = paths.REQUEST_LOCKS
     KIND = NodeRequest
 
     def create(self, request: NodeRequest, *, priority: int = DEFAULT_PRIORITY, ephemeral: bool = False) -> None:

@@ -63,6 +63,24 @@ class Tree:
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         self._names: dict[str, dict[str, None]] = {}
+        self._followed: dict[str, set[str]] = {}
+
+    def follow(self, root: str) -> None:
+        """From now on :meth:`changed` tells what has changed below *root*; one may ask for it."""
+        with self._lock:
+            self._followed.setdefault(root, set())
+
+    def changed(self, root: str) -> set[str]:
+        """Names below *root* for which anything has changed, locks included, since this was called last."""
+        with self._lock:
+            changed, self._followed[root] = self._followed[root], set()
+            return changed
+
+    def _mark(self, path: str) -> None:
+        """(Holding the lock.)"""
+        for root, changed in self._followed.items():
+            if path.startswith(root) and path[len(root) : len(root) + 1] == "/":
+                changed.add(path[len(root) + 1 :].partition("/")[0])
 
     def entry(self, path: str) -> Entry | None:
         """The document at *path*."""
@@ -115,17 +133,20 @@ class Tree:
         with self._lock:
             self._entries[path] = entry
             self._names.setdefault(parent, {})[name] = None
+            self._mark(path)
 
     def touch(self, path: str) -> None:
         """Store that *path* exists."""
         parent, name = paths.split(path)
         with self._lock:
             self._names.setdefault(parent, {})[name] = None
+            self._mark(path)
 
     def drop(self, path: str) -> None:
         """Forget *path*; ZooKeeper deletes children first, so there are none."""
         parent, name = paths.split(path)
         with self._lock:
+            self._mark(path)
             self._entries.pop(path, None)
             self._names.pop(path, None)
             siblings = self._names.get(parent)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import Running
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.retiring import retirement

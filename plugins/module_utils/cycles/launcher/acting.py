@@ -12,6 +12,7 @@ from functools import partial
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import LAUNCHES, Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import Ledger
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import News
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
@@ -74,6 +75,7 @@ class Acting:
         self._changes = self.roster.changes
         self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
         self._warming = Warming(self._images_of)
+        self._nodes, self._requests, self._ledger = context.store.nodes.view(), context.store.requests.view(), Ledger()
         self._everybody: set[str] = set()
         self._removals = Removals(context)
         self._deletions = Deletions(context, self._removals)
@@ -96,23 +98,23 @@ class Acting:
         """
         store = self._context.store
         store.catch_up()
-        nodes = [node for node in store.nodes.list() if not node.broken]
-        if self.roster.look(nodes):
+        self._ledger.follow(self._nodes.refresh(), self._nodes.records, self._ledger.stuck, self._ledger.to_float)
+        if self.roster.look(self._nodes.records.values()):
             self.lose()
         self._gain(now)
         self._warm_up(now)
         for actor in self._context.actors.values():
             actor.workers.check(now)
             actor.health.look(now)
-        requests = store.requests.list()
-        self._adopt(nodes, requests)
-        self._keep_up(nodes, requests, now)
+        self._requests.refresh()
+        self._adopt()
+        self._keep_up(now)
         self._gates.freezes.look()
         if self._serving.take_back(now):
-            requests = store.requests.list()
-        plan = self._plan(nodes, requests, now)
+            self._requests.refresh()
+        plan = self._plan(now)
         planned_with = self._in_flight
-        self._forget_waits(requests)
+        self._forget_waits()
         self._carry_out(plan, now)
         self._removals.step(now)
         self._deletions.step(now)
@@ -286,32 +288,32 @@ class Acting:
 
     # -- work ----------------------------------------------------------------------------------------------------
 
-    def _adopt(self, nodes: list[Node], requests: list[NodeRequest]) -> None:
+    def _adopt(self) -> None:
         """Take over what an ended cycle left: pending requests first, then launches that belong to nobody."""
         store, actors = self._context.store, self._context.actors
+        left = [
+            request
+            for _unused, request in sorted(self._requests.free.items())
+            if request.state == RequestState.PENDING and request.id not in self._serving
+        ]
         by_request: dict[str, list[Node]] = {}
-        for node in nodes:
-            if node.allocated_to:
+        for node in self._nodes.records.values() if left else ():
+            if node.allocated_to and not node.broken:
                 by_request.setdefault(node.allocated_to, []).append(node)
-        for request in requests:
-            if (
-                request.state != RequestState.PENDING
-                or request.id in self._serving
-                or store.requests.is_locked(request.id)
-            ):
-                continue
-            theirs = by_request.get(request.id, [])
+        for request in left:
+            theirs = sorted(by_request.get(request.id, []), key=lambda node: node.id)
             if all(node.provider in actors for node in theirs):
                 first = theirs[0] if theirs else None
                 key = (first.provider or "", first.pool or "") if first else ("", "")
                 self._serving.adopt(request, theirs, self._context.pool_ids.get(key, ""))
-        pending = {request.id for request in requests if request.state == RequestState.PENDING}
-        for node in nodes:
+        requests = self._requests.records
+        for _unused, node in sorted(self._nodes.free.items()):
             if (
                 node.state in (NodeState.INIT, NodeState.BUILDING)
                 and node.provider in actors
                 and node.id not in self._launches
-                and node.allocated_to not in pending
+                and not _is_pending(requests.get(node.allocated_to or ""))
+                and not node.broken
                 and not store.nodes.is_locked(node.id)
                 and store.own.get(f"{LAUNCHES}/{node.id}") is not None
             ):
@@ -330,18 +332,18 @@ class Acting:
         if not self._launches.adopt(node, held, None):
             held.release()
 
-    def _keep_up(self, nodes: list[Node], requests: list[NodeRequest], now: float) -> None:
+    def _keep_up(self, now: float) -> None:
         context, store = self._context, self._context.store
-        busy = self._busy()
+        busy, requests = self._busy(), self._requests.records.values()
         idle = Idle(
             nodes=[
                 node
-                for node in nodes
-                if node.provider in context.actors and node.id not in busy and not store.nodes.is_locked(node.id)
+                for node in self._nodes.free.values()
+                if node.provider in context.actors and node.id not in busy and not node.broken
             ],
             requests=requests,
             owners=owners(requests),
-            launches=set(store.own.children(LAUNCHES)),
+            launches=store.own.folder_of(LAUNCHES),
             providers={name: actor.provider for name, actor in context.actors.items()},
         )
         for action in upkeep(idle, context.config.labels, context.config.max_hold_age, now):
@@ -353,7 +355,7 @@ class Acting:
                 context.account.say(f"request {action.request_id}: removed because {action.reason.text()}")
                 store.requests.delete(action.request_id)
 
-    def _plan(self, nodes: list[Node], requests: list[NodeRequest], now: float) -> Plan:
+    def _plan(self, now: float) -> Plan:
         context = self._context
         if not context.actors:
             return Plan()
@@ -362,16 +364,22 @@ class Acting:
         self._everybody.update(pool.id for pool in others)
         self._everybody.update(context.pool_ids.values())
         in_hand = InHand(
-            requests={request.id for request in requests if request.id in self._serving},
+            requests=self._serving,
             launching={name: sum(1 for _unused in self._launches.of(actor)) for name, actor in context.actors.items()},
             busy_nodes=self._busy(),
             zones=self._launches.zones(),
             queued=self._launches.queued(),
-            to_float=self._launches.to_float(),
-            stuck=self._removals.stuck_nodes(),
         )
+        self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), self._launches.to_float())
         snapshot = observe(
-            context, self._gates, nodes, requests, others, in_hand, keep_spares=self._ownership.keeps_spares
+            context,
+            self._gates,
+            self._ledger,
+            self._nodes.free.values(),
+            self._requests.free.values(),
+            others,
+            in_hand,
+            keep_spares=self._ownership.keeps_spares,
         )
         return place(snapshot)
 
@@ -419,9 +427,9 @@ class Acting:
                     context.account.say(f"request {wait.request_id} waits: {wait.reason.text()}")
         self._registry.set_paused(paused)
 
-    def _forget_waits(self, requests: list[NodeRequest]) -> None:
+    def _forget_waits(self) -> None:
         """Reasons of requests that are gone."""
-        known = {request.id for request in requests}
+        known = self._requests.records
         for folder in (WAITS, DECLINES):
             for request_id in self._context.store.own.children(folder):
                 if request_id not in known:
@@ -432,6 +440,10 @@ class Acting:
         for actor in self._context.actors.values():
             busy.update(running.node.id for running in self._launches.of(actor))
         return busy | self._deletions.node_ids
+
+
+def _is_pending(request: NodeRequest | None) -> bool:
+    return request is not None and request.state == RequestState.PENDING
 
 
 def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import Ledger, size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import (
     LIMITS_AGE,
@@ -36,121 +36,50 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
-    FLOATING_IPS,
     INSTANCES,
-    PORTS,
     Limits,
     Resources,
 )
 
-K = TypeVar("K")
-
 NEAR = 3
 """Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
-
-
-class Sums(Generic[K]):
-    """Amounts added up by key."""
-
-    def __init__(self) -> None:
-        self._amounts: dict[K, Counter[str]] = defaultdict(Counter)
-
-    def add(self, key: K, size: Resources) -> None:
-        """Add one node's amounts."""
-        self._amounts[key].update(dict(size))
-
-    def __getitem__(self, key: K) -> Resources:
-        return Resources(self._amounts.get(key, {}))
-
-
-@dataclass
-class Ledger:
-    """What nodes use, summed up once per pass: by provider, by pool and by tenant."""
-
-    by_provider: Sums[str] = field(default_factory=Sums)
-    by_pool: Sums[tuple[str, str]] = field(default_factory=Sums)
-    by_tenant: Sums[str] = field(default_factory=Sums)
-    in_cloud: Sums[str] = field(default_factory=Sums)
-    freeing: Sums[str] = field(default_factory=Sums)
-    freeing_in_pool: Sums[tuple[str, str]] = field(default_factory=Sums)
-    zones: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    node_ids: set[str] = field(default_factory=set)
-
-
-COMING = frozenset({NodeState.READY, NodeState.BUILDING, NodeState.INIT})
-LEAVING = frozenset({NodeState.USED, NodeState.DELETING, NodeState.DELETED, NodeState.FAILED, NodeState.ABORTED})
-
-
-def size_of(node: Node) -> Resources:
-    """What a node uses by its record; a record without figures (others write them too) counts as one instance."""
-    amounts = {name: value for name, value in (node.resources or {}).items() if isinstance(value, int | float)}
-    return Resources({INSTANCES: 1, PORTS: 1, **amounts, **({FLOATING_IPS: 1} if _has_floating(node) else {})})
-
-
-def _has_floating(node: Node) -> bool:
-    return bool(node.public_ipv4) and node.public_ipv4 != node.private_ipv4 and bool(node.private_ipv4)
-
-
-def take_stock(nodes: Iterable[Node], stuck: Collection[str] = (), to_float: Collection[str] = ()) -> Ledger:
-    """Sum up all nodes. *stuck*: those whose deletion does not get on; *to_float*: those that await a floating IP."""
-    ledger = Ledger()
-    for node in nodes:
-        size = size_of(node)
-        if node.id in to_float and not _has_floating(node):
-            size = size + Resources({FLOATING_IPS: 1})
-        provider, pool = node.provider or "", (node.provider or "", node.pool or "")
-        ledger.node_ids.add(node.id)
-        ledger.by_provider.add(provider, size)
-        ledger.by_pool.add(pool, size)
-        # A node that was freed still bears the name of the tenant for whom it was launched.
-        if node.tenant_name and (node.allocated_to is not None or node.state not in COMING):
-            ledger.by_tenant.add(node.tenant_name, size)
-        if node.external_id:
-            ledger.in_cloud.add(provider, size)
-        if node.id in stuck:
-            continue
-        if node.state in LEAVING:
-            ledger.freeing.add(provider, size)
-            ledger.freeing_in_pool.add(pool, size)
-        elif node.az:
-            ledger.zones[pool][node.az] += 1
-    return ledger
 
 
 @dataclass(frozen=True)
 class InHand:
     """What this cycle works on and therefore must not plan again."""
 
-    requests: Collection[str]
+    requests: Container[str]
     launching: dict[str, int]
     busy_nodes: Collection[str]
     zones: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """(provider, pool) → zones of launches whose record does not name the zone yet."""
     queued: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(provider, pool) → launches whose create is not sent yet."""
-    to_float: Collection[str] = ()
-    """Launches that will ask for a floating IP."""
-    stuck: Collection[str] = ()
-    """Nodes whose servers do not go: their room is not about to come."""
 
 
 def observe(
     context: Context,
     gates: Gates,
-    nodes: list[Node],
-    requests: list[NodeRequest],
+    ledger: Ledger,
+    free: Iterable[Node],
+    requests: Iterable[NodeRequest],
     others: list[OtherPool],
     in_hand: InHand,
     *,
     keep_spares: bool,
 ) -> Snapshot:
-    """The snapshot of this moment. Facts that are missing or too old are asked for on the way."""
+    """The snapshot of this moment. Facts that are missing or too old are asked for on the way.
+
+    :param ledger: what all nodes use.
+    :param free: the nodes that nobody has locked.
+    :param requests: the requests that nobody has locked.
+    """
     now = context.now()
-    ledger = take_stock(nodes, in_hand.stuck, in_hand.to_float)
-    open_requests = _open_requests(context, requests, in_hand)
-    spares = _spare_needs(context, nodes) if keep_spares else []
+    open_requests = _open_requests(requests, in_hand)
+    spares = _spare_needs(context, ledger) if keep_spares else []
     demand = bool(open_requests) or any(need.have < need.wanted for need in spares)
-    ready = _ready(context, nodes, in_hand)
+    ready = _ready(context, free, in_hand)
     providers: dict[str, ProviderState] = {}
     pools: list[PoolState] = []
     for actor in context.actors.values():
@@ -174,8 +103,7 @@ def observe(
     )
 
 
-def _open_requests(context: Context, requests: list[NodeRequest], in_hand: InHand) -> list[OpenRequest]:
-    locked = context.store.requests.is_locked
+def _open_requests(requests: Iterable[NodeRequest], in_hand: InHand) -> list[OpenRequest]:
     return [
         OpenRequest(
             id=request.id,
@@ -187,36 +115,24 @@ def _open_requests(context: Context, requests: list[NodeRequest], in_hand: InHan
             declined_by=frozenset(request.declined_by),
         )
         for request in requests
-        if request.state == RequestState.REQUESTED
-        and not request.broken
-        and request.id not in in_hand.requests
-        and not locked(request.id)
+        if request.state == RequestState.REQUESTED and not request.broken and request.id not in in_hand.requests
     ]
 
 
-def _ready(context: Context, nodes: list[Node], in_hand: InHand) -> list[ReadyNode]:
+def _ready(context: Context, free: Iterable[Node], in_hand: InHand) -> list[ReadyNode]:
     found: list[ReadyNode] = []
-    for node in nodes:
+    for node in free:
+        if node.state != NodeState.READY or node.allocated_to is not None or node.broken:
+            continue
         pool_id = context.pool_ids.get((node.provider or "", node.pool or ""))
-        if (
-            pool_id is not None
-            and node.state == NodeState.READY
-            and node.allocated_to is None
-            and node.id not in in_hand.busy_nodes
-            and not context.store.nodes.is_locked(node.id)
-        ):
+        if pool_id is not None and node.id not in in_hand.busy_nodes:
             found.append(ReadyNode(node.id, pool_id, tuple(node.type), node.az, size_of(node), node.state_time or 0.0))
     return found
 
 
-def _spare_needs(context: Context, nodes: list[Node]) -> list[SpareNeed]:
-    have: dict[str, int] = {}
-    for node in nodes:
-        if node.allocated_to is None and node.state in COMING:
-            for label in node.type:
-                have[label] = have.get(label, 0) + 1
+def _spare_needs(context: Context, ledger: Ledger) -> list[SpareNeed]:
     return [
-        SpareNeed(label.name, label.min_ready, have.get(label.name, 0))
+        SpareNeed(label.name, label.min_ready, ledger.spare[label.name])
         for label in context.config.labels.values()
         if label.min_ready > 0
     ]
@@ -226,8 +142,8 @@ def _provider_state(
     gates: Gates, actor: ProviderActor, ledger: Ledger, in_hand: InHand, demand: bool, now: float
 ) -> ProviderState:
     name = actor.provider.name
-    if demand:
-        actor.capacity.want(now, _limits_age(actor, gates.freezes.any_at(name)))
+    # Without demand it is read once all the same, so that the first request need not wait for it.
+    actor.capacity.want(now, _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf)
     actor.in_cloud = ledger.in_cloud[name]
     others = actor.others_now = actor.others(ledger.node_ids)
     used = ledger.by_provider[name]

@@ -24,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.con
     clients_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import take_stock
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
@@ -94,12 +95,13 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
     """
     store = context.store
     nodes = [node for node in store.nodes.list() if not node.broken]
-    requests = store.requests.list()
+    ledger, free = take_stock(nodes), [node for node in nodes if not store.nodes.is_locked(node.id)]
+    requests = [request for request in store.requests.list() if not store.requests.is_locked(request.id)]
     others = registry.others(context.pool_ids.values(), context.now())
     deadline = context.now() + PATIENCE
     while True:
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
-        snapshot = observe(context, gates, nodes, requests, others, in_hand, keep_spares=True)
+        snapshot = observe(context, gates, ledger, free, requests, others, in_hand, keep_spares=True)
         plan = place(replace(snapshot, pools=tuple(replace(pool, admissible=math.inf) for pool in snapshot.pools)))
         busy = any(actor.reading for actor in context.actors.values())
         if not busy or context.now() >= deadline:

@@ -12,7 +12,7 @@ were launched, and the new cloud would answer that they do not exist. What the c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -201,7 +201,7 @@ class Roster:
 
     # -- draining ------------------------------------------------------------------------------------------------
 
-    def look(self, nodes: list[Node]) -> bool:
+    def look(self, nodes: Collection[Node]) -> bool:
         """Once per pass: providers that are to be drained, and those that have been.
 
         :return: True when a provider in hand now belongs to somebody else; all work must be dropped and begun afresh.
@@ -217,7 +217,7 @@ class Roster:
         abandoned = [name for name in sorted(names) if self._look_at(name, left[name])]
         return bool(abandoned)
 
-    def _find_left_behind(self, nodes: list[Node]) -> None:
+    def _find_left_behind(self, nodes: Iterable[Node]) -> None:
         """Providers that were taken out of this very configuration while no cycle ran."""
         own, config = self._context.store.own, self._context.config
         for name in sorted({node.provider for node in nodes if node.provider} - set(config.providers)):

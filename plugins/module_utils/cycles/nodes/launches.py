@@ -14,9 +14,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.permits import Permits, left_out
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addressing import Addressing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted, begin
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import prepare_create, send_create
@@ -71,6 +71,8 @@ class Launches:
         self._addressing = Addressing(context)
         self._reaching = Reaching(context, scanner, self._addressing, self._reached, self._unreached)
         self._running: dict[str, Running] = {}
+        self._examined: dict[str, float] = {}
+        """Provider → the list whose servers were compared with what was given up."""
 
     def __contains__(self, node_id: str) -> bool:
         return node_id in self._running
@@ -261,6 +263,7 @@ class Launches:
             self._reaching.cancel(running.node.id)
             running.held.release()
         self._running.clear()
+        self._examined.clear()
         self._addressing.drop()
 
     # -- steps ---------------------------------------------------------------------------------------------------
@@ -468,6 +471,10 @@ class Launches:
     def _delete_superseded(self) -> None:
         """A server of an attempt that was given up turned up after all: at most one per node survives."""
         for actor in self._context.actors.values():
+            name, listed_from = actor.provider.name, actor.listed_from
+            if self._examined.get(name) == listed_from:
+                continue  # an attempt is given up because it is not in the list that was looked at
+            self._examined[name] = listed_from
             for mark, server in actor.by_mark().items():
                 if server.id in self._removals:
                     continue

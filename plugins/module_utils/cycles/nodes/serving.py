@@ -59,7 +59,7 @@ class Serving:
         self._served: dict[str, Served] = {}
         self.launches: Launches | None = None
 
-    def __contains__(self, request_id: str) -> bool:
+    def __contains__(self, request_id: object) -> bool:
         return request_id in self._served
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,6 +103,9 @@ class ProviderActor:
         self.others_now = Resources()
         """What others used at the last observation."""
         self._hidden = Resources()
+        self._sorted: tuple[object, object] = (None, None)
+        self._foreign = Resources()
+        self._of_nodes: dict[str, Resources] = {}
         self.servers: dict[str, Server] = {}
         self.listed_from: float = 0.0
         """When the call of the listing in *servers* began; 0 before the first."""
@@ -181,15 +184,28 @@ class ProviderActor:
         """The most that two readings at a distance showed; None before the second."""
         return self._largest
 
-    def is_ours(self, server: Server, node_ids: set[str]) -> bool:
-        """Nodepool's rule: made by this provider for a node that is known (else others have it, or it leaked)."""
-        metadata = server.metadata
-        return metadata.get(META_PROVIDER) == self.provider.name and metadata.get(META_NODE_ID, "") in node_ids
+    def others(self, node_ids: Container[str]) -> Resources:
+        """What others use: their servers in the latest list, and what the services count that nobody can see.
 
-    def others(self, node_ids: set[str]) -> Resources:
-        """What others use: their servers in the latest list, and what the services count that nobody can see."""
-        foreign = [server for server in self.servers.values() if not self.is_ours(server, node_ids)]
-        return total(self.size(server) for server in foreign) + self._hidden
+        Nodepool's rule: ours is what was made by this provider for a node that is known; the rest leaked, or is theirs.
+        """
+        known = (self.servers, self.flavors.value)
+        if any(new is not old for new, old in zip(known, self._sorted, strict=True)):
+            self._sorted = known
+            self._sort_servers()
+        lost = (size for node_id, size in self._of_nodes.items() if node_id not in node_ids)
+        return total([self._foreign, *lost, self._hidden])
+
+    def _sort_servers(self) -> None:
+        """Once for each list: what is made for nodes, by node, and all the rest."""
+        foreign: list[Resources] = []
+        nodes: dict[str, list[Resources]] = {}
+        for server in self.servers.values():
+            mine = server.metadata.get(META_PROVIDER) == self.provider.name
+            where = nodes.setdefault(server.metadata.get(META_NODE_ID, ""), []) if mine else foreign
+            where.append(self.size(server))
+        self._foreign = total(foreign)
+        self._of_nodes = {node_id: total(sizes) for node_id, sizes in nodes.items()}
 
     def size(self, server: Server) -> Resources:
         """What a server uses, from the list itself or by its flavor."""

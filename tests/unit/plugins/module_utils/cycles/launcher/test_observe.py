@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import size_of, take_stock
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import size_of, take_stock
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources
 
