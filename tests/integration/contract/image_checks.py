@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from tests.integration.contract.harness import Lab, check, refusal, shape
 
@@ -57,6 +59,45 @@ def life(lab: Lab) -> Iterator[tuple[str, Any]]:
     yield "image: a full page", [sorted(page), len(page["images"]), page["next"].partition("marker=")[0]]
     yield "image: read-only", refusal(_patch(lab, path, "replace", "status", "queued"))
     yield from _protection(lab, path)
+
+
+@check
+def broken_off(lab: Lab) -> Iterator[tuple[str, Any]]:
+    """An upload whose sender goes away, and one that is deleted meanwhile."""
+    mark = f"contract-{lab.tag}"
+    fields = {"name": mark, "disk_format": "raw", "container_format": "bare", "mark": mark, "owner_specified.x.y": "z"}
+    image = lab.call("image", "POST", "/images", json=fields).json()
+    path = f"/images/{image['id']}"
+    found = lab.call("image", "GET", f"/images?mark={mark}&limit=10").json()["images"]
+    other = lab.call("image", "GET", f"/images?mark={mark}-not&limit=10").json()["images"]
+    yield "image: listed by a property", [len(found), found[0]["owner_specified.x.y"], len(other)]
+
+    def status() -> str:
+        return str(lab.call("image", "GET", path).json()["status"])
+
+    connection = _begin(lab, path)
+    lab.wait("a saving image", lambda: status() == "saving")
+    connection.close()
+    lab.wait("what becomes of it", lambda: status() != "saving")
+    yield "image: its sender went away", status()
+    connection = _begin(lab, path)
+    lab.wait("a saving image", lambda: status() == "saving")
+    deleted = lab.call("image", "DELETE", path)
+    yield "image: deleted while it is sent", [deleted.status_code, lab.call("image", "GET", path).status_code]
+    connection.close()
+
+
+def _begin(lab: Lab, path: str) -> http.client.HTTPConnection:
+    """Send a part of what was announced."""
+    parts = urlsplit(f"{lab.endpoint('image')}{path}/file")
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    connection.putrequest("PUT", parts.path)
+    token = lab.connection.session.get_token()
+    for key, value in {**DATA, "X-Auth-Token": token, "Content-Length": str(64 << 20)}.items():
+        connection.putheader(key, value)
+    connection.endheaders()
+    connection.send(b"c" * (4 << 20))
+    return connection
 
 
 def _protection(lab: Lab, path: str) -> Iterator[tuple[str, Any]]:
