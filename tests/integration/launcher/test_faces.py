@@ -39,6 +39,18 @@ def test_the_playbook_serves_from_any_folder(site: Site, name: str | Path):
     assert "changed=1" in ran.stdout
 
 
+def test_paths_are_meant_from_where_the_command_was_given(site: Site):
+    """Not from the folder of the playbook, which is somewhere in an installed collection."""
+    site.configure()
+    names = {"nodepool_config": site.config.name, "nodepool_clouds_config": f"./{site.clouds_yaml.name}"}
+    words = ("ansible-playbook", "stackci.nodepool.launcher", "-e", json.dumps(names), "--check")
+    ran = command(*words, folder=site.folder)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    sweeping = ("ansible-playbook", "stackci.nodepool.leak_cleanup", "-e", json.dumps(names), "--check")
+    ran = command(*sweeping, folder=site.folder)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
 def test_the_playbook_does_without_the_users_collections_path(site: Site):
     """From a plain checkout, with nothing installed."""
     site.configure()
