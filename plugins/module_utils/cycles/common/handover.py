@@ -94,7 +94,11 @@ class Handover:
             return
         self._store = store
         store.on_change(lambda path: None if path else self._wake.set())
-        self._leave_word()
+        try:
+            self._leave_word()
+        except OSError as problem:
+            # A full disk, say. It is tried again while the cycle works.
+            self._say(f"no quick hand-over after a crash: {problem}")
         self._thread = threading.Thread(target=self._run, name="hand-over", daemon=True)
         self._thread.start()
 

@@ -144,3 +144,17 @@ def test_word_is_left_of_each_session(room):
         handover._leave_word()
         with open(os.path.join(room.path, name), "rb") as file:
             assert Word.parse(file.read()).session_id == 2
+
+
+def test_a_full_disk_costs_the_quick_hand_over_and_nothing_else(room, monkeypatch):
+    """The file can be made, but nothing can be written into it."""
+
+    def full(_fd, _data, _offset):
+        raise OSError(28, "No space left on device")
+
+    store = Mock(spec=Store, identity=(8, b"ours"), generation=1)
+    monkeypatch.setattr(os, "pwrite", full)
+    with room.handover() as handover:
+        handover.begin(store)
+        assert room.lines == ["no quick hand-over after a crash: [Errno 28] No space left on device"]
+    assert room.folder.names() == []
