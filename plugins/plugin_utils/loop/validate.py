@@ -5,14 +5,15 @@
 
 ``python -m …plugin_utils.loop.validate --nodepool FILE | --secure FILE | --clouds FILE  [--folder DIR]``
 
-With ``--folder`` the others are taken from there: secure.conf for a new nodepool.yaml, and the other way round. Exit code
-1 and a line for each problem when it cannot be used. Values are never shown.
+With ``--folder`` the others are taken from there: secure.conf for a new nodepool.yaml, and the other way round. When it
+cannot be used the exit code is 1, with a line for each problem. Values are never shown.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -61,12 +62,19 @@ def _check_clouds(path: str) -> None:
 
     :raises NodepoolError: with the first problem.
     """
-    document = read_yaml(read_text(path), secret=True)
+    document = read_yaml(read_text(path, time.sleep), secret=True)
+    if document.problems:
+        raise ConfigError([f"{path}:{problem.line or 1}: {problem.message}" for problem in document.problems])
     clouds = document.data.get("clouds") if isinstance(document.data, dict) else None
     if not isinstance(clouds, dict) or not clouds:
         raise ConfigError([f"{path}: there is no cloud in it: write entries below the key 'clouds'"])
     for name in clouds:
-        load_cloud_entry("(any)", str(name), None, path)
+        try:
+            load_cloud_entry("(any)", str(name), None, path)
+        except NodepoolError:
+            raise
+        except Exception as error:  # the SDK trips over values of other types than it expects; its text may show some
+            raise ConfigError([f"{path}: entry {name!r} cannot be read: {type(error).__name__}"]) from error
 
 
 def _there(path: Path) -> str | None:

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The roles: what they document is what they have, what they pin is what was tested, what they pack is enough."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tools.role_requirements import FILES, canonical, texts
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLIC = ("launcher", "builder", "zookeeper")
+
+
+def load(path):
+    return yaml.safe_load((ROOT / "roles" / path).read_text("utf-8")) or {}
+
+
+def packer():
+    spec = importlib.util.spec_from_file_location("pack", FILES / "pack.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("role", PUBLIC)
+def test_defaults_are_those_of_the_documentation(role):
+    options = load(f"{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    documented = {name: spec["default"] for name, spec in options.items() if "default" in spec}
+    defaults = {name: value for name, value in load(f"{role}/defaults/main.yml").items() if "{{" not in str(value)}
+    assert defaults == documented
+
+
+@pytest.mark.parametrize("role", PUBLIC)
+def test_every_variable_is_explained_where_users_look(role):
+    readme = (ROOT / "roles" / role / "README.md").read_text("utf-8")
+    options = load(f"{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    assert [name for name in options if f"`{name}`" not in readme] == []
+
+
+def test_the_libraries_are_those_that_the_checks_were_run_with():
+    for name, content in texts().items():
+        assert (FILES / name).read_text("utf-8") == content, "run tools/role_requirements.py"
+
+
+def test_everything_that_the_collection_requires_is_installed():
+    wanted = [line.partition(">")[0] for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines()]
+    installed = {canonical(line.partition("==")[0]) for line in texts()["requirements.txt"].splitlines()}
+    assert {canonical(name) for name in wanted if name and not name.startswith("#")} <= installed
+
+
+def test_a_pack_is_the_same_whenever_its_content_is(tmp_path):
+    pack = packer().pack
+    assert pack(ROOT) == pack(ROOT)
+
+
+def test_a_pack_runs_by_itself(tmp_path):
+    with tarfile.open(fileobj=io.BytesIO(packer().pack(ROOT))) as tar:
+        names = tar.getnames()
+        tar.extractall(tmp_path, filter="data")
+    assert all(name.startswith("ansible_collections/stackci/nodepool/") for name in names)
+    assert not [name for name in names if "/tests/" in name or "__pycache__" in name or "/collections/" in name]
+    loop = "ansible_collections.stackci.nodepool.plugins.plugin_utils.loop"
+    for arguments in (["--help"], [str(tmp_path / "nothing.toml")]):
+        done = subprocess.run(
+            [sys.executable, "-m", loop, *arguments],
+            env={"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == (0 if arguments == ["--help"] else 78), done.stderr
