@@ -20,7 +20,9 @@ class Rooms:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._providers = snapshot.providers
-        self._pools = {pool.id: pool for pool in snapshot.pools}
+        self._neighbours: dict[str, list[str]] = {}
+        for pool in snapshot.pools:
+            self._neighbours.setdefault(pool.provider, []).append(pool.id)
         self._of_pool: dict[str, Limits] = {pool.id: pool.limits.less(pool.used) for pool in snapshot.pools}
         self._of_freeze: dict[str, Limits] = {
             pool.id: Limits({name: pool.frozen_room[name] for name in pool.frozen}) for pool in snapshot.pools
@@ -36,6 +38,12 @@ class Rooms:
         self._admissible = {pool.id: pool.admissible for pool in snapshot.pools}
         self._both: dict[str, Limits] = {}
         self._reserved: set[str] = set()
+        self._changes = dict.fromkeys(snapshot.providers, 0)
+        self._charges: dict[str | None, int] = {}
+
+    def stamp(self, pool: PoolState, tenant: str | None) -> tuple[int, int]:
+        """Differs from an earlier one when anything has changed that is asked for the pool and the tenant here."""
+        return self._changes[pool.provider], self._charges.get(tenant, 0)
 
     def in_pool(self, pool: PoolState) -> Limits:
         """What a new node of the pool may use: the pool's own maxima and, unless ignored, the provider's limits."""
@@ -68,12 +76,16 @@ class Rooms:
 
     def close_queue(self, pool: PoolState) -> None:
         """An earlier request waits to begin its launches here: nobody may begin others before it."""
-        self._admissible[pool.id] = 0
-        self._queued[pool.id] += 1
+        if self._admissible[pool.id] != 0 or self._queued[pool.id] == 0:
+            self._admissible[pool.id] = 0
+            self._queued[pool.id] += 1
+            self._changes[pool.provider] += 1
 
     def reserve_launches(self, pool: PoolState, launches: int) -> None:
         """An earlier request waits for max-concurrency: no pool of the provider may use up what it waits for."""
-        self._promised[pool.provider] = max(launches, self._promised.get(pool.provider, 0))
+        if launches > self._promised.get(pool.provider, 0):
+            self._promised[pool.provider] = launches
+            self._changes[pool.provider] += 1
 
     def take(self, pool: PoolState, need: Resources, tenant: str | None, launches: int) -> None:
         """Promise *need* (of new nodes) to somebody."""
@@ -87,15 +99,16 @@ class Rooms:
         """Count *need* against the tenant; reused nodes count too."""
         if tenant in self._of_tenant:
             self._of_tenant[tenant] = self._of_tenant[tenant].less(need)
+            self._charges[tenant] = self._charges.get(tenant, 0) + 1
 
     def reserve(self, pool: PoolState, need: Resources) -> None:
         """Keep room for a request that has to wait."""
         self._deduct(pool, need)
-        self._reserved.add(pool.id)
+        self._reserved.add(pool.provider)
 
     def has_reservation(self, pool: PoolState) -> bool:
         """True when an earlier request waits for this pool or another of the same provider."""
-        return any(self._pools[other].provider == pool.provider for other in self._reserved)
+        return pool.provider in self._reserved
 
     def missing(self, pool: PoolState) -> tuple[Resources, Resources]:
         """What the reservations lack: (in the pool's own maxima, in the provider's limits)."""
@@ -103,7 +116,9 @@ class Rooms:
         return _below_zero(self._of_pool[pool.id].both(self._of_freeze[pool.id])), _below_zero(in_provider)
 
     def _deduct(self, pool: PoolState, need: Resources) -> None:
-        self._both.clear()
+        for other in self._neighbours[pool.provider]:
+            self._both.pop(other, None)
+        self._changes[pool.provider] += 1
         self._of_pool[pool.id] = self._of_pool[pool.id].less(need)
         self._of_freeze[pool.id] = self._of_freeze[pool.id].less(need)
         self._of_provider[pool.provider] = self._of_provider[pool.provider].less(need)

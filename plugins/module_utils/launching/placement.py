@@ -10,7 +10,8 @@ lacks least; what comes later in the queue gets only what is left beyond that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import Admit, Decline, Plan, Wait
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms, worst_shortage
@@ -37,12 +38,29 @@ def place(snapshot: Snapshot) -> Plan:
     return _Placement(snapshot).run()
 
 
+@dataclass(eq=False, slots=True)
+class _Obstacle:
+    """Why a request cannot have one of its options now; *rank* and *stamp* are of when it was looked at."""
+
+    reason: Reason
+    option: Option
+    rank: tuple[int, int, float, str, str]
+    stamp: tuple[int, int]
+
+
+def kind_of(request: OpenRequest) -> Hashable:
+    """Requests of one kind are alike in all but their place in the queue."""
+    return request.labels, request.reuse, request.provider, request.tenant, request.declined_by
+
+
 class _Placement:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._rooms = Rooms(snapshot)
         self._stock = Stock(snapshot)
         self._verdicts: dict[tuple[str, tuple[str, ...]], Reason | None] = {}
+        self._queues: dict[Hashable, list[_Obstacle]] = {}
+        """By kind: what requests that must wait wait for."""
         self._waiting: list[tuple[OpenRequest, PoolState]] = []
         self._everybody = {pool.id for pool in snapshot.others} | {pool.id for pool in snapshot.pools}
 
@@ -63,6 +81,13 @@ class _Placement:
         return Plan(tuple(admit), tuple(decline), tuple(wait), tuple(spare), delete, unmet)
 
     def _decide(self, request: OpenRequest) -> Admit | Decline | Wait:
+        kind = kind_of(request)
+        queue = self._queues.get(kind)
+        if queue is not None:
+            # Room only shrinks while a plan is made: what is like one that has to wait has to wait, too.
+            for obstacle in queue:
+                self._look_again(request, obstacle)
+            return self._wait(request, sorted(queue, key=lambda obstacle: obstacle.rank))
         undecided = [pool for pool in self._snapshot.pools if pool.id not in request.declined_by]
         verdicts = {pool.id: self._never(pool, request) for pool in undecided}
         able = [pool for pool in undecided if verdicts[pool.id] is None]
@@ -73,14 +98,27 @@ class _Placement:
         if not allowed:
             where = ", ".join(sorted(f"{pool.provider}/{pool.name}" for pool in others))
             return Wait(request.id, Reason(reasons.FOREIGN_FIRST, {"where": where}))
-        options = sorted(self._stock.options(request, allowed), key=lambda option: rank(option, self._rooms))
-        hindrances: list[tuple[Reason, Option]] = []
-        for option in options:
+        ranked = [(rank(option, self._rooms), option) for option in self._stock.options(request, allowed)]
+        obstacles: list[_Obstacle] = []
+        for place, option in sorted(ranked, key=lambda pair: pair[0]):
             hindrance = self._hindrance(request, option)
             if hindrance is None:
                 return self._admit(request, option)
-            hindrances.append((hindrance, option))
-        return self._wait(request, hindrances)
+            obstacles.append(_Obstacle(hindrance, option, place, self._stamp(request, option)))
+        if not any(option.reused for _unused, option in ranked):
+            self._queues[kind] = obstacles
+        return self._wait(request, obstacles)
+
+    def _stamp(self, request: OpenRequest, option: Option) -> tuple[int, int]:
+        return self._rooms.stamp(option.pool, request.tenant)
+
+    def _look_again(self, request: OpenRequest, obstacle: _Obstacle) -> None:
+        """Bring the figures up to date."""
+        stamp = self._stamp(request, obstacle.option)
+        if stamp != obstacle.stamp:
+            obstacle.stamp = stamp
+            obstacle.reason = self._hindrance(request, obstacle.option) or obstacle.reason
+            obstacle.rank = rank(obstacle.option, self._rooms)
 
     def _never(self, pool: PoolState, request: OpenRequest) -> Reason | None:
         """The verdict depends on the labels only: many requests ask for the same ones."""
@@ -116,30 +154,33 @@ class _Placement:
             reason = Reason(reasons.REUSE, {"where": option.pool.where, "count": len(option.reused)})
         return Admit(request.id, option.pool.id, option.az, option.slots, reason)
 
-    def _wait(self, request: OpenRequest, hindrances: Sequence[tuple[Reason, Option]]) -> Wait:
+    def _wait(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> Wait:
         """Say why, and keep room in the pool where the request lacks least."""
-        for reason, option in hindrances:
-            if reason.code == reasons.STARTING:
-                self._rooms.close_queue(option.pool)
-            elif reason.code == reasons.CONCURRENCY:
-                self._rooms.reserve_launches(option.pool, len(option.to_launch))
-        self._reserve_for_tenant(request, hindrances)
-        for_room = [pair for pair in hindrances if pair[0].code in (reasons.NO_ROOM, reasons.FROZEN)]
+        for obstacle in obstacles:
+            if obstacle.reason.code == reasons.STARTING:
+                self._rooms.close_queue(obstacle.option.pool)
+            elif obstacle.reason.code == reasons.CONCURRENCY:
+                self._rooms.reserve_launches(obstacle.option.pool, len(obstacle.option.to_launch))
+        self._reserve_for_tenant(request, obstacles)
+        for_room = [item for item in obstacles if item.reason.code in (reasons.NO_ROOM, reasons.FROZEN)]
         if not for_room:
-            return Wait(request.id, _most_telling([reason for reason, _unused in hindrances]))
-        reason, option = min(for_room, key=lambda pair: (_lack(pair[0]), rank(pair[1], self._rooms)))
+            return Wait(request.id, _most_telling([item.reason for item in obstacles]))
+        least = min(for_room, key=lambda item: (_lack(item.reason), item.rank))
+        reason, option = least.reason, least.option
         if self._rooms.has_reservation(option.pool):
             reason = Reason(reason.code, {**reason.figures, "behind": True})
         self._rooms.reserve(option.pool, option.need)
         self._waiting.append((request, option.pool))
         return Wait(request.id, reason)
 
-    def _reserve_for_tenant(self, request: OpenRequest, hindrances: Sequence[tuple[Reason, Option]]) -> None:
+    def _reserve_for_tenant(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> None:
         """Keep room within the tenant's limit, or its small requests would pass a large one for ever."""
         limits = self._snapshot.tenant_limits.get(request.tenant or "")
-        held_back = [option for reason, option in hindrances if reason.code == reasons.TENANT_LIMIT]
-        possible = [option for option in held_back if limits is not None and limits.allows(option.whole)]
-        if possible and len(held_back) == len(hindrances):
+        if limits is None:
+            return
+        held_back = [item.option for item in obstacles if item.reason.code == reasons.TENANT_LIMIT]
+        possible = [option for option in held_back if limits.allows(option.whole)]
+        if possible and len(held_back) == len(obstacles):
             self._rooms.charge_tenant(request.tenant, possible[0].whole)
 
     def _hindrance(self, request: OpenRequest, option: Option) -> Reason | None:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
+from unittest import mock
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching import placement
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
     LabelOffer,
@@ -369,3 +372,52 @@ def test_min_ready_waits_while_a_request_waits_for_room_anywhere_in_the_provider
     assert [wait.reason.code for wait in place(snapshot).wait] == [reasons.NO_ROOM]
     assert place(snapshot).spare == () and place(snapshot).unmet_spares == {"a": 1}
     assert [spare.pool_id for spare in place(replace(snapshot, requests=())).spare] == [free.id]
+
+
+@LOAD
+@given(ALL, st.integers(1, 4))
+def test_what_is_like_a_request_that_waits_is_decided_as_if_it_were_looked_at_anew(snapshot, times):
+    """Many requests of a kind are decided together; that must not show."""
+    many = [
+        replace(request, id=f"{request.id}-{number}", order=(*request.order[:2], f"{request.order[2]}-{number}"))
+        for request in snapshot.requests
+        for number in range(times)
+    ]
+    snapshot = replace(snapshot, requests=tuple(many))
+    together = place(snapshot)
+    with mock.patch.object(placement, "kind_of", side_effect=itertools.count()):
+        assert place(snapshot) == together
+
+
+def test_five_hundred_that_wait_cost_little():
+    """Ten pools are full; what one of them waits for is looked at again only where something has changed."""
+    snapshot = full_pools(10)
+    looks = []
+    inspect = placement._Placement._hindrance
+
+    def counted(self, request, option):
+        looks.append(option.pool.id)
+        return inspect(self, request, option)
+
+    with mock.patch.object(placement._Placement, "_hindrance", counted):
+        plan = place(snapshot)
+    assert len(plan.wait) == 500
+    assert len(looks) <= 2 * 500 + 10
+
+
+def full_pools(number: int) -> Snapshot:
+    """One pool each at so many providers, without room, and five hundred requests."""
+    one = Resources({"instances": 1, "cores": 2, "ram": 4096, "ports": 1})
+    limits = Limits({"instances": 100, "cores": 200})
+    names = [f"p{place}" for place in range(number)]
+    return Snapshot(
+        providers={
+            name: ProviderState(name=name, bounds=limits, largest=limits, used=Resources({"instances": 100}))
+            for name in names
+        },
+        pools=tuple(
+            PoolState(id=name, provider=name, name="main", offers={"small": LabelOffer(one)}, limits=limits)
+            for name in names
+        ),
+        requests=tuple(OpenRequest(f"{place:04d}", ("100", 0, f"{place:010d}"), ("small",)) for place in range(500)),
+    )
