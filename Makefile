@@ -21,7 +21,7 @@ LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licen
 CHECKS := sanity types unit importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test test-slow lint $(CHECKS) integration docs build bench format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test test-slow lint $(CHECKS) integration molecule scenarios docs build bench format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -38,11 +38,12 @@ demo-stop: ## end a demo that was left running
 	@tools/setup demo
 	@$(PY) -m tests.demo --stop
 
-test: setup ## everything below up to integration
+test: setup ## everything below up to scenarios
 	@$(STEP) --forget
 	@$(MAKE) -j$(JOBS) KEEP_GOING=1 $(CHECKS)
 	@$(MAKE) KEEP_GOING=1 integration
-	@$(STEP) --summary $(CHECKS) integration
+	@$(MAKE) KEEP_GOING=1 scenarios
+	@$(STEP) --summary $(CHECKS) integration scenarios
 
 test-slow: setup ## unit tests with ten times as many random cases, whole simulated hours, a whole Debian image
 	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) -o timeout=1200 tests/unit tests/integration/builds/test_real.py
@@ -61,6 +62,14 @@ unit: setup ## unit tests
 # These tests wait most of the time, so there may be more of them than cores.
 integration: setup ## tests with a real ZooKeeper and the simulated cloud
 	@$(STEP) $@ $(PY) -m pytest -n $(shell echo $$((2 * $(JOBS)))) --dist worksteal tests/integration
+
+scenarios: stage neighbours ## the roles in containers, where podman is there and works
+	@$(STEP) $@ $(PY) -m tools.scenarios --jobs $(JOBS)
+
+molecule: ## the same; installs podman and what it needs
+	@tools/setup
+	@tools/setup molecule
+	@$(MAKE) scenarios
 
 docs: stage ## the documentation of all plugins as HTML, in .build/docs
 	@$(STEP) $@ tools/docs $(STAGE) .build/docs

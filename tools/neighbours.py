@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Puts other people's collections, which the role and the tests of ``awx`` need, into ``.build/neighbours``.
+"""Puts other people's collections, which roles and tests need, into ``.build/neighbours``.
 
 They are taken out of the Python package ``ansible``, which is downloaded and thrown away again: pip would install a
 hundred collections for the one that is wanted. Costs nothing when all is there.
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NEIGHBOURS = ROOT / ".build" / "neighbours"
 SOURCE = ROOT / "tests" / "neighbours.txt"
-WANTED = ("awx.awx",)
+WANTED = ("awx.awx", "containers.podman")
 DOWNLOAD_SECONDS = 600
 
 

@@ -12,12 +12,14 @@ from pathlib import Path
 class Certificates:
     """PEM files below *directory*; made at once.
 
+    :param addresses: what the server's certificate is good for; servers of an ensemble look at that.
     :ivar ca: the CA's certificate.
     :ivar server_pair: key and certificate of the server in one file, as ZooKeeper's PEM key store wants it.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, addresses: tuple[str, ...] = ()) -> None:
         self.directory = directory
+        self._addresses = addresses
         self.ca = directory / "ca.pem"
         self.server_pair = directory / "server.pem"
         self.client_cert = directory / "client.crt"
@@ -30,11 +32,14 @@ class Certificates:
         self._openssl(
             "req", "-x509", *_KEY, "-days", "2", "-subj", "/CN=test CA", "-keyout", "ca.key", "-out", "ca.pem"
         )
+        names = ",".join(f"IP:{address}" for address in self._addresses) or "DNS:server"
+        (self.directory / "server.ext").write_text(f"subjectAltName={names}\n")
+        (self.directory / "client.ext").write_text("subjectAltName=DNS:client\n")
         for name in ("server", "client"):
             self._openssl("req", *_KEY, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
             self._openssl(
                 "x509", "-req", "-days", "2", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-                "-CAcreateserial", "-out", f"{name}.crt",
+                "-CAcreateserial", "-out", f"{name}.crt", "-extfile", f"{name}.ext",
             )  # fmt: skip
         pair = (self.directory / "server.key").read_text() + (self.directory / "server.crt").read_text()
         self.server_pair.write_text(pair)
