@@ -30,6 +30,8 @@ class Passes:
     """Of each pass the seconds on the clock and of CPU; *cpu* is what the whole process used."""
 
     seconds: list[float] = field(default_factory=list)
+    began: list[float] = field(default_factory=list)
+    """Seconds from the start of the cycle."""
     busy: list[float] = field(default_factory=list)
     cpu: float = 0.0
     result: dict[str, Any] = field(default_factory=dict)
@@ -40,7 +42,7 @@ def run_cycle(world: World, duration: float, meanwhile: Callable[[threading.Even
 
     :param name: of the profile, where profiles are wanted.
     """
-    passes, over = Passes(), threading.Event()
+    passes, over, start = Passes(), threading.Event(), time.perf_counter()
     work = Acting.work
 
     def timed(acting: Acting, now: float) -> float:
@@ -49,6 +51,7 @@ def run_cycle(world: World, duration: float, meanwhile: Callable[[threading.Even
             return work(acting, now)
         finally:
             passes.seconds.append(time.perf_counter() - began)
+            passes.began.append(began - start)
             passes.busy.append(time.thread_time() - busy)
 
     options = LauncherOptions(

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -144,6 +144,31 @@ class Requestor:
         self._locks.pop(node).release()
         self.used[node] = time.time()
 
+    def occupy(self, records: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Nodes that are in use already: their records, and locks of ours."""
+        self._client.ensure_path(NODES)
+        made = self._all(self._client.create_async(f"{NODES}/", _bytes(item), sequence=True) for item in records)
+        ids = [str(path).rsplit("/", 1)[1] for path in made]
+        self._all(self._client.create_async(f"{NODES}/{node}/lock") for node in ids)
+        contenders = (f"{NODES}/{node}/lock/{uuid.uuid4().hex}__lock__" for node in ids)
+        self._all(self._client.create_async(path, sequence=True, ephemeral=True) for path in contenders)
+        return ids
+
+    def rewrite(self, records: Mapping[str, Mapping[str, Any]]) -> None:
+        """Replace records of nodes."""
+        self._all(self._client.set_async(f"{NODES}/{node}", _bytes(item)) for node, item in records.items())
+
+    def mark(self, nodes: Iterable[str]) -> None:
+        """Change a little in the records of nodes."""
+        path = f"{NODES}/"
+        known = {node: json.loads(self._client.get(path + node)[0]) for node in nodes}
+        self.rewrite({node: {**document, "comment": uuid.uuid4().hex} for node, document in known.items()})
+
+    @staticmethod
+    def _all(answers: Iterable[Any]) -> list[Any]:
+        """The values of answers, all of which are asked for before the first is awaited."""
+        return [answer.get(timeout=60) for answer in list(answers)]
+
     def withdraw(self, requests: Iterable[str]) -> None:
         """Delete requests that are not wanted any more."""
         for answer in [self._client.delete_async(f"{REQUESTS}/{request}") for request in requests]:
@@ -203,6 +228,10 @@ class Requestor:
             if answer.successful() and answer.value[0]:
                 found[name] = json.loads(answer.value[0])
         return found
+
+
+def _bytes(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document).encode()
 
 
 def _document(labels: Sequence[str], now: float) -> bytes:

@@ -23,6 +23,7 @@ from tests.bench.rooms.pressure_reload import Reload
 from tests.bench.rooms.pressure_silent import Silent
 from tests.bench.rooms.pressure_storm import Storm
 from tests.bench.rooms.reuse import Reuse
+from tests.bench.rooms.scale import Scale
 from tests.bench.rooms.scan import Scan
 from tests.bench.rooms.stream import Stream
 from tests.bench.rooms.thousand import Thousand
@@ -55,6 +56,8 @@ ROOMS: tuple[Room, ...] = (
     Scan(),
     Inside(),
     Thousand(),
+    Scale("scale-1000", "1,000 live nodes at ten providers, 500 requests of which 490 must wait", 1000, 500, 2.5, 0.05),
+    Scale("scale-10000", "10,000 live nodes at ten providers, 20 requests", 10000, 20, 6.0, 0.02, 40.0),
     Lies(),
     Fairness(),
     Silent(),
