@@ -25,6 +25,8 @@ from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
 
+import psutil
+
 from tools import molecule_image, molecule_supplies, neighbours
 
 ROOT = molecule_image.ROOT
@@ -34,9 +36,11 @@ TREE = ROOT / ".build" / "stage"
 STAGE = TREE / "ansible_collections" / "stackci" / "nodepool"
 SCENARIOS = STAGE / "extensions" / "molecule"
 PROGRAMS = {"podman": "podman", "runc": "runc", "debootstrap": "debootstrap", "ip": "iproute2"}
-SCENARIO_SECONDS = 900.0
+SCENARIO_SECONDS = 1800.0
 DESTROY_SECONDS = 120.0
 TAIL = 40
+MARK = "STACKCI_SCENARIO"
+"""In the environment of everything that a run starts."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,7 @@ class Runs:
         process = subprocess.Popen(
             molecule(command, scenario),
             cwd=STAGE,
-            env=self._variables,
+            env={**self._variables, MARK: str(molecule(command, scenario))},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -159,9 +163,12 @@ class Runs:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """End molecule and the Ansible below it."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    """End molecule and all below it. Ansible's workers leave their process group, so they are told by their mark."""
+    process.kill()
+    for other in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if other.environ().get(MARK) == str(process.args):
+                other.kill()
 
 
 def prepare() -> str | None:
