@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
 from tests.support.fixtures_zookeeper import break_connection, eventually, expire_session
+
+
+def is_connected_anew(store, before):
+    return store._session.tree is not before and store.state == "connected"
 
 
 def shown(view):
@@ -82,7 +87,7 @@ def test_after_a_reconnection_all_is_looked_at(zookeeper, store, zk_client):
         end(store)
         for node in dice.sample(nodes, 4):
             zk_client.set(f"/nodepool/nodes/{node.id}", b'{"type":["a"],"state":"used"}')
-        eventually(lambda before=before: store._session.tree is not before and store.state == "connected", 20)
+        eventually(partial(is_connected_anew, store, before), 20)
         eventually(lambda: view.refresh() is not None and shown(view) == listed(store))
     zk_client.delete(f"/nodepool/nodes/{nodes[0].id}")
     eventually(lambda: view.refresh() == {nodes[0].id})

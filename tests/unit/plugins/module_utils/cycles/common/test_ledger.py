@@ -57,7 +57,8 @@ def figures(ledger: Ledger) -> dict[str, Any]:
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(st.lists(changes, max_size=4), chosen, chosen), max_size=8))
 def test_whatever_changes_it_says_what_a_new_one_says(steps):
-    ledger, known = Ledger(), {}
+    ledger = Ledger()
+    known: dict[str, Node] = {}
     for changed, stuck, to_float in steps:
         for node_id, node in changed:
             if node is None:
