@@ -231,6 +231,15 @@ waiting:
       format: raw
       code: backoff
       reason: "failed once, tried again in 9 s; last error: no answer in time"
+problems:
+  description:
+    - What is not as it should be at the end, as sentences. Uploads that failed and are tried again, what could not be
+      deleted, providers that could not be used, and a configuration that cannot be read are among them.
+  returned: when not in check mode
+  type: list
+  elements: str
+  sample:
+    - "provider cloud2: image debian: failed once, tried again in 9 s; last error: no answer in time"
 plan:
   description: What the cycle would do now.
   returned: in check mode

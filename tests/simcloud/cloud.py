@@ -110,6 +110,7 @@ class Cloud:
                     "name": image["name"],
                     "status": image["status"],
                     "size": image["size"],
+                    "disk_format": image.get("disk_format"),
                     "md5": image["checksum"],
                     "sha256": self.images.sha256(ident),
                 }
