@@ -30,7 +30,7 @@ help: ## this list
 setup: ## install what is missing: system packages, .venv, the link for Ansible
 	@tools/setup
 
-demo: ## a launcher at work on a simulated cloud; KEEP=1 leaves it running
+demo: ## launcher and builder at work on a simulated cloud; KEEP=1 leaves it running
 	@tools/setup demo
 	@$(PY) -m tests.demo $(if $(KEEP),--keep)
 
@@ -63,7 +63,7 @@ unit: setup ## unit tests
 integration: setup ## tests with a real ZooKeeper and the simulated cloud
 	@$(STEP) $@ $(PY) -m pytest -n $(shell echo $$((2 * $(JOBS)))) --dist worksteal tests/integration
 
-scenarios: stage neighbours ## the roles in containers, where podman is there and works
+scenarios: stage ## the roles in containers, where podman is there and works
 	@$(STEP) $@ $(PY) -m tools.scenarios --jobs $(JOBS)
 
 molecule: ## the same; installs podman and what it needs

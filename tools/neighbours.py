@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NEIGHBOURS = ROOT / ".build" / "neighbours"
 SOURCE = ROOT / "tests" / "neighbours.txt"
-WANTED = ("awx.awx", "containers.podman")
+WANTED = ("awx.awx",)
 DOWNLOAD_SECONDS = 600
 
 

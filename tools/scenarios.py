@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
@@ -27,7 +28,7 @@ from typing import BinaryIO
 
 import psutil
 
-from tools import molecule_image, molecule_supplies, neighbours
+from tools import molecule_image, molecule_supplies
 
 ROOT = molecule_image.ROOT
 WORK = molecule_image.BUILD / "work"
@@ -96,8 +97,10 @@ def environment() -> dict[str, str]:
     return {
         **kept,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "ANSIBLE_COLLECTIONS_PATH": f"{TREE}:{neighbours.main()}",
+        "ANSIBLE_COLLECTIONS_PATH": str(TREE),
         "CONTAINERS_CONF": str(molecule_image.CONTAINERS_CONF),
+        # Containers and networks belong to the machine: those of another checkout have other names.
+        "SCENARIOS_ID": hashlib.sha256(str(ROOT).encode()).hexdigest()[:6],
         "SCENARIOS_ROOT": str(STAGE),
         "SCENARIOS_WORK": str(WORK),
         "SCENARIOS_SUPPLIES": str(molecule_supplies.SUPPLIES),
