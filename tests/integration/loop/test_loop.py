@@ -45,8 +45,9 @@ def test_cycles_follow_each_other_and_requests_are_served_meanwhile(site: Site):
         assert third > second > first
         assert loop.end() == 0
         assert loop.everything() == []
-    (line,) = [line for line in loop.lines() if line.startswith(f"cycle {first} ")]
-    assert line.startswith(f"cycle {first} ok after") and "1 requests fulfilled" in line
+    # On a busy machine there are lines about its pace as well.
+    (line,) = [line for line in loop.lines() if line.startswith(f"cycle {first} ok after")]
+    assert "1 requests fulfilled" in line
 
 
 def test_systemd_hears_of_it(site: Site):
