@@ -20,7 +20,7 @@ from tests.support.zookeeper_server import ZooKeeperMissing, class_path
 
 def main() -> int:
     """Run the demo, or stop one that was left running."""
-    parser = argparse.ArgumentParser(prog="make demo", description="A launcher at work on a simulated cloud.")
+    parser = argparse.ArgumentParser(prog="make demo", description="Launcher and builder at work on a simulated cloud.")
     parser.add_argument("--keep", action="store_true", help="leave ZooKeeper, the clouds and a lease running")
     parser.add_argument("--stop", action="store_true", help="end a demo that was left running")
     options = parser.parse_args()
@@ -81,6 +81,8 @@ def _say_how_to_look_around(world: World) -> None:
         f"  ansible-playbook playbooks/launcher.yml -e @{state}/variables.json --check --diff\n"
         f"  ansible-playbook playbooks/nodes.yml -e @{state}/variables.json -e nodes_name=mine \\\n"
         '      -e \'{"nodes_labels": ["small"], "nodes_launch": true}\'\n'
+        f"  ansible-playbook playbooks/builder.yml -e @{state}/variables.json --check --diff\n"
+        f"  ansible-playbook playbooks/image_rebuild.yml -e @{state}/variables.json -e image_names=tiny\n"
         f"  curl {world.cloud.url if world.cloud else ''}/control/clouds/east/servers\n"
         f"  the configuration: {state}/nodepool.yaml, the logs: {state}/log\n"
         "Stop it: make demo-stop"

@@ -15,6 +15,7 @@ from kazoo.client import KazooClient
 
 NODES = "/nodepool/nodes"
 REQUESTS = "/nodepool/requests"
+IMAGES = "/nodepool/images"
 LOCK_SECONDS = 30.0
 
 
@@ -60,6 +61,11 @@ class Requestor:
         """All node records in the tree."""
         return self._documents(NODES)
 
+    def is_fulfilled(self, request: str) -> bool:
+        """True when it can be accepted."""
+        document = self._get(f"{REQUESTS}/{request}")
+        return document is not None and document["state"] == "fulfilled"
+
     def accept(self, request: str) -> list[str]:
         """Lock the nodes of a fulfilled request, delete it, put the nodes to use."""
         document = self._get(f"{REQUESTS}/{request}")
@@ -85,6 +91,15 @@ class Requestor:
             self._locks.pop(node).release()
         return nodes
 
+    def builds(self, image: str) -> dict[str, dict[str, Any]]:
+        """The builds of a disk image, oldest first."""
+        found = self._documents(f"{IMAGES}/{image}/builds")
+        return dict(sorted(found.items(), key=lambda item: float(item[1]["state_time"])))
+
+    def uploads(self, image: str, build: str, provider: str) -> dict[str, dict[str, Any]]:
+        """The uploads of a build to a provider."""
+        return self._documents(f"{IMAGES}/{image}/builds/{build}/providers/{provider}/images")
+
     def _set_state(self, node: str, state: str) -> None:
         document = self._get(f"{NODES}/{node}")
         if document is None:
@@ -101,5 +116,6 @@ class Requestor:
 
     def _documents(self, folder: str) -> dict[str, dict[str, Any]]:
         names: Sequence[str] = sorted(self._client.get_children(folder)) if self._client.exists(folder) else ()
+        names = [name for name in names if name != "lock"]
         found = {name: self._get(f"{folder}/{name}") for name in names}
         return {name: document for name, document in found.items() if document is not None}

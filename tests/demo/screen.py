@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,6 +32,8 @@ class Screen:
         self._began = time.monotonic()
         self._number = 0
         self._started: list[subprocess.Popen[str]] = []
+        self._shown: dict[str, int] = {}
+        """How much of each log was read."""
 
     def close(self) -> None:
         """End whatever was started and still runs."""
@@ -87,32 +89,42 @@ class Screen:
         return process
 
     def follow(
-        self, name: str, process: subprocess.Popen[str], show: str, timeout: float, beside: Sequence[str] = ()
+        self,
+        name: str,
+        process: subprocess.Popen[str],
+        show: str,
+        timeout: float,
+        beside: Sequence[str] = (),
+        until: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Show of each line of a started command what *show* matches, as it comes, until the command ends.
+        """Show of each new line of a started command what *show* matches, as it comes, until the command ends.
 
         :param beside: names of other commands whose matching lines are shown meanwhile.
+        :param until: what is waited for, where that is not the end of the command.
         :raises StepFailed: it failed or took longer than *timeout* seconds.
         """
         pattern = re.compile(show)
-        logs = [(self._logs / f"{one}.log").open(encoding="utf-8", errors="replace") for one in (name, *beside)]
-        rests = [""] * len(logs)
         limit = time.monotonic() + timeout
-        try:
-            while True:
-                over = process.poll() is not None
-                for place, log in enumerate(logs):
-                    *lines, rests[place] = (rests[place] + log.read()).split("\n")
-                    self.say(*(found[0] for line in lines if (found := pattern.search(line.rstrip()))))
-                if over:
-                    break
-                if time.monotonic() > limit:
-                    raise StepFailed(f"{name} took longer than {timeout:g} s; see {self._logs / name}.log")
-                time.sleep(0.1)
-        finally:
-            for log in logs:
-                log.close()
+        while True:
+            over = process.poll() is not None or until()
+            for one in (name, *beside):
+                self.say(*(found[0] for line in self._new_lines(one) if (found := pattern.search(line.rstrip()))))
+            if over:
+                break
+            if time.monotonic() > limit:
+                raise StepFailed(f"{name} took longer than {timeout:g} s; see {self._logs / name}.log")
+            time.sleep(0.1)
         self.check(name, process)
+
+    def _new_lines(self, name: str) -> list[str]:
+        """Whole lines that were added to a log since the last look."""
+        with (self._logs / f"{name}.log").open("rb") as log:
+            log.seek(self._shown.get(name, 0))
+            whole = log.read().rpartition(b"\n")[0]
+        if not whole:
+            return []
+        self._shown[name] = self._shown.get(name, 0) + len(whole) + 1
+        return whole.decode(errors="replace").split("\n")
 
     def check(self, name: str, process: subprocess.Popen[str]) -> None:
         """Raise StepFailed with the end of its log when an ended command failed."""

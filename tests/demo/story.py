@@ -5,18 +5,30 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.demo.requestor import Requestor
 from tests.demo.screen import Screen, StepFailed
-from tests.demo.world import BIN, CLOUDS, ROOT, World
+from tests.demo.world import BIN, CLOUDS, FORMATS, IMAGE, ROOT, World
 
 LEASE = "demo"
-PROGRESS = r"^\[(node_launch|nodepool_request)\] .*|(?<=\"msg\": \").*(?=\")"
+PROGRESS = r"^\[(node_launch|nodepool_request|dib_build|image_upload)\] .*|(?<=\"msg\": \").*(?=\")"
 LONG = 120.0
+
+
+def may_build() -> bool:
+    """True when diskimage-builder can do its work: as root, or with sudo that does not ask."""
+    if os.geteuid() == 0:
+        return True
+    try:
+        return subprocess.run(["sudo", "-n", "true"], capture_output=True, timeout=10, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 class Story:
@@ -29,10 +41,91 @@ class Story:
 
     def tell(self, *, keep: bool) -> None:
         """All steps. *keep*: the leased nodes stay."""
+        builder = self._begin_build()
         self._ask_and_launch()
+        rebuild = self._show_build(builder) if builder is not None else None
         self._show_nodes()
         self._reach_nodes()
+        self._launcher = self._playbook(
+            "launcher-again",
+            "launcher.yml",
+            "launcher_duration=600",
+            "launcher_until=deadline",
+            f"launcher_control_file={self._world.control}",
+        )
+        if rebuild is not None:
+            self._show_builds(rebuild)
+            self._revert()
         self._release(keep=keep)
+
+    # -- disk images ------------------------------------------------------------------------------------------------
+
+    def _begin_build(self) -> subprocess.Popen[str] | None:
+        with self._screen.step("Begin to build a disk image: ansible-playbook playbooks/builder.yml"):
+            if not may_build():
+                self._screen.say("no disk image is built: that needs root, or sudo without a password")
+                return None
+            self._screen.say(f"image {IMAGE}, for two clouds that want it as {' and '.join(FORMATS.values())}")
+            return self._playbook("builder", "builder.yml")
+
+    def _show_build(self, builder: subprocess.Popen[str]) -> subprocess.Popen[str]:
+        """Returns the playbook that builds the image anew meanwhile."""
+        with self._screen.step("Meanwhile the disk image was built and uploaded to both clouds"):
+            self._screen.follow("builder", builder, PROGRESS, LONG)
+            if len(self._requestor.builds(IMAGE)) != 1:
+                raise StepFailed("there should be one build; see builder.log")
+            self._screen.say("it is built once more: ansible-playbook playbooks/image_rebuild.yml")
+            return self._playbook("rebuild", "image_rebuild.yml", f"image_names={IMAGE}")
+
+    def _show_builds(self, rebuild: subprocess.Popen[str]) -> None:
+        with self._screen.step("Meanwhile the disk image was built and uploaded once more"):
+            self._screen.follow("rebuild", rebuild, PROGRESS, LONG)
+            rows = [
+                [build, record["state"], record["formats"], *(self._image_of(build, cloud) for cloud in CLOUDS)]
+                for build, record in self._requestor.builds(IMAGE).items()
+            ]
+            self._screen.table(["build", "state", "formats", *(f"image in {cloud}" for cloud in CLOUDS)], rows)
+            if len(rows) != 2:
+                raise StepFailed(f"there should be 2 builds, not {len(rows)}")
+
+    def _image_of(self, build: str, cloud: str) -> str:
+        """The id of the cloud image that was made from a build."""
+        (upload,) = self._requestor.uploads(IMAGE, build, cloud).values()
+        return str(upload["external_id"])
+
+    def _revert(self) -> None:
+        old, new = self._requestor.builds(IMAGE)
+        with self._screen.step("New nodes are made from the newest build"):
+            self._launch_from(new)
+        with self._screen.step("It is no good, so it is deleted: dib_build state=absent, then playbooks/uploads.yml"):
+            files = f"config={self._world.config} clouds_config={self._world.clouds_config}"
+            module = ["localhost", "-m", "stackci.nodepool.dib_build", "-a", f"{files} state=absent build_id={new}"]
+            self._command(
+                "delete-build", ["ansible", *module], r"^localhost \| \w+|(?<=    )\"(image|build_id|state)\": .*(?=,)"
+            )
+            self._screen.follow("uploads", self._playbook("uploads", "uploads.yml"), PROGRESS, LONG)
+            if list(self._requestor.builds(IMAGE)) != [old]:
+                raise StepFailed(f"there should be build {old} only")
+        with self._screen.step("New nodes are made from the previous build"):
+            self._launch_from(old)
+
+    def _launch_from(self, build: str) -> None:
+        """A node with the label of the image; it must be made from that build."""
+        request = self._requestor.ask(IMAGE)
+        self._screen.say(f"request {request}: {IMAGE}")
+        self._stay(lambda: self._requestor.is_fulfilled(request))
+        (node,) = self._requestor.accept(request)
+        cloud = self._requestor.nodes()[node]["provider"]
+        (server,) = [server for server in self._servers(cloud) if server["name"] == f"np{node}"]
+        self._screen.say(f"node {node} in {cloud}: image {server['image']}, of build {build}")
+        if server["image"] != self._image_of(build, cloud):
+            raise StepFailed(f"node {node} should be made from build {build}")
+
+    def _stay(self, until: Callable[[], bool]) -> None:
+        """Show what the launcher does that stays, until something is so."""
+        self._screen.follow("launcher-again", self._launcher, PROGRESS, LONG, until=until)
+        if not until():
+            raise StepFailed("the launcher has ended before its time; see launcher-again.log")
 
     # -- from requests to nodes ---------------------------------------------------------------------------------
 
@@ -99,15 +192,17 @@ class Story:
             if not keep:
                 lease = self._playbook("release", "nodes.yml", f"nodes_name={LEASE}", "nodes_state=absent")
                 self._screen.follow("release", lease, PROGRESS, LONG)
-        with self._screen.step("Clean up: the launcher once more"):
-            self._launch("launcher-again")
+        with self._screen.step("Clean up: the launcher deletes what is used, and ends when its control file says stop"):
+            expected = 2 if keep else 0
+            self._stay(lambda: len(self._requestor.nodes()) == expected)
+            self._world.control.write_text("stop", encoding="utf-8")
+            self._screen.follow("launcher-again", self._launcher, PROGRESS, LONG)
             left = {cloud: len(self._servers(cloud)) for cloud in CLOUDS}
             nodes = self._requestor.nodes()
             self._screen.say(
                 f"servers: {', '.join(f'{count} in {cloud}' for cloud, count in left.items())};"
                 f" in ZooKeeper: {len(nodes)} nodes, {len(self._requestor.requests())} requests"
             )
-            expected = 2 if keep else 0
             if sum(left.values()) != expected or len(nodes) != expected:
                 raise StepFailed(f"there should be {expected} servers and nodes left")
 

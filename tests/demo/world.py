@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.simcloud_process import SimCloud, default_cloud
+from tests.support.tiny_rootfs import make_rootfs
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -28,6 +29,9 @@ PLACES = {
 }
 CLOUDS = tuple(PLACES)
 """Servers have public addresses in the east, and floating IPs in the west."""
+IMAGE = "tiny"
+FORMATS = {"east": "qcow2", "west": "raw"}
+"""The format of disk images that each cloud wants."""
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 
@@ -42,7 +46,9 @@ class World:
         self.state = state
         self.logs = state / "log"
         self.config = state / "nodepool.yaml"
-        self.clouds_config = state / "cloud" / "clouds.yaml"
+        self.clouds_config = state / "clouds.yaml"
+        self.control = state / "control"
+        self.rootfs = state.parent / "tiny-rootfs.tar"
         self.inventory = state / "demo.nodepool.yml"
         self.variables = state / "variables.json"
         self.key = state / "id_ed25519"
@@ -62,11 +68,12 @@ class World:
         for cloud in CLOUDS:
             guests = {"mode": "each", "authorized_keys": str(self.key) + ".pub"}
             networks = [{"name": "private"}, {"name": "public", "external": True, "shared": True}]
-            boot = {"kind": "normal", "mean": 3.0, "sd": 0.5}
+            boot = {"kind": "normal", "mean": 2.0, "sd": 0.3}
             clouds |= default_cloud(cloud, guests=guests, networks=networks, boot=boot)
         self.cloud = SimCloud(clouds, state_dir=self.state / "cloud")
         self.cloud.start()
         self._remember()
+        make_rootfs(self.rootfs)
         self._await_zookeeper()
         self._write_files()
 
@@ -122,11 +129,16 @@ class World:
 
     def _write_files(self) -> None:
         """JSON is YAML, too, but people look at these files."""
+        clouds = json.loads((self.state / "cloud" / "clouds.yaml").read_text(encoding="utf-8"))
+        for cloud, wanted in FORMATS.items():
+            clouds["clouds"][cloud]["image_format"] = wanted
+        self.clouds_config.write_text(json.dumps(clouds, indent=1), encoding="utf-8")
+        self.clouds_config.chmod(0o600)
         self.config.write_text(self._nodepool_yaml(), encoding="utf-8")
         self.inventory.write_text(
             "plugin: stackci.nodepool.nodepool\n"
             "nodepool_config: nodepool.yaml\n"
-            "clouds_config: cloud/clouds.yaml\n"
+            "clouds_config: clouds.yaml\n"
             "zookeeper: true\n"
             "known_hosts: known_hosts\n"
             "strict: true\n"
@@ -149,7 +161,16 @@ class World:
         user = pwd.getpwuid(os.getuid()).pw_name
         text = (
             f"zookeeper-servers:\n  - host: 127.0.0.1\n    port: {self.zookeeper_port}\n"
-            "labels:\n  - name: small\n  - name: large\n"
+            f"images-dir: {self.state}/images\nbuild-log-dir: {self.logs}/builds\n"
+            f"elements-dir: {ROOT}/tests/elements\n"
+            f"labels:\n  - name: small\n  - name: large\n  - name: {IMAGE}\n"
+            "diskimages:\n"
+            f"  - name: {IMAGE}\n"
+            f"    elements: [{IMAGE}]\n"
+            "    dib-cmd: disk-image-create -n\n"
+            f"    env-vars: {{TINY_ROOTFS: {self.rootfs}, DIB_JOURNAL_SIZE: '4'}}\n"
+            f"    username: {user}\n"
+            "    python-path: /usr/bin/python3\n"
             "providers:\n"
         )
         for cloud in CLOUDS:
@@ -162,6 +183,9 @@ class World:
                 f"        username: {user}\n"
                 "        python-path: /usr/bin/python3\n"
                 f"        connection-port: {self.cloud.ssh_port(cloud)}\n"
+                "    diskimages:\n"
+                f"      - name: {IMAGE}\n"
+                f"        connection-port: {self.cloud.ssh_port(cloud)}\n"
                 "    pools:\n"
                 "      - name: main\n"
                 "        max-servers: 6\n"
@@ -169,6 +193,7 @@ class World:
                 "        labels:\n"
                 "          - {name: small, cloud-image: debian-12, flavor-name: small}\n"
                 "          - {name: large, cloud-image: debian-12, flavor-name: large}\n"
+                f"          - {{name: {IMAGE}, diskimage: {IMAGE}, flavor-name: small}}\n"
             )
         return text
 
