@@ -9,9 +9,7 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -20,13 +18,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     NONE,
     find_isolation,
 )
-from tests.support.ansible_run import BIN
 from tests.support.builder_case import CLEAN, Module, real_image, run_directly
 from tests.support.fixtures_zookeeper import eventually
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-
-slow = pytest.mark.skipif(not os.environ.get("TEST_EFFORT"), reason="takes minutes: make test-slow")
 
 BUILD_SECONDS = 100.0
 
@@ -131,36 +126,3 @@ def test_killed_in_the_middle(site):
     assert [report["state"] for report in result["builds"]] == ["ready"]
     assert site.states("tiny") == ["failed", "ready"]
     assert site.leftovers() == CLEAN
-
-
-@slow
-@pytest.mark.timeout(1800)
-def test_a_whole_debian(site):
-    """The element that sites begin with, from a mirror of this machine's own."""
-    if shutil.which("debootstrap") is None:
-        pytest.skip("needs debootstrap: apt-get install debootstrap")
-    mirror = debian_mirror()
-    variables = {"DIB_DISTRIBUTION_MIRROR": mirror, "DIB_APT_SOURCES_CONF": f"default:deb {mirror} bookworm main"}
-    site.configure(
-        {
-            "name": "debian",
-            "elements": ["debian-minimal"],
-            "release": "bookworm",
-            "formats": ["qcow2"],
-            "dib-cmd": f"{BIN}/disk-image-create",
-            "env-vars": variables,
-        }
-    )
-    (report,) = site.run(isolation=None)["builds"]
-    assert report["state"] == "ready", report
-    assert info(site.images_dir / f"debian-{report['build_id']}.qcow2")["virtual-size"] > 100 << 20
-    assert site.leftovers() == CLEAN
-
-
-def debian_mirror():
-    """Where this machine's apt gets Debian from."""
-    folder = Path("/etc/apt")
-    sources = [folder / "sources.list", *folder.glob("sources.list.d/*.list"), *folder.glob("sources.list.d/*.sources")]
-    text = "\n".join(path.read_text() for path in sources if path.is_file())
-    found = re.search(r"https?://[^\s\]]+/debian/?(?=\s)", text)
-    return found[0] if found else "http://deb.debian.org/debian"
