@@ -43,6 +43,18 @@ FILES = {
     # Nobody logs in here, and logs are read after a reboot, too.
     "etc/systemd/journald.conf.d/molecule.conf": "[Journal]\nStorage=persistent\nRateLimitBurst=0\n",
 }
+MASKED = (
+    # There are no consoles, and no network to wait for.
+    *("getty.target", "systemd-networkd.service", "systemd-timesyncd.service", "apt-daily.timer"),
+    # Devices and settings of the kernel belong to the machine, also where a container could reach them.
+    *(
+        "systemd-udevd.service",
+        "systemd-udevd-control.socket",
+        "systemd-udevd-kernel.socket",
+        "systemd-udev-trigger.service",
+    ),
+    *("systemd-sysctl.service", "systemd-modules-load.service", "systemd-remount-fs.service", "systemd-binfmt.service"),
+)
 BUILD_SECONDS = 1800
 SHORT_SECONDS = 60
 
@@ -88,7 +100,7 @@ def mirror() -> str:
 
 def name() -> str:
     """The image's name; another one for each recipe."""
-    return f"{REPOSITORY}:{_digest(RELEASE, PACKAGES, sorted(FILES.items()))}"
+    return f"{REPOSITORY}:{_digest(RELEASE, PACKAGES, MASKED, sorted(FILES.items()))}"
 
 
 def java_name() -> str:
@@ -172,7 +184,7 @@ def _bootstrap(root: Path) -> None:
     subprocess.run(
         [
             # What it mounts is gone with it, also when it is killed.
-            *("unshare", "--mount", "--fork", "--kill-child"),
+            *("unshare", "--mount"),
             *("debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, str(root), mirror()),
         ],
         stdin=subprocess.DEVNULL,
@@ -190,8 +202,7 @@ def _prepare(root: Path) -> None:
     (root / SUPPLIES.lstrip("/")).mkdir(parents=True)
     for archive in (root / "var/cache/apt/archives").glob("*.deb"):
         archive.unlink()
-    # A container has no consoles, and no network to wait for.
-    for unit in ("getty.target", "systemd-networkd.service", "systemd-timesyncd.service", "apt-daily.timer"):
+    for unit in MASKED:
         (root / "etc/systemd/system" / unit).unlink(missing_ok=True)
         (root / "etc/systemd/system" / unit).symlink_to("/dev/null")
 
