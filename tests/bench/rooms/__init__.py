@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from tests.bench.figures import Findings
+from tests.bench.rooms.builder import BuilderRoom
 from tests.bench.rooms.burst import Burst
 from tests.bench.rooms.check import Check
 from tests.bench.rooms.idle import Idle
@@ -81,6 +82,7 @@ ROOMS: tuple[Room, ...] = (
     Leaks(),
     Stuck(),
     Reload(),
+    BuilderRoom(),
     Uploads(),
     LoopRoom(),
 )
