@@ -41,11 +41,11 @@ def applets(busybox: str) -> list[str]:
 
 
 def make_rootfs(path: Path) -> Path:
-    """Write the tarball, unless it is there; several may do so at the same time.
+    """Write the tarball, unless it is there and newer than this recipe; several may do so at the same time.
 
     :raises FileNotFoundError: bash or busybox is not installed.
     """
-    if path.exists():
+    if path.exists() and path.stat().st_mtime > Path(__file__).stat().st_mtime:
         return path
     found = {name: shutil.which(name) for name in PROGRAMS}
     missing = [name for name, place in found.items() if place is None]
@@ -68,6 +68,8 @@ def make_rootfs(path: Path) -> Path:
         for applet in applets(str(found["busybox"])):
             if applet not in PROGRAMS:
                 tar.addfile(_link(f"bin/{applet}", "busybox"))
+        # Where the first line of a script looks for it.
+        tar.addfile(_link("usr/bin/env", "../../bin/busybox"))
     part.replace(path)
     return path
 

@@ -20,7 +20,8 @@ class Notifier:
     :ivar watchdog: seconds between two signs of life that systemd wants, half of its limit; None when it wants none.
     """
 
-    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        environment = os.environ if environment is None else environment
         self._address = environment.get("NOTIFY_SOCKET", "")
         wanted = environment.get("WATCHDOG_USEC", "")
         ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())

@@ -25,9 +25,9 @@ def awx():
     return made
 
 
-def post(awx, kind, /, **body):
+def post(awx, collection, /, **body):
     """Make a thing; its id."""
-    status, answer = awx.answer("POST", f"/api/v2/{kind}/", {}, body)
+    status, answer = awx.answer("POST", f"/api/v2/{collection}/", {}, body)
     assert status == 201, answer
     return answer["id"]
 

@@ -51,7 +51,7 @@ def test_the_leader_is_lost_while_nodes_boot_and_while_they_are_deleted(ensemble
     with site.stay() as cycle:
         eventually(cycle.acts)
         requests = [requestor.ask("small") for _unused in range(NUMBER)]
-        eventually(lambda: site.cloud.servers())
+        eventually(site.cloud.servers)
         lose_the_leader(ensemble, site)
         for request in requests:
             requestor.wait_for(request, seconds=60)

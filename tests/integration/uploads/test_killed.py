@@ -95,7 +95,7 @@ def test_many_kills_at_any_moment(builder: Builder) -> None:
         cloud.clear_calls()
         with UploadProcess(builder, until="deadline") as process:
             # There is always something to do: as soon as a build is there, the next one is made.
-            eventually(lambda: cloud.calls(), START_SECONDS)
+            eventually(cloud.calls, START_SECONDS)
             time.sleep(0.05 * number)
             process.kill()
         newest = builder.store.images.newest_ready(IMAGE, "one")

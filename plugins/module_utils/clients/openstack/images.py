@@ -23,6 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudUnavailable,
 )
 
+_PUT_FILE = "PUT /images/{id}/file"
 T = TypeVar("T")
 
 MD5_KEY = "owner_specified.openstack.md5"
@@ -119,7 +120,7 @@ class CloudImages:
     def _send(self, image_id: str, file: DiskFile, deadline: float) -> None:
         left = deadline - self._clock()
         if left < LEAST_TIME:
-            raise self._late("PUT /images/{id}/file", "it could not begin in its time")
+            raise self._late(_PUT_FILE, "it could not begin in its time")
         # Glance uses the token again when all the bytes are there.
         self._rest.renew(left)
         times = UploadTimes(stall=min(self._stall, left), total=left)

@@ -50,7 +50,7 @@ class View(Generic[R]):
         if tree is not self._tree:
             # Another connection: its tree was read anew.
             self._tree = tree
-            for root in {self._root, self._lock_root}:
+            for root in sorted({self._root, self._lock_root}):
                 tree.follow(root)
             changed = {*self.records, *tree.names(self._root)}
         else:

@@ -114,5 +114,9 @@ def test_processes_of_root_are_signalled_by_sudo(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     ran = []
-    send([1000001, 1000002, 1000003], signal.SIGTERM, lambda argv: ran.append(argv))
+
+    def note(argv):
+        ran.append(argv)
+
+    send([1000001, 1000002, 1000003], signal.SIGTERM, note)
     assert ran == [["sudo", "-n", "kill", "-TERM", "1000002", "1000003"]]

@@ -111,6 +111,6 @@ def test_what_is_not_waited_for_any_more_is_closed(warming, actor):
     warming.look({"east": lambda: actor}, 0.0)
     warming.look({}, 1.0)
     assert actor.closed
-    warming.look({"east": lambda: Actor()}, 2.0)
+    warming.look({"east": Actor}, 2.0)
     warming.drop()
     assert not warming.warm(2.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.inheritance import (
@@ -44,6 +44,7 @@ def forests(draw):
     return named(*images)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(forests())
 def test_what_an_image_gets_is_told_by_its_parent_and_itself_alone(images):
     for image in images.values():
@@ -56,6 +57,7 @@ def test_what_an_image_gets_is_told_by_its_parent_and_itself_alone(images):
             assert got.get(key) == (image.get(key) or parent.get(key))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(forests())
 def test_writing_the_inheritance_out_changes_nothing(images):
     flat = {name: merged(image, images) for name, image in images.items()}
@@ -64,6 +66,7 @@ def test_writing_the_inheritance_out_changes_nothing(images):
         assert merged(image, flat) == image, name
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(forests())
 def test_a_forest_has_no_cycle_and_its_lines_begin_at_a_root(images):
     for image in images.values():
@@ -85,6 +88,7 @@ def test_lineage_ends_and_a_cycle_is_told_by_those_on_it(parents):
         assert len(lineage(image, images)) == len(seen)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(forests())
 def test_ineffective_keys_are_those_where_an_empty_value_meets_a_set_one(images):
     for image in images.values():
