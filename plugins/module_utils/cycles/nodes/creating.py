@@ -15,7 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import make_mark
 
-Answered = Callable[[Running, "str | None", CloudError | None], None]
+Answered = Callable[[Running, "str | None", "CloudError | None"], None]
 
 
 def prepare_create(context: Context, running: Running, now: float) -> ServerSpec | None:
