@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible import constants as C  # noqa: N812
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible.utils.vars import merge_hash
+
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import OFF, InPlaceAction
 
 BURST = 20
 """Lines of a task and host that may be shown at once."""
@@ -120,26 +120,15 @@ class Ticker:
             self._left_out.clear()
 
 
-class ProgressAction(ActionBase):
-    """Runs the module of the same name."""
+class ProgressAction(InPlaceAction):
+    """Runs the module of the same name, with its progress on the screen where that is possible."""
 
-    _supports_check_mode = True
-    _supports_async = True
-    _supports_diff = True
-
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Run the module, with its progress on the screen where that is possible."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        self._host = str((task_vars or {}).get("inventory_hostname", ""))
-        wrap_async = bool(self._task.async_val and not self._connection.has_native_async)
-        if self._shows_progress(task_vars or {}, wrap_async):
-            returned = self._run_with_progress(task_vars)
-        else:
-            returned = self._execute_module(task_vars=task_vars, wrap_async=wrap_async)
-        if not wrap_async:
-            self._remove_tmp_path(self._connection._shell.tmpdir)
-        merged: dict[str, Any] = merge_hash(result, returned)
-        return merged
+    def work(self, task_vars: dict[str, Any], wrap_async: bool) -> dict[str, Any]:
+        """What the module returned."""
+        self._host = str(task_vars.get("inventory_hostname", ""))
+        if self._shows_progress(task_vars, wrap_async):
+            return self._run_with_progress(task_vars)
+        return super().work(task_vars, wrap_async)
 
     def _shows_progress(self, task_vars: dict[str, Any], wrap_async: bool) -> bool:
         """The file is on the controller, so the module must be, too; and nothing of a no_log task is shown."""
@@ -151,7 +140,7 @@ class ProgressAction(ActionBase):
             and not self._task.no_log
             and "progress_file" not in self._task.args
             and str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] not in MACHINE_READABLE
-            and switch not in ("false", "no", "off", "0")
+            and switch not in OFF
         )
 
     def _run_with_progress(self, task_vars: dict[str, Any] | None) -> dict[str, Any]:

@@ -57,26 +57,26 @@ def command(*words: str | Path, folder: Path, timeout: float = 90, **more: str) 
     )
 
 
-def play_of(module: str, options: Mapping[str, Any], answer: Path, *, check: bool = False, diff: bool = False) -> str:
-    """A playbook that runs one module and leaves its result in *answer*."""
-    tasks = [
-        {
-            "name": "Work",
-            f"stackci.nodepool.{module}": dict(options),
-            "register": "answer",
-            "ignore_errors": True,
-            "check_mode": check,
-            "diff": diff,
-        },
-        {
-            "name": "Keep the answer",
-            "ansible.builtin.copy": {"content": "{{ answer | to_json }}", "dest": str(answer), "mode": "0600"},
-            "check_mode": False,
-            "diff": False,
-        },
-    ]
-    play = {"name": "One module", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
+def play_of(module: str, options: Mapping[str, Any], *, check: bool = False, diff: bool = False) -> str:
+    """A playbook that runs one module."""
+    task = {
+        "name": "Work",
+        f"stackci.nodepool.{module}": dict(options),
+        "ignore_errors": True,
+        "check_mode": check,
+        "diff": diff,
+    }
+    play = {"name": "One module", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}
     return json.dumps([play])
+
+
+def keeping(answer: Path) -> dict[str, str]:
+    """The environment that has what a task returned written to the file *answer*."""
+    return {
+        "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "support" / "callbacks"),
+        "ANSIBLE_CALLBACKS_ENABLED": "keep_answer",
+        "KEEP_ANSWER": str(answer),
+    }
 
 
 def run_module(
@@ -92,8 +92,8 @@ def run_module(
     answer = folder / "answer.json"
     answer.unlink(missing_ok=True)
     playbook = folder / "play.yml"
-    playbook.write_text(play_of(module, options, answer, check=check, diff=diff), encoding="utf-8")
-    done = command("ansible-playbook", playbook, folder=folder, timeout=timeout)
+    playbook.write_text(play_of(module, options, check=check, diff=diff), encoding="utf-8")
+    done = command("ansible-playbook", playbook, folder=folder, timeout=timeout, **keeping(answer))
     if not answer.exists():
         raise AssertionError(f"the play left no answer:\n{done.stdout}\n{done.stderr}")
     return Ran(json.loads(answer.read_text(encoding="utf-8")), done.stdout)

@@ -171,7 +171,7 @@ def test_a_provider_whose_format_cannot_be_told_is_warned_of(site):
 def test_a_build_ends_with_its_playbook(site, what):
     site.configure(image(env_vars={"FAKE_SECONDS": "100"}))
     playbook = site.folder / "play.yml"
-    playbook.write_text(play_of("dib_build", options(site), site.folder / "answer.json"), encoding="utf-8")
+    playbook.write_text(play_of("dib_build", options(site)), encoding="utf-8")
     process = subprocess.Popen(
         [str(BIN / "ansible-playbook"), str(playbook)],
         cwd=site.folder,

@@ -140,7 +140,7 @@ def test_node_that_somebody_took_over_is_left_alone(site: Site) -> None:
 def test_killed_requestor_finds_its_requests_again(site: Site) -> None:
     playbook = site.folder / "killed.yml"
     options = {"name": "web", "config": str(site.config), **SETS}
-    playbook.write_text(play_of("nodepool_request", options, site.folder / "none.json"))
+    playbook.write_text(play_of("nodepool_request", options))
     process = subprocess.Popen(
         [str(BIN / "ansible-playbook"), str(playbook)],
         env=environment(site.folder),

@@ -117,6 +117,7 @@ def load_cloud_entry(
     library.require()
     path = _readable_file(provider, clouds_config)
     where = f"entry {cloud!r} in {path}"
+    config = None
     try:
         config = library.sdk_config.OpenStackConfig(config_files=[path], load_envvars=clouds_config is None)
         names = sorted(config.get_cloud_names())
@@ -131,9 +132,9 @@ def load_cloud_entry(
             warnings.filterwarnings("ignore", message="Support for InfluxDB")
             region = _region(config, cloud, region_name)
     except _unusable() as problem:
-        raise CloudAuthError(
-            f"provider {provider}: {where} cannot be used: {clean(str(problem))}", provider=provider
-        ) from problem
+        # The SDK takes the shape of an entry for granted: what it stumbles over is not what is wrong.
+        why = (_odd(config.cloud_config["clouds"][cloud]) if config else "") or clean(str(problem))
+        raise CloudAuthError(f"provider {provider}: {where} cannot be used: {why}", provider=provider) from problem
     if not hasattr(region.get_auth(), "get_access"):
         raise CloudAuthError(
             f"provider {provider}: {where} has auth_type {region.config.get('auth_type')!r}, which gives no token and"
@@ -188,7 +189,21 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
 
 def _unusable() -> tuple[type[Exception], ...]:
     """What the SDK raises for an entry that it cannot make sense of."""
-    return (library.sdk_exceptions.SDKException, library.ks_exceptions.ClientException, TypeError, ValueError)
+    sdk = (library.sdk_exceptions.SDKException, library.ks_exceptions.ClientException)
+    return (*sdk, TypeError, ValueError, AttributeError)
+
+
+def _odd(entry: Any) -> str:
+    """What has not the shape that an entry of clouds.yaml has; empty when nothing is seen. No value is quoted."""
+    if not isinstance(entry, dict):
+        return "it is not a mapping"
+    auth = entry.get("auth", {})
+    if not isinstance(auth, dict):
+        return "'auth' is not a mapping"
+    texts = {"auth.auth_url": auth.get("auth_url", ""), "auth_type": entry.get("auth_type") or ""}
+    if not isinstance(entry.get("profile", ""), dict):
+        texts["profile"] = entry.get("profile", "")
+    return ", ".join(f"{name!r} is not a text" for name, value in texts.items() if not isinstance(value, str))
 
 
 def _region(config: Any, cloud: str, region_name: str | None) -> Any:

@@ -104,6 +104,26 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_file(path: Path, cloud: 
 
 
 @pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("5", "it is not a mapping"),
+        ("{auth: null}", "'auth' is not a mapping"),
+        ("{auth: [sesame-42-open]}", "'auth' is not a mapping"),
+        ("{auth: sesame-42-open}", "'auth' is not a mapping"),
+        ("{auth: {auth_url: null, username: a, password: sesame-42-open}}", "'auth.auth_url' is not a text"),
+        ("{auth: {auth_url: 5, username: a, password: sesame-42-open}}", "'auth.auth_url' is not a text"),
+        ("{profile: 5}", "'profile' is not a text"),
+    ],
+)
+def test_an_entry_of_an_odd_shape_is_told_by_its_key(path: Path, entry: str, why: str) -> None:
+    path.write_text(f"clouds: {{east: {entry}}}")
+    with pytest.raises(CloudAuthError) as caught:
+        load_cloud_entry("p", "east", None, str(path))
+    assert f"entry 'east' in {path} cannot be used: {why}" in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("content", "why"),
     [
         (b"clouds:\n  east: [\n  password: sesame-42-open\n", "not valid YAML"),

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Base of the action plugins: a module that works on the controller itself is run from where it is installed.
+
+Ansible packs a module with everything that it imports, and Python compiles all of it anew at each start: seconds
+for some hundred files. Where controller and target are one machine, one user and one Python nothing needs packing. In
+any other case, and with an ansible-core that does not have what this needs, Ansible's own way is taken.
+``docs/designs/007-in-place.md`` has the figures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from ansible import constants as C  # noqa: N812
+from ansible.plugins.action import ActionBase
+from ansible.utils.vars import merge_hash
+
+try:
+    from ansible.executor.module_common import _BuiltModule
+    from ansible.module_utils._internal._ansiballz._loader import run_module
+    from ansible.module_utils.common.json import Direction, get_module_encoder
+except ImportError:
+    KNOWN_CORE = False
+else:
+    # Neither is promised by ansible-core to stay as it is, so they are looked at before they are used.
+    KNOWN_CORE = {field.name for field in dataclasses.fields(_BuiltModule)} == {
+        "b_module_data", "module_style", "shebang", "serialization_profile",
+    } and set(inspect.signature(run_module).parameters) >= {
+        "json_params", "profile", "module_fqn", "modlib_path", "extensions",
+    }  # fmt: skip
+
+SWITCH = "nodepool_in_place"
+"""Variable that has modules packed, as Ansible does with others."""
+
+OFF = ("false", "no", "off", "0")
+PROFILE = "legacy"
+"""How modules of collections and ansible-core exchange JSON."""
+
+PACKAGE = ("ansible_collections", "stackci", "nodepool", "plugins", "modules")
+
+STARTER = """#!{interpreter}
+import os, sys
+here = os.path.dirname(os.path.realpath(__file__)) if "__file__" in globals() else ""
+sys.path = [{root!r}, *(entry for entry in sys.path if entry not in ("", ".", here))]
+from ansible.module_utils._internal._ansiballz._loader import run_module
+run_module(json_params={params!r}, profile={profile!r}, module_fqn={name!r}, modlib_path={root!r}, extensions={{}})
+"""
+
+
+def same_python(one: str, other: str) -> bool:
+    """Whether both are the Python of one virtual environment or installation, as python, python3 or python3.11."""
+    return os.path.dirname(one) == os.path.dirname(other) and os.path.realpath(one) == os.path.realpath(other)
+
+
+def starter(path: str, interpreter: str, arguments: dict[str, Any]) -> bytes | None:
+    """The program that runs the module in the file *path* with *arguments*; None when it is no module of ours."""
+    file = Path(path)
+    if file.suffix != ".py" or file.parts[-len(PACKAGE) - 1 : -1] != PACKAGE:
+        return None
+    encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
+    params = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
+    root = str(file.parents[len(PACKAGE)])
+    name = ".".join((*PACKAGE, file.stem))
+    text = STARTER.format(interpreter=interpreter, root=root, params=params, profile=PROFILE, name=name)
+    return text.encode("utf-8", "surrogateescape")
+
+
+class InPlaceAction(ActionBase):
+    """Runs the module of the same name."""
+
+    _supports_check_mode = True
+    _supports_async = True
+    _supports_diff = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Run the module."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        wrap_async = bool(self._task.async_val and not self._connection.has_native_async)
+        returned = self.work(task_vars or {}, wrap_async)
+        if not wrap_async:
+            self._remove_tmp_path(self._connection._shell.tmpdir)
+        merged: dict[str, Any] = merge_hash(result, returned)
+        return merged
+
+    def work(self, task_vars: dict[str, Any], wrap_async: bool) -> dict[str, Any]:
+        """What the module returned."""
+        returned: dict[str, Any] = self._execute_module(task_vars=task_vars, wrap_async=wrap_async)
+        return returned
+
+    def _configure_module(self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any]) -> Any:
+        """What is to be executed. Ansible's own answer, unless the module can be run in place."""
+        if self._works_here(task_vars):
+            found = self._shared_loader_obj.module_loader.find_plugin_with_context(
+                module_name, ".py", collection_list=self._task.collections
+            )
+            path = str(found.plugin_resolved_path or "")
+            program = starter(path, sys.executable, module_args)
+            if program is not None:
+                built = _BuiltModule(
+                    b_module_data=program,
+                    module_style="new",
+                    shebang=f"#!{sys.executable}",
+                    serialization_profile=PROFILE,
+                )
+                return built, path
+        return super()._configure_module(module_name, module_args, task_vars)
+
+    def _works_here(self, task_vars: dict[str, Any]) -> bool:
+        """Whether the module will run on this machine, as this user, with this Python."""
+        if not KNOWN_CORE or self._connection.transport != "local" or self._connection.become:
+            return False
+        if str(task_vars.get(SWITCH, True)).lower() in OFF:
+            return False
+        host = task_vars
+        if self._task.delegate_to:
+            host = task_vars.get("ansible_delegated_vars", {}).get(self._task.delegate_to, {})
+        interpreter = C.config.get_config_value("INTERPRETER_PYTHON", variables=host)
+        return same_python(str(self._templar.template(interpreter)), sys.executable)
