@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -120,6 +121,19 @@ class Ticker:
             self._left_out.clear()
 
 
+def start_deaf(thread: threading.Thread) -> None:
+    """Start a thread that no signal is given to.
+
+    The kernel gives a signal to any thread, but Python acts on it in the main thread only: while that waits for the
+    module, a Ctrl-C that another thread had taken would be acted on when the module ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        thread.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class ProgressAction(InPlaceAction):
     """Runs the module of the same name, with its progress on the screen where that is possible."""
 
@@ -149,7 +163,7 @@ class ProgressAction(InPlaceAction):
         ticker = Ticker(Tail(path).lines, self._show)
         over = threading.Event()
         thread = threading.Thread(target=self._follow, args=(ticker, over), daemon=True)
-        thread.start()
+        start_deaf(thread)
         try:
             arguments = {**self._task.args, "progress_file": path}
             returned: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars)

@@ -61,7 +61,7 @@ def test_the_tarball_holds_what_users_need_and_nothing_else(tarball):
     assert tops <= {
         "CHANGELOG.md", "CHANGELOG.rst", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "COPYING", "FILES.json", "LICENSES",
         "MANIFEST.json", "README.md", "REUSE.toml", "TESTING.md", "bindep.txt", "changelogs", "docs", "examples",
-        "execution_environments", "meta", "playbooks", "plugins", "requirements.txt", "roles",
+        "execution_environments", "extensions", "meta", "playbooks", "plugins", "requirements.txt", "roles",
     }  # fmt: skip
     assert {"README.md", "COPYING", "meta/runtime.yml", "meta/ee-requirements.txt", "requirements.txt"} <= set(files)
     assert {"plugins/modules/node_launch.py", "playbooks/launcher.yml"} <= set(files)

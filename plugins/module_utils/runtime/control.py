@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -28,6 +29,8 @@ LOOKS_PER_CONTROLLER = 4
 """The controller is looked at less often: that costs more."""
 WORD = b"stop"
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+OVER = b"\0"
+"""No signal has this number."""
 
 
 class Control:
@@ -49,12 +52,17 @@ class Control:
         self._stop = stop
         self._path = control_file
         self._gone = controller_gone or _controller_gone()
-        self._over = threading.Event()
         self._before: dict[int, Any] = {}
+        self._pipe = (-1, -1)
+        self._wakeup: int | None = None
         self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
 
     def __enter__(self) -> Self:
+        self._pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         if threading.current_thread() is threading.main_thread():
+            # The kernel gives a signal to any thread, and Python's handlers run in the main thread alone, which may be
+            # waiting for something else. So the thread that watches hears of it, too.
+            self._wakeup = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
             for number in SIGNALS:
                 self._before[number] = signal.signal(number, self._signalled)
         self.look()
@@ -64,9 +72,15 @@ class Control:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
-        self._thread.join(1.0)
         self._restore()
+        if self._wakeup is not None:
+            signal.set_wakeup_fd(self._wakeup)
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._pipe[1], OVER)
+        self._thread.join(1.0)
+        if not self._thread.is_alive():
+            for end in self._pipe:
+                os.close(end)
 
     def look(self) -> bool:
         """Look into the control file; True when it says stop."""
@@ -77,13 +91,24 @@ class Control:
 
     def _watch(self) -> None:
         looks = 0
-        while not self._over.wait(PACE):
+        while True:
+            heard = self._listen()
+            if OVER in heard:
+                return
+            if any(number in heard for number in SIGNALS):
+                self._stop.ask(STOPPED)
+                return
             looks += 1
             if self.look():
                 return
             if looks % LOOKS_PER_CONTROLLER == 0 and self._gone():
                 self._stop.ask(CONTROLLER_GONE)
                 return
+
+    def _listen(self) -> bytes:
+        """Wait a moment; the numbers of signals that came, and OVER at the end."""
+        ready, _none, _nothing = select.select([self._pipe[0]], [], [], PACE)
+        return os.read(self._pipe[0], 64) if ready else b""
 
     def _signalled(self, _number: int, _frame: FrameType | None) -> None:
         self._restore()

@@ -6,13 +6,21 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.progress_action import BURST, REFILL, Tail, Ticker
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.progress_action import (
+    BURST,
+    REFILL,
+    Tail,
+    Ticker,
+    start_deaf,
+)
 
 
 def test_tail_gives_each_whole_line_once(tmp_path: Path) -> None:
@@ -111,3 +119,13 @@ def test_every_line_is_shown_or_counted_and_never_more_than_the_bucket_holds(ste
     assert len(lines) + counted == sent
     assert lines == sorted(lines, key=int)
     assert not sent or lines[-1] == str(sent - 1)
+
+
+def test_no_signal_is_given_to_a_thread_that_could_not_act_on_it() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    seen: set[int] = set()
+    thread = threading.Thread(target=lambda: seen.update(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+    start_deaf(thread)
+    thread.join(10)
+    assert seen >= {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

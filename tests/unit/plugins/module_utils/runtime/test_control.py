@@ -85,6 +85,28 @@ def test_the_first_signal_is_a_wish_and_the_second_acts_as_before():
         signal.signal(signal.SIGTERM, before)
 
 
+def test_a_signal_is_heard_while_the_main_thread_waits_for_something_else():
+    stop = Stop()
+    wakeup = signal.set_wakeup_fd(-1)
+    try:
+        with Control(stop, controller_gone=lambda: False):
+            # As if another thread had taken the signal: Python's handler does not run, only its number is written.
+            signal.signal(signal.SIGTERM, lambda *_: None)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert asked(stop) == STOPPED
+        assert signal.set_wakeup_fd(-1) == -1
+    finally:
+        signal.set_wakeup_fd(wakeup)
+
+
+def test_no_descriptor_is_left_open():
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with Control(Stop(), controller_gone=lambda: False):
+            pass
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_signals_are_left_alone_where_no_control_is_wanted():
     before = signal.getsignal(signal.SIGTERM)
     with controlled(wanted=False) as stop:
