@@ -27,7 +27,7 @@ RAREST = 30.0
 """What is overdue is looked at at growing distances."""
 LEISURE = 3.0
 """Between two looks for deletions that nobody waits for."""
-UNKNOWN_FIRST = 2.0
+UNKNOWN_FIRST = 3.0
 UNKNOWN_SHARE = 0.15
 """While nothing is known: looks at growing distances, this part of the oldest age so far."""
 UNCLEAR = 2.0
