@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     as_root,
     run,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import TEMPORARY
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import Leftover
 
 MOST_MOUNTS = 1000
@@ -123,7 +124,7 @@ def _unescaped(field_: bytes) -> bytes:
 
 def loop_devices_below(places: Iterable[str], sys: str = "/sys") -> list[str]:
     """Loop devices whose file lies below one of the places, deleted or not, as ``/dev/loopN``."""
-    roots = tuple(f"{place}/" for place in places)
+    roots = tuple(places)
     found = []
     try:
         names = sorted(name for name in os.listdir(f"{sys}/block") if name.startswith("loop"))
@@ -135,9 +136,22 @@ def loop_devices_below(places: Iterable[str], sys: str = "/sys") -> list[str]:
                 backing = file.read().strip("\n")
         except OSError:
             continue  # not in use
-        if backing.startswith(roots):
+        if any(_lies_below(backing, root) for root in roots):
             found.append(f"/dev/{name}")
     return found
+
+
+def _lies_below(backing: str, place: str) -> bool:
+    """Whether the file that a loop device reads is below a place of a build.
+
+    The kernel names it from the root of the mount through which it was opened. When that mount is gone (the mount
+    namespace of the build, a folder that systemd mounts for the service), the front of the name is missing.
+    """
+    if backing.startswith(f"{place}/"):
+        return True
+    own = "/".join(["", *place.split("/")[-2:], ""])
+    front, found, _rest = backing.partition(own)
+    return bool(found) and own.startswith(f"/{TEMPORARY}/") and f"{place}/".endswith(f"{front}{own}")
 
 
 def _unmount(done: Reaped, mounts: Iterable[str], machine: System) -> None:

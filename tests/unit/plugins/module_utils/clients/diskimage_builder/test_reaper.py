@@ -34,7 +34,7 @@ class Machine:
     def write(self):
         lines = [f"1 0 0:1 / {point.replace(' ', chr(92) + '040')} rw - x x rw\n" for point in self.mounts]
         (self.proc / "self" / "mountinfo").write_text("".join(lines))
-        for name in ("loop0", "loop1", "loop2", "sda"):
+        for name in ("loop0", "loop1", "loop2", "loop3", "sda"):
             folder = self.sys / "block" / name / "loop"
             folder.mkdir(parents=True, exist_ok=True)
             backing = folder / "backing_file"
@@ -82,6 +82,22 @@ def test_mounts_and_devices_of_ours_and_of_nobody_else(tmp_path, left):
     assert done.loop_devices == ["/dev/loop0"]
     assert done.problems == []
     assert not os.path.exists(left.claim)
+
+
+def test_a_device_whose_mount_is_gone_is_known_by_the_end_of_its_name(tmp_path, left):
+    machine = Machine(tmp_path)
+    own = f"/.stackci-tmp/{ID}"
+    machine.devices = {
+        "loop0": f"{own}/dib_image.x/image0.raw (deleted)",
+        "loop1": f"/images{own}/dib_image.x/image0.raw",
+        # Of another place, and of another build.
+        "loop2": f"/other{own}/image0.raw",
+        "loop3": f"/images{own}0/image0.raw",
+    }
+    done = machine.reap(left)
+    assert done.loop_devices == ["/dev/loop0", "/dev/loop1"]
+    assert sorted(machine.devices) == ["loop2", "loop3"]
+    assert done.problems == []
 
 
 def test_nothing_is_removed_below_a_mount_that_stays(tmp_path, left):
