@@ -27,6 +27,8 @@ ASK_AGAIN = 60.0
 STUCK_AFTER = 3
 """Refused or ineffective deletes after which a removal is stuck: it is reported, and tried by force."""
 LONGEST_PAUSE = 300.0
+FRESH = 15.0
+"""For so long a server that seemed stuck is watched as any other when its delete is accepted after all."""
 UNHEARD_PAUSE = 10.0
 """The longest pause after a call without an answer."""
 STUCK = "stuck"
@@ -70,6 +72,10 @@ class Removal:
     def hopeless(self) -> bool:
         """Stuck, and tried in vain by this cycle too."""
         return self.stuck and not self.busy and (self.asked_at is not None or self.not_before > 0)
+
+    def is_fresh(self, now: float) -> bool:
+        """True for a moment after the first accepted delete: what went before may have been the API's trouble."""
+        return self.asks == 1 and self.asked_at is not None and now - self.asked_at < FRESH
 
     @property
     def pause(self) -> float:
@@ -143,7 +149,7 @@ class Removals:
     def asked(self, actor: ProviderActor) -> list[float]:
         """Since when the provider's removals wait for their servers to vanish.
 
-        Those that are stuck are worth a look now and then only.
+        Those that are stuck are worth a look now and then only, once their first accepted delete had its time.
         """
         now = self._context.now()
         return [
@@ -152,7 +158,7 @@ class Removals:
             if removal.actor is actor
             and removal.asked_at is not None
             and not removal.busy
-            and (not removal.stuck or now - actor.listed_from >= removal.pause)
+            and (not removal.stuck or removal.is_fresh(now) or now - actor.listed_from >= removal.pause)
         ]
 
     def stuck(self) -> list[dict[str, Any]]:

@@ -116,6 +116,20 @@ def test_a_refused_delete_is_reported_with_its_answer(error, locked):
         assert stuck(cycle) == []
 
 
+def test_a_delete_that_is_accepted_after_a_trouble_is_looked_after_as_any_other():
+    """The API was in trouble, not the server: nobody waits a minute to see that it is gone."""
+    with World(one_provider()) as world:
+        fault = world.fault(
+            "east", DELETE, error=lambda: CloudUnavailable("DELETE /servers/{id} was answered with 503", status=503)
+        )
+        cycle, _unused = serve(world)
+        assert world.run(60, until=lambda: bool(stuck(cycle)))
+        fault.left = 0
+        assert world.run(60, until=lambda: not world.clouds["east"].machines)
+        assert world.run(10, until=lambda: not world.nodes())
+        assert stuck(cycle) == []
+
+
 def test_the_next_cycle_knows_since_when():
     with World(one_provider(), clouds={"east": {"undying": lambda machine: True}}) as world:
         cycle, _unused = serve(world)
