@@ -82,7 +82,8 @@ images:
       returned: always
     code:
       description:
-        - Due are V(requested) (somebody asked for a build), V(no-ready-build), V(aged) (C(rebuild-age)) and
+        - Due are V(requested) (somebody asked for a build), V(no-ready-build), V(aged) (C(rebuild-age)), V(files-lost)
+          (the files of the newest build, made by the builder on this host, are not in C(images-dir) any more) and
           V(format-missing) (a provider needs a format that the newest build does not have).
         - Not due are V(fresh), V(paused), V(building), V(backoff) (after failures), V(no-format) (no provider lists
           it), V(format-unknown) (C(clouds.yaml) does not tell what its providers need) and V(removed) (not configured).

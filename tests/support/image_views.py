@@ -121,9 +121,19 @@ def view(
     formats: Mapping[str, str] | None = None,
     **values: Any,
 ) -> ImagesView:
-    """A view in which every provider takes qcow2 unless *formats* (which then has all that is known) says otherwise."""
+    """A view in which every provider takes qcow2 unless *formats* (which then has all that is known) says otherwise.
+
+    All our ready builds have their files, unless *files* says what is there.
+    """
     known = configuration or config()
-    given = {"now": NOW, "builder_id": US, "files": (), **values}
+    on_disk = [
+        file
+        for state in states
+        for made in state.builds
+        if made.state == BuildState.READY and made.builder_id == US
+        for file in files(int(made.id, 16), *made.formats, image=made.image)
+    ]
+    given = {"now": NOW, "builder_id": US, "files": on_disk, **values}
     return ImagesView(
         config=known,
         images={state.name: state for state in states},

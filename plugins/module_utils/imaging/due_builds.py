@@ -9,7 +9,8 @@ Nodepool's rules: by age, for want of a ready build or of a format, and by reque
 * a request that was made before a build began is served by it, whatever that build was made for;
 * a request goes over a pause flag only when it is the newer of the two, so that pausing ends a series of failures. A
   ``pause`` of the configuration goes over everything;
-* of several builders with different formats each keeps a build of its own: they do not rebuild in turn for ever.
+* of several builders with different formats each keeps a build of its own: they do not rebuild in turn for ever;
+* a build whose files were lost, though its own builder should have them, is made anew.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class BuildCode:
     FIRST = "no-ready-build"
     AGED = "aged"
     FORMAT = "format-missing"
+    LOST = "files-lost"
 
     PAUSED = "paused"
     UNUSED = "no-format"
@@ -37,7 +39,7 @@ class BuildCode:
     BACKOFF = "backoff"
     FRESH = "fresh"
 
-    DUE = (REQUESTED, FIRST, AGED, FORMAT)
+    DUE = (REQUESTED, FIRST, AGED, LOST, FORMAT)
     ALL = (*DUE, PAUSED, UNUSED, UNKNOWN, BUILDING, BACKOFF, FRESH)
 
 
@@ -108,6 +110,30 @@ def served_request(state: ImageState) -> bool:
     return state.requested is not None and open_request(state) is None
 
 
+def lost_formats(view: ImagesView, build: Build) -> list[str]:
+    """Formats of a ready build of this builder that images-dir has no file of, as far as that is a loss.
+
+    It is one where a provider still waits for the file; and where nothing of the build is left, unless
+    delete-after-upload explains that. Somebody who takes away a single file that everybody has got wants no new build.
+    """
+    image = view.config.diskimages.get(build.image)
+    if image is None or view.files is None or not view.is_from_here(build):
+        return []
+    here = {file.format for file in view.files_of(build.id) if file.is_image}
+    missing = sorted(set(build.formats) - here)
+    waiting = {
+        view.provider_formats.get(provider.name)
+        for provider in view.providers_of(build.image)
+        if not provider.diskimages[build.image].pause
+        and not view.image(build.image).has_ready_upload(build.id, provider.name)
+    }
+    awaited = [name for name in missing if name in waiting]
+    if awaited or here & set(build.formats):
+        return awaited
+    spared = image.delete_after_upload and any(view.providers_of(build.image))
+    return [name for name in missing if not spared or name in image.keep_formats]
+
+
 def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | None) -> tuple[str, str, float | None]:
     """What would be done if nothing stood in the way: code, sentence, and when that changes."""
     if request is not None:
@@ -119,6 +145,13 @@ def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | 
     if age >= image.rebuild_age:
         text = f"the newest ready build is {span(age)} old, rebuild-age is {span(image.rebuild_age)}"
         return BuildCode.AGED, text, None
+    lost = lost_formats(view, ready[0])
+    if lost:
+        return (
+            BuildCode.LOST,
+            f"the newest ready build has lost its files: images-dir has no {listed(lost)} of it",
+            None,
+        )
     missing = _missing_formats(view, image, ready)
     if missing:
         return BuildCode.FORMAT, f"the newest ready build has no {listed(missing)}", None
@@ -128,7 +161,7 @@ def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | 
 
 def _missing_formats(view: ImagesView, image: Diskimage, ready: list[Build]) -> list[str]:
     wanted = wanted_formats(view, image.name)
-    own = next((build for build in ready if view.is_ours(build)), None)
+    own = next((build for build in ready if view.is_ours(build) and not lost_formats(view, build)), None)
     young = own is not None and view.now - (own.state_time or 0.0) < image.rebuild_age
     if young and own is not None and set(wanted) <= set(own.formats):
         return []

@@ -126,7 +126,7 @@ def _missing_file(
     wanted = image_file(state.name, build.id, image_format)
     if any(file.name == wanted and file.is_image for file in view.files or ()):
         return None
-    if not view.is_ours(build):
+    if not view.is_from_here(build):
         return UploadCode.ELSEWHERE, f"its files are with the builder on {build.builder or 'another host'}", None
     if view.files is None:
         return UploadCode.ELSEWHERE, "images-dir cannot be seen from here", None

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What builders remember of an image besides Nodepool's records: failures in a row, sizes, how long it took."""
+"""What builders remember besides Nodepool's records: failures in a row, sizes, how long it took, who they are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents i
 
 BUILD_NOTES = "image-builds"
 UPLOAD_NOTES = "image-uploads"
+BUILDER_NOTES = "image-builders"
 
 
 def build_notes_path(image: str) -> str:
@@ -29,6 +30,11 @@ def build_notes_path(image: str) -> str:
 def upload_notes_path(provider: str, image: str) -> str:
     """Where the notes of an image's uploads to a provider are, relative to our subtree."""
     return f"{UPLOAD_NOTES}/{segment(provider)}/{segment(image)}"
+
+
+def builder_note_path(builder_id: str) -> str:
+    """Where the note of a builder is, relative to our subtree."""
+    return f"{BUILDER_NOTES}/{segment(builder_id)}"
 
 
 @dataclass(frozen=True)
@@ -113,3 +119,50 @@ class BuildNotes:
             return None
         largest = max(self.sizes.values())
         return sum(self.sizes.get(name, largest) for name in formats)
+
+
+@dataclass(frozen=True)
+class BuilderNote:
+    """Where a builder keeps its files, by which it is known again when it has lost them and its id.
+
+    *images_dir*: absolute, on *host*. *since*: UNIX time of its first cycle. *seen*: that of the beginning of its last.
+    """
+
+    builder_id: str
+    host: str
+    images_dir: str
+    since: float
+    seen: float
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any] | None) -> BuilderNote | None:
+        """From what was stored; None for what makes no sense."""
+        known = document or {}
+        builder_id, host, images_dir = (text(known.get(key)) for key in ("builder_id", "host", "images_dir"))
+        since, seen = seconds(known.get("since")), seconds(known.get("seen"))
+        if not builder_id or not host or not images_dir or since is None or seen is None:
+            return None
+        return cls(builder_id, host, images_dir, since, seen)
+
+
+def former_builders(
+    notes: Iterable[BuilderNote], builder_id: str, host: str, images_dir: str, now: float
+) -> frozenset[str]:
+    """Ids of builders that had this very directory before it got *builder_id*.
+
+    One that was at work since is somebody else, of another machine that calls itself the same.
+
+    :param notes: of all builders.
+    :param builder_id: of this builder; "" when it has none yet.
+    """
+    known = list(notes)
+    since = next((note.since for note in known if note.builder_id == builder_id), now)
+    return frozenset(
+        note.builder_id
+        for note in known
+        if note.builder_id != builder_id and (note.host, note.images_dir) == (host, images_dir) and note.seen < since
+    )

@@ -90,6 +90,7 @@ class ImagesView:
         cannot be told (no such entry, no readable file).
     :ivar files: what is in images-dir, looked at *before* ZooKeeper was read; None where nobody has looked.
     :ivar builder_id: content of builder_id.txt; "" when there is none.
+    :ivar former: ids that this builder had before its images-dir was lost, and builder_id.txt with it.
     :ivar building: ids of the builds that this process is making.
     :ivar uploading: (build id, provider) of the uploads that this process is making or deleting.
     """
@@ -100,6 +101,7 @@ class ImagesView:
     provider_formats: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[LocalFile] | None = None
     builder_id: str = ""
+    former: frozenset[str] = frozenset()
     building: frozenset[str] = frozenset()
     uploading: frozenset[tuple[str, str]] = frozenset()
 
@@ -118,6 +120,10 @@ class ImagesView:
     def is_ours(self, build: Build) -> bool:
         """True when this builder made it."""
         return bool(self.builder_id) and build.builder_id == self.builder_id
+
+    def is_from_here(self, build: Build) -> bool:
+        """True when this builder made it, perhaps under an id that it has lost: nobody else has its files."""
+        return self.is_ours(build) or build.builder_id in self.former
 
 
 def age_order(build: Build) -> tuple[float, int, str]:

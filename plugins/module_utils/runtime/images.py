@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -61,19 +62,20 @@ def _view(module: AnsibleModule) -> ImagesView:
     store = Store(config.zookeeper)
     try:
         store.open(watch=False)
-        return view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
+        view = view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
     finally:
         store.close()
+    # A directory without an id is none of this host's, unless it is known that it has lost the one that it had.
+    return view if builder_id or view.former else replace(view, files=None)
 
 
 def _disk(module: AnsibleModule, config: NodepoolConfig) -> tuple[list[Any] | None, str]:
-    """Files and builder id; (None, "") where images-dir is none of this host's."""
+    """Files and builder id; (None, "") where there is no images-dir, or it cannot be read."""
     if config.images_dir is None:
         return None, ""
     directory = ImagesDir(config.images_dir)
     try:
-        builder_id = directory.builder_id(create=False)
-        return (local_files(directory) if builder_id else None), builder_id
+        return local_files(directory), directory.builder_id(create=False)
     except ImageFileError as problem:
         module.warn(str(problem))
         return None, ""

@@ -33,6 +33,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.opt
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     local_files,
+    note_builder,
     provider_formats,
     register_builder,
     view_images,
@@ -174,6 +175,7 @@ class BuildsCycle:
         """Clear away, then build the first that is due; how the cycle ends, or None."""
         shop = self._shop
         if self._registration is None:
+            note_builder(shop.store, self._config, shop.builder_id, now)
             self._registration = register_builder(shop.store)
         self._cleared += clear_machine(shop.store, self._config.images_dir or "", shop.say)
         view = self._view()

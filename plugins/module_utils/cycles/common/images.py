@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,9 +15,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import recognise
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import (
+    BUILDER_NOTES,
+    BuilderNote,
     BuildNotes,
     Failures,
     build_notes_path,
+    builder_note_path,
+    former_builders,
     upload_notes_path,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import (
@@ -78,6 +83,7 @@ def view_images(
         provider_formats=dict(provider_formats),
         files=None if files is None else tuple(files),
         builder_id=builder_id,
+        former=former_ids(store, config, builder_id, now),
         building=frozenset(building),
         uploading=frozenset(uploading),
     )
@@ -110,6 +116,35 @@ def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState
             if (document := store.own.get(upload_notes_path(provider, name))) is not None
         },
     )
+
+
+def note_builder(store: Store, config: NodepoolConfig, builder_id: str, now: float) -> None:
+    """Write down where this builder keeps its files, so that it is known again if it loses them and its id.
+
+    :raises StoreError: ZooKeeper did not take it.
+    """
+    made_by = {build.builder_id for name in store.images.names() for build in store.images.builds(name)}
+    for former in former_ids(store, config, builder_id, now) - made_by:
+        store.own.delete(builder_note_path(former))
+    path = builder_note_path(builder_id)
+    before = BuilderNote.from_document(store.own.get(path))
+    since = before.since if before is not None else now
+    note = BuilderNote(builder_id, socket.gethostname(), _place(config), since, now)
+    store.own.put(path, note.document())
+
+
+def former_ids(store: Store, config: NodepoolConfig, builder_id: str, now: float) -> frozenset[str]:
+    """The ids that this builder has lost, from the cache."""
+    if not config.images_dir:
+        return frozenset()
+    names = store.own.children(BUILDER_NOTES)
+    found = (BuilderNote.from_document(store.own.get(f"{BUILDER_NOTES}/{name}")) for name in names)
+    notes = [note for note in found if note is not None]
+    return former_builders(notes, builder_id, socket.gethostname(), _place(config), now)
+
+
+def _place(config: NodepoolConfig) -> str:
+    return os.path.abspath(config.images_dir or "")
 
 
 def register_builder(store: Store) -> Registration:

@@ -17,7 +17,10 @@ from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import register_builder
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
+    note_builder,
+    register_builder,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
@@ -133,6 +136,7 @@ class UploadsCycle:
         store = self._desk.store
         store.on_change(self._changed)
         self._stop.tell(self._inbox.nudge)
+        note_builder(store, self._desk.config, self._desk.builder_id, began)
         registration = register_builder(store)
         try:
             ended = self._loop(began + self._desk.options.duration)

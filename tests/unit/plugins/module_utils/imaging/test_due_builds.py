@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_build
     due_builds,
     judge_build,
     judge_builds,
+    lost_formats,
     open_request,
     served_request,
     wanted_formats,
@@ -20,7 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
-from tests.support.image_views import DAY, NOW, THEM, build, config, later, view
+from tests.support.image_views import DAY, NOW, THEM, build, config, files, later, upload, view
 
 
 def state(*builds, **values):
@@ -146,3 +148,58 @@ def test_all_images_in_their_order_and_requests_first():
     seen = view(configuration, ImageState("c", requested=3), ImageState("b", builds=[build(1, image="b")]))
     assert [found.image for found in judge_builds(seen)] == ["a", "b", "c", "d"]
     assert [found.image for found in due_builds(seen)] == ["c", "a", "d"]
+
+
+def two_clouds(**attributes):
+    return config({"debian": attributes}, {"cloud1": ["debian"], "cloud2": ["debian"]})
+
+
+def test_a_build_that_has_lost_all_its_files_is_made_anew():
+    here = state(build(1, formats=["qcow2", "raw"]), uploads=[upload(1), upload(1, "cloud2")])
+    assert case(view(two_clouds(), here)).code == BuildCode.FRESH
+    found = case(view(two_clouds(), here, files=()))
+    assert (found.due, found.code) == (True, BuildCode.LOST)
+    assert found.reason == "the newest ready build has lost its files: images-dir has no qcow2, raw of it"
+    assert case(view(two_clouds(), here, files=None)).code == BuildCode.FRESH  # nobody has looked
+    assert case(view(two_clouds(), replace(here, locked=True), files=())).code == BuildCode.BUILDING
+    again = replace(here, builds=[*here.builds, build(2)])
+    assert case(view(two_clouds(), again, files=files(2, "qcow2"))).code == BuildCode.FRESH
+
+
+def test_a_single_file_is_a_loss_where_a_provider_waits_for_it():
+    both = build(1, formats=["qcow2", "raw"])
+    formats = {"cloud1": "qcow2", "cloud2": "raw"}
+    kept: dict[str, Any] = {"files": files(1, "qcow2"), "formats": formats}
+    everywhere = state(both, uploads=[upload(1), upload(1, "cloud2")])
+    assert case(view(two_clouds(), everywhere, **kept)).code == BuildCode.FRESH
+    waiting = state(both, uploads=[upload(1)])
+    found = case(view(two_clouds(), waiting, **kept))
+    assert (found.code, "no raw of it" in found.reason) == (BuildCode.LOST, True)
+    paused = config(["debian"], {"cloud1": ["debian"], "cloud2": ["debian"]}, paused=[("cloud2", "debian")])
+    assert case(view(paused, waiting, **kept)).code == BuildCode.FRESH
+
+
+def test_delete_after_upload_is_no_loss():
+    everywhere = state(build(1), uploads=[upload(1), upload(1, "cloud2")])
+    assert case(view(two_clouds(delete_after_upload=True), everywhere, files=())).code == BuildCode.FRESH
+    kept = two_clouds(delete_after_upload=True, keep_formats=("qcow2",))
+    assert case(view(kept, everywhere, files=())).code == BuildCode.LOST
+    missing = state(build(1), uploads=[upload(1)])
+    assert case(view(two_clouds(delete_after_upload=True), missing, files=())).code == BuildCode.LOST
+    unused = config({"debian": {"delete_after_upload": True, "formats": ("qcow2",)}}, {"cloud1": []})
+    assert case(view(unused, state(build(1)), files=())).code == BuildCode.LOST  # it is never uploaded
+
+
+def test_files_of_another_builder_are_not_missed_but_those_of_a_former_self_are():
+    theirs = state(build(1, builder_id=THEM))
+    assert case(view(None, theirs, files=())).code == BuildCode.FRESH
+    assert case(view(None, theirs, files=(), former=frozenset({THEM}))).code == BuildCode.LOST
+    assert case(view(None, theirs, files=(), former=frozenset({THEM}), builder_id="")).code == BuildCode.LOST
+    assert case(view(None, theirs, files=files(1, "qcow2"), former=frozenset({THEM}))).code == BuildCode.FRESH
+
+
+def test_a_lost_build_of_ones_own_does_not_stand_for_its_formats():
+    builds = build(1, age=50), build(2, age=10, builder_id=THEM, formats=["raw"])
+    assert case(view(None, state(*builds), files=())).code == BuildCode.FORMAT
+    assert case(view(None, state(*builds), files=files(1, "qcow2"))).code == BuildCode.FRESH
+    assert lost_formats(view(None, state(*builds), files=()), builds[0]) == ["qcow2"]

@@ -89,8 +89,10 @@ def test_nothing_older_than_what_is_there_is_uploaded():
 
 
 def test_whoever_has_the_file_uploads():
-    ours = view(None, state(build(1)))
+    ours = view(None, state(build(1)), files=())
     assert case(ours).code == UploadCode.NO_FILE
+    former = view(None, state(build(1, builder_id=THEM)), files=(), former=frozenset({THEM}))
+    assert case(former).code == UploadCode.NO_FILE
     theirs = view(None, state(build(1, builder_id=THEM, builder="them.example.org")))
     assert case(theirs).code == UploadCode.ELSEWHERE
     assert "them.example.org" in case(theirs).reason

@@ -14,9 +14,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files imp
     recognise,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import (
+    BuilderNote,
     BuildNotes,
     Failures,
     build_notes_path,
+    builder_note_path,
+    former_builders,
     upload_notes_path,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.words import span
@@ -162,6 +165,32 @@ def test_room_is_judged_by_the_last_build():
 def test_where_notes_are():
     assert build_notes_path("a b") == "image-builds/a b"
     assert upload_notes_path("lock", "debian") == "image-uploads/%6C%6F%63%6B/debian"
+    assert builder_note_path("a/b") == "image-builders/a%2Fb"
+
+
+def test_a_note_of_a_builder_is_read_as_it_was_written():
+    note = BuilderNote("one", "host", "/images", 1.0, 2.0)
+    assert BuilderNote.from_document(note.document()) == note
+    for nonsense in (None, {}, {**note.document(), "seen": "x"}, {**note.document(), "host": None}):
+        assert BuilderNote.from_document(nonsense) is None
+
+
+def test_a_builder_knows_which_ids_its_directory_had_before():
+    before = BuilderNote("before", "host", "/images", 1.0, 5.0)
+    others = [
+        BuilderNote("elsewhere", "other", "/images", 1.0, 5.0),
+        BuilderNote("beside", "host", "/more-images", 1.0, 5.0),
+    ]
+    own = BuilderNote("own", "host", "/images", 6.0, 9.0)
+    assert former_builders([before, *others, own], "own", "host", "/images", 10.0) == {"before"}
+    # Not written down yet, and without an id yet.
+    assert former_builders([before, *others], "own", "host", "/images", 10.0) == {"before"}
+    assert former_builders([before, *others], "", "host", "/images", 10.0) == {"before"}
+    assert former_builders([before, *others], "before", "host", "/images", 10.0) == frozenset()
+    # Who is at work since is another machine of that name: they do not rebuild in turn.
+    twin = BuilderNote("twin", "host", "/images", 1.0, 7.0)
+    assert former_builders([twin, own], "own", "host", "/images", 10.0) == frozenset()
+    assert former_builders([twin, own], "twin", "host", "/images", 10.0) == frozenset()
 
 
 @pytest.mark.parametrize(
