@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -70,13 +71,23 @@ class LauncherRun:
     """One cycle that stays for *duration* seconds whatever happens (``until=deadline``).
 
     :param stands_by: another one acts; its beginning is not waited for.
+    :param more_environment: variables that its processes get besides.
     :param variables: further variables of the playbook.
     :ivar tree: its processes.
     :ivar started_in: seconds from the start of ansible-playbook until its pools were registered.
     """
 
-    def __init__(self, world: World, duration: float, *, stands_by: bool = False, **variables: Any) -> None:
+    def __init__(
+        self,
+        world: World,
+        duration: float,
+        *,
+        stands_by: bool = False,
+        more_environment: Mapping[str, str] | None = None,
+        **variables: Any,
+    ) -> None:
         self._world = world
+        self._environment = dict(more_environment or {})
         self._duration = duration
         self._stands_by = stands_by
         self._variables = variables
@@ -91,7 +102,7 @@ class LauncherRun:
             self._process = subprocess.Popen(
                 command(world, launcher_duration=self._duration, launcher_until="deadline", **self._variables),
                 cwd=world.folder,
-                env=environment(world),
+                env={**environment(world), **self._environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -99,6 +99,7 @@ class Settings:
     token_life: float = 3600.0
     azs: list[str] = field(default_factory=lambda: ["nova"])
     page_limit: int = 1000
+    password: str = "secret"
 
     def change(self, document: Mapping[str, Any]) -> None:
         """Apply a document of changes; ``quota`` and ``latency`` are merged, the rest is replaced.
@@ -124,6 +125,8 @@ class Settings:
                 fresh[name] = [str(zone) for zone in value]
             elif name == "page_limit":
                 fresh[name] = max(1, int(value))
+            elif name == "password":
+                fresh[name] = str(value)
             else:
                 raise ValueError(f"unknown setting {name!r}")
         for name, value in fresh.items():
@@ -140,7 +143,6 @@ class CloudConfig:
     name: str
     region: str
     username: str
-    password: str
     project: str
     flavors: list[FlavorConfig]
     images: list[ImageConfig]
@@ -200,7 +202,7 @@ CLOUD_KEYS = frozenset(
     """region username password project flavors images networks keypairs security_groups
     seed guests identity_of boot delete quota_race quota latency token_life azs page_limit""".split()
 )
-SETTING_KEYS = ("boot", "delete", "quota_race", "quota", "latency", "token_life", "azs", "page_limit")
+SETTING_KEYS = ("boot", "delete", "quota_race", "quota", "latency", "token_life", "azs", "page_limit", "password")
 
 
 def _parse_cloud(name: str, spec: Mapping[str, Any], subnets: _Subnets) -> CloudConfig:
@@ -216,7 +218,6 @@ def _parse_cloud(name: str, spec: Mapping[str, Any], subnets: _Subnets) -> Cloud
         name=name,
         region=spec.get("region", "RegionOne"),
         username=spec.get("username", "nodepool"),
-        password=spec.get("password", "secret"),
         project=spec.get("project", "ci"),
         flavors=[_parse_flavor(name, entry) for entry in spec.get("flavors", [])],
         images=[_parse_image(name, entry) for entry in spec.get("images", [])],

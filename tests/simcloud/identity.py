@@ -110,7 +110,7 @@ class Identity:
                 raise self.unauthorized()
             user = identity["password"]["user"]
             named = user.get("name") == self._config.username or user.get("id") == self.user_id
-            allowed = named and user["password"] == self._config.password
+            allowed = named and user["password"] == self._config.settings.password
         except (KeyError, TypeError):
             raise keystone_error(400, "Expecting to find auth in request body.") from None
         scope = call.json()["auth"].get("scope")

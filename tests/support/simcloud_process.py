@@ -181,7 +181,8 @@ class SimCloud:
         return json.loads(body) if body else None
 
     def settings(self, cloud: str, **changes: Any) -> None:
-        """Set ``boot``, ``delete``, ``quota``, ``quota_race``, ``latency``, ``token_life``, ``azs``, ``page_limit``."""
+        """Set ``boot``, ``delete``, ``quota``, ``quota_race``, ``latency``, ``token_life``, ``azs``, ``page_limit``,
+        ``password``."""
         self.control("PUT", f"clouds/{cloud}/settings", changes)
 
     def fault(self, cloud: str, kind: str | None, fault: str, **options: Any) -> int:

@@ -23,6 +23,7 @@ from tests.bench.rooms.pressure_lies import Lies
 from tests.bench.rooms.pressure_reload import Reload
 from tests.bench.rooms.pressure_silent import Silent
 from tests.bench.rooms.pressure_storm import Storm
+from tests.bench.rooms.pressure_troubled import Troubled
 from tests.bench.rooms.reuse import Reuse
 from tests.bench.rooms.scale import Scale
 from tests.bench.rooms.scan import Scan
@@ -74,6 +75,7 @@ ROOMS: tuple[Room, ...] = (
     Lies(),
     Fairness(),
     Silent(),
+    Troubled(),
     Failures(),
     Launches(),
     Storm(),

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tests.bench.figures import Findings
+from tests.bench.gate import Gate
 from tests.bench.launcher import BenchError, LauncherRun
 from tests.bench.world import Scene, World, until
 
@@ -30,6 +33,35 @@ SPARE = 10.0
 """Seconds for everything else: seeing it, deleting the server, another boot, the scan."""
 
 
+SCANNED, FLOATING = "scanned", "floating"
+
+
+class Ways(Scene):
+    """Besides: a label whose guests are asked for keys at a gate, and one whose nodes get floating IPs."""
+
+    def clouds(self) -> dict[str, dict[str, Any]]:
+        """The clouds' configuration."""
+        clouds = super().clouds()
+        for cloud in clouds.values():
+            cloud["networks"].append({"name": "private"})
+        return clouds
+
+    def nodepool_yaml(self, zookeeper_port: int, ssh_port: Callable[[str], int], gate: int = 0) -> str:
+        """The launcher's configuration; *gate*: the port at which guests are asked."""
+        text = super().nodepool_yaml(zookeeper_port, ssh_port)
+        image = {"name": SCANNED, "image-name": "debian-12", "username": "root", "connection-port": gate}
+        label = {"name": SCANNED, "cloud-image": SCANNED, "flavor-name": "small", "console-log": True}
+        floating = {"name": FLOATING, "cloud-image": "debian-12", "flavor-name": "small"}
+        pool = {"name": FLOATING, "networks": ["private"], "host-key-checking": True, "labels": [floating]}
+        pool["auto-floating-ip"] = True
+        limits = f"    boot-timeout: {BOOT_TIMEOUT}\n    launch-timeout: {LAUNCH_TIMEOUT}\n    rate:"
+        # JSON is YAML too.
+        text = text.replace("    rate:", limits)
+        text = text.replace("labels:\n", f"labels:\n  - {{name: {SCANNED}}}\n  - {{name: {FLOATING}}}\n", 1)
+        text = text.replace("    cloud-images:\n", f"    cloud-images:\n      - {json.dumps(image)}\n")
+        return f"{text}          - {json.dumps(label)}\n      - {json.dumps(pool)}\n"
+
+
 class Launches:
     """A room."""
 
@@ -39,10 +71,10 @@ class Launches:
     def run(self, quick: bool) -> Findings:
         """Measure."""
         findings = Findings()
-        with World(Scene(boot=BOOT, delete=0.5)) as world:
-            text = world.config.read_text(encoding="utf-8")
-            limits = f"    boot-timeout: {BOOT_TIMEOUT}\n    launch-timeout: {LAUNCH_TIMEOUT}\n    rate:"
-            world.config.write_text(text.replace("    rate:", limits), encoding="utf-8")
+        scene = Ways(boot=BOOT, delete=0.5)
+        with World(scene) as world, Gate(world.cloud.ssh_port("sim")) as gate:
+            text = scene.nodepool_yaml(world.zookeeper.port, world.cloud.ssh_port, gate.port)
+            world.config.write_text(text, encoding="utf-8")
             with LauncherRun(world, 300.0, launcher_api_timeout=API_TIMEOUT) as launcher:
                 time.sleep(2.0)
                 for name, fault, options, noticing in CASES[:-1] if quick else CASES:
@@ -50,6 +82,7 @@ class Launches:
                     took = _served(world, launcher, 1, noticing + 4 * SPARE)
                     world.cloud.remove_fault("sim", rule)
                     findings.add(f"{name}: request → served", took, at_most=noticing + SPARE)
+                self._later(findings, world, launcher, gate)
                 before, made = world.calls()["POST /servers"], LOST // 3
                 for fault in ("status_after", "reset_after", "hang_after"):
                     world.cloud.fault("sim", "POST /servers", fault, status=504, count=made)
@@ -62,14 +95,32 @@ class Launches:
                 findings.add("failed requests", len(world.requestor.failed), "", at_most=0)
         return findings
 
+    @staticmethod
+    def _later(findings: Findings, world: World, launcher: LauncherRun, gate: Gate) -> None:
+        """What fails when the server is up."""
+        gate.break_next()
+        took = _served(world, launcher, 1, BOOT_TIMEOUT + 4 * SPARE, SCANNED)
+        if not gate.refused:
+            raise BenchError(f"nobody was asked for keys at the gate: {launcher.tail()}")
+        findings.add("its guest shows no host key: request → served", took, at_most=BOOT_TIMEOUT + SPARE)
+        _served(world, launcher, 1, 4 * SPARE, FLOATING)
+        rule = world.cloud.fault("sim", "POST /floatingips", "status", status=400, message="bad network", count=1)
+        took = _served(world, launcher, 1, 4 * SPARE, FLOATING)
+        struck = sum(int(row["struck"]) for row in world.cloud.faults("sim") if row["id"] == rule)
+        if not struck:
+            raise BenchError(f"no floating IP was asked for: {launcher.tail()}")
+        findings.add("its floating IP cannot be made: request → served", took, at_most=SPARE)
+        addresses = int(world.cloud.state("sim")["floating_ips"])
+        findings.add("  floating IPs beyond one for each node", addresses - 2, "", at_most=0)
+
 
 def _servers(world: World) -> int:
     return len(world.cloud.servers("sim"))
 
 
-def _served(world: World, launcher: LauncherRun, number: int, seconds: float) -> float:
+def _served(world: World, launcher: LauncherRun, number: int, seconds: float, label: str = "small") -> float:
     began = time.time()
-    requests = world.requestor.ask(number)
+    requests = world.requestor.ask(number, [label])
     if not world.requestor.await_fulfilled(requests, seconds):
         raise BenchError(f"not served within {seconds:g} s: {launcher.tail()}")
     return max(world.requestor.fulfilled.get(name, time.time()) for name in requests) - began

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 import time
+from collections.abc import Iterator
 from functools import partial
 from statistics import median
 from typing import Any
@@ -242,6 +246,76 @@ def test_tokens_that_expire_and_that_are_revoked_in_the_middle(site: Site):
     assert len(requests) >= 4
     assert result["nodes"]["failed"] == [] and result["requests"]["failed"] == []
     assert site.cloud.counts()["by_kind"]["POST /auth/tokens"] >= 3
+
+
+class Names:
+    """One name whose look-up hangs. *hung* tells of each that has begun; *healed* ends them."""
+
+    NAME = "cloud.invalid"
+
+    def __init__(self) -> None:
+        self.healed, self.hung = threading.Event(), threading.Semaphore(0)
+        self._look_up = socket.getaddrinfo
+
+    def getaddrinfo(self, host: Any, *args: Any, **options: Any) -> Any:
+        """Instead of that of the module socket."""
+        if host == self.NAME:
+            self.hung.release()
+            self.healed.wait(90)
+            host = "127.0.0.1"
+        return self._look_up(host, *args, **options)
+
+    def use(self, site: Site) -> None:
+        """Have clouds.yaml lead to the first cloud by the name."""
+        document = json.loads(site.clouds_yaml.read_text("utf-8"))
+        auth = document["clouds"]["one"]["auth"]
+        auth["auth_url"] = auth["auth_url"].replace("127.0.0.1", self.NAME)
+        site.clouds_yaml.write_text(json.dumps(document), encoding="utf-8")
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[Names]:
+    made = Names()
+    monkeypatch.setattr(socket, "getaddrinfo", made.getaddrinfo)
+    yield made
+    made.healed.set()
+
+
+@pytest.mark.timeout(100)
+def test_a_name_that_is_not_looked_up_to_the_end(site: Site, names: Names):
+    """No time-out of ours ends a look-up: its thread is given up, nobody else waits for it, and it is got over."""
+    site.configure(
+        provider("one", pool("main", label("bad", flavor_name="small"))),
+        provider("two", pool("main", label("good", flavor_name="small"))),
+    )
+    names.use(site)
+    requestor = site.requestor
+    with site.stay(api_timeout=API_TIMEOUT) as cycle:
+        stuck = requestor.ask("bad")
+        assert names.hung.acquire(timeout=20)
+        began = time.monotonic()
+        while time.monotonic() < began + PATIENCE.job + 1.0:
+            requestor.wait_for(requestor.ask("good"), seconds=5)
+        assert cycle.running and requestor.state(stuck) == "requested"
+        assert "one" in requestor.wait_until_waiting(stuck, "provider-trouble")["text"]
+        names.healed.set()
+        cured = time.monotonic()
+        requestor.wait_for(stuck, seconds=30)
+        assert time.monotonic() - cured <= PATIENCE.silence + POLL + 4.0
+        result = cycle.end()
+    assert result["requests"]["failed"] == [] and result["health"]["one"]["state"] == "ok"
+
+
+def test_the_end_does_not_wait_for_a_name(site: Site, names: Names):
+    site.configure()
+    names.use(site)
+    with site.stay(api_timeout=API_TIMEOUT) as cycle:
+        site.requestor.ask("small")
+        assert names.hung.acquire(timeout=20)
+        began = time.monotonic()
+        result = cycle.end()
+        assert time.monotonic() - began <= 5.0
+    assert result["requests"]["failed"] == []
 
 
 def test_all_calls_hanging_at_once_end_with_the_cycle(site: Site):

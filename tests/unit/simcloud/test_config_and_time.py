@@ -89,5 +89,12 @@ def test_changes_are_merged():
     assert sorted(settings.latency) == ["POST /servers", "default"]
 
 
+def test_a_password_can_be_changed():
+    settings = parse({"clouds": default_cloud("a", password="first")}).clouds["a"].settings
+    assert settings.password == "first"
+    settings.change({"password": "second"})
+    assert settings.password == "second"
+
+
 def test_moments_are_utc():
     assert iso(0) == "1970-01-01T00:00:00Z"
