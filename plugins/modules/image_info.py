@@ -234,8 +234,8 @@ deletions:
       returned: always
     code:
       description:
-        - V(old), V(removed) (from the configuration), V(asked) (somebody marked it or its build), V(failed) or
-          V(abandoned).
+        - V(old), V(surplus) (the provider has this build twice), V(removed) (from the configuration), V(asked)
+          (somebody marked it or its build), V(failed) or V(abandoned).
       type: str
       returned: always
     reason:

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is deleted, each with a reason: uploads first, then the build, its files, its record.
 
-Kept, whatever fails, are of each configured image the two newest ready builds, and of each provider that lists it the
-ready uploads of the two newest builds that it has. What a person has marked as deleting goes all the same.
+Kept, whatever fails, are of each configured image the two newest ready builds, and of each provider that lists it a
+ready upload of each of the two newest builds that it has. What a person has marked as deleting goes all the same.
 
+* Of several ready uploads of one build at a provider only the one stays that became ready last: launchers use that.
 * Uploads at providers that are not in this configuration are left to whoever has them. A build lives as long as it has
   uploads.
 * A build becomes deleting when nothing holds it any more; its files go when its uploads are gone, and then its record.
@@ -47,13 +48,14 @@ class DeletionCode:
 
     REMOVED = "removed"
     OLD = "old"
+    SURPLUS = "surplus"
     ASKED = "asked"
     FAILED = "failed"
     ABANDONED = "abandoned"
     UPLOADED = "uploaded"
     LEFT_OVER = "left-over"
 
-    ALL = (REMOVED, OLD, ASKED, FAILED, ABANDONED, UPLOADED, LEFT_OVER)
+    ALL = (REMOVED, OLD, SURPLUS, ASKED, FAILED, ABANDONED, UPLOADED, LEFT_OVER)
 
 
 @dataclass(frozen=True)
@@ -142,16 +144,19 @@ def kept_builds(view: ImagesView, state: ImageState) -> list[Build]:
 
 
 def kept_uploads(state: ImageState, provider: str) -> list[Upload]:
-    """The ready uploads of the two newest builds that *provider* has."""
+    """Ready uploads of the two newest builds that *provider* has, and of those that got there last; one of each."""
     ready = {build.id: build for build in state.ready_builds()}
     there = [
         upload
         for upload in state.uploads
         if upload.provider == provider and upload.state == UploadState.READY and upload.build_id in ready
     ]
-    builds = sorted({upload.build_id for upload in there}, key=lambda build_id: age_order(ready[build_id]))[-KEPT:]
-    newest = sorted(there, key=lambda upload: (upload.state_time or 0.0, upload.path))[-KEPT:]
-    return [upload for upload in there if upload.build_id in builds or upload in newest]
+    # A launcher takes what became ready last and has an image: of each build that one is the one that counts.
+    by_time = sorted(there, key=lambda upload: (bool(upload.external_id), upload.state_time or 0.0, upload.path))
+    used = {upload.build_id: upload for upload in by_time}
+    builds = sorted(used, key=lambda build_id: age_order(ready[build_id]))[-KEPT:]
+    newest = [upload.build_id for upload in by_time if upload is used[upload.build_id]][-KEPT:]
+    return [used[build_id] for build_id in used if build_id in builds or build_id in newest]
 
 
 def is_being_built(view: ImagesView, build: Build) -> bool:
@@ -237,8 +242,12 @@ def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: U
         return None
     if build.state == BuildState.DELETING:
         return DeletionCode.ASKED, f"build {build.id} is marked for deletion"
-    if any(upload.path == each.path for each in kept_uploads(state, upload.provider)):
+    kept = kept_uploads(state, upload.provider)
+    if any(upload.path == each.path for each in kept):
         return None
+    twin = next((each for each in kept if each.build_id == build.id), None)
+    if twin is not None:
+        return DeletionCode.SURPLUS, f"provider {upload.provider} has this build twice; upload {twin.id} is in use"
     if build.state == BuildState.READY or not is_being_built(view, build):
         return DeletionCode.OLD, f"provider {upload.provider} has two newer ones"
     return None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, Upload, UploadState
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, Builder, taker
 
@@ -98,6 +98,34 @@ def test_an_upload_marked_for_deletion_comes_again_unless_paused(builder: Builde
     builder.configure()
     builder.run()
     assert [each.id for each in builder.uploads()] > [upload.id]
+
+
+def test_of_a_build_that_is_there_twice_the_one_in_use_stays(builder: Builder) -> None:
+    builder.configure()
+    builder.build()
+    builder.run()
+    (first,) = builder.uploads()
+    result = builder.run(force=True)
+    (second,) = builder.uploads()
+    assert second.id > first.id and set(builder.in_cloud()) == {second.external_id}
+    assert [(row["upload_id"], row["code"]) for row in result["uploads"]["deleted"]] == [(first.id, "surplus")]
+    assert result["undeleted"] == []
+    in_use = builder.store.images.newest_ready(IMAGE, "one")
+    assert in_use is not None and in_use.id == second.id
+    assert builder.run()["changed"] is False
+
+
+def test_an_image_that_two_records_name_stays_with_one_of_them(builder: Builder) -> None:
+    builder.configure()
+    builder.build()
+    builder.run()
+    (first,) = builder.uploads()
+    twin = Upload(image=IMAGE, build_id=first.build_id, provider="one", external_id=first.external_id)
+    twin.set_state(UploadState.READY, (first.state_time or 0.0) + 1.0)
+    builder.store.images.create_upload(twin)
+    builder.run()
+    assert [upload.id for upload in builder.uploads()] == [twin.id]
+    assert set(builder.in_cloud()) == {first.external_id}
 
 
 def test_delete_after_upload(builder: Builder) -> None:

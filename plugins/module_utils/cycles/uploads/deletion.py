@@ -56,14 +56,15 @@ def delete_upload(
         held = tools.store.images.lock_upload(upload)
         if held is None:
             return DeletionResult(upload, planned.code, False, "somebody else has its lock", skipped=True)
-        if not wanted(tools.view(key)):
+        view = tools.view(key)
+        if not wanted(view):
             return DeletionResult(upload, planned.code, False, "it is needed", skipped=True)
         there = tools.store.images.read_upload(upload)
         if there is None:
             return DeletionResult(upload, planned.code, True)
         there.set_state(UploadState.DELETING, tools.clock())
         tools.store.images.write_upload(there, held=held)
-        if client is not None:
+        if client is not None and not _is_shared(view, there):
             _delete_image(there, client)
         tools.store.images.delete_upload(there)
     except StoreGone:
@@ -74,6 +75,16 @@ def delete_upload(
         if held is not None:
             held.release()
     return DeletionResult(there, planned.code, True)
+
+
+def _is_shared(view: ImagesView, upload: Upload) -> bool:
+    """True when another record that may be in use names the same cloud image."""
+    return bool(upload.external_id) and any(
+        other.external_id == upload.external_id and other.path != upload.path and other.state == UploadState.READY
+        for state in view.images.values()
+        for other in state.uploads
+        if other.provider == upload.provider
+    )
 
 
 def _delete_image(upload: Upload, client: CloudClient) -> None:

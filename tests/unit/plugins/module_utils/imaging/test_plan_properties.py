@@ -133,7 +133,7 @@ def kept_builds(seen, state):
 
 
 def kept_uploads(seen, state, provider):
-    """The newest ready upload of the current and of the previous build that a provider has."""
+    """The newest ready upload of the current and of the previous build of a provider, and what a launcher uses."""
     listed = seen.config.providers.get(provider)
     if listed is not None and state.name not in listed.diskimages:
         return []
@@ -142,7 +142,12 @@ def kept_uploads(seen, state, provider):
     )
     mine = [each for each in state.uploads if each.provider == provider and each.state == "ready"]
     there = [build for build in ready if any(each.build_id == build.id for each in mine)][-2:]
-    return [each for each in mine if each.build_id in {build.id for build in there}]
+    newest = [
+        max((each for each in mine if each.build_id == build.id), key=lambda each: (each.state_time, each.path))
+        for build in there
+    ]
+    of_ready = [each for each in mine if each.build_id in {build.id for build in ready}]
+    return [*newest, *sorted(of_ready, key=lambda each: (each.state_time, each.path))[-1:]]
 
 
 @LOAD
@@ -157,6 +162,21 @@ def test_current_and_previous_are_never_deleted(seed):
         for provider in PROVIDERS:
             paths = {each.path for each in kept_uploads(seen, state, provider)}
             assert not paths & {deletion.upload.path for deletion in plan if isinstance(deletion, DeleteUpload)}
+
+
+@LOAD
+@given(SEEDS)
+def test_no_build_stays_at_a_provider_twice(seed):
+    seen = world(seed)
+    going = {deletion.upload.path for deletion in plan_deletions(seen) if isinstance(deletion, DeleteUpload)}
+    for state in seen.images.values():
+        left = [
+            (each.build_id, each.provider)
+            for each in state.uploads
+            if each.state == UploadState.READY and each.path not in going and not is_being_uploaded(seen, each)
+            if each.provider in seen.config.providers
+        ]
+        assert len(left) == len(set(left))
 
 
 @LOAD

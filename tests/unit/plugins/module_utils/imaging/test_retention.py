@@ -44,6 +44,11 @@ def plan(seen):
     return [told(deletion) for deletion in plan_deletions(seen)]
 
 
+def doomed(seen) -> list[DeleteUpload]:
+    """The uploads that go."""
+    return [deletion for deletion in plan_deletions(seen) if isinstance(deletion, DeleteUpload)]
+
+
 def three():
     """Three builds, the third the newest, each uploaded."""
     return state(
@@ -98,7 +103,27 @@ def test_each_provider_for_itself():
 def test_two_uploads_of_one_build_do_not_push_the_previous_build_out():
     builds = [build(number, age=50 - number) for number in (1, 2, 3, 4)]
     uploads = [upload(1), upload(2, age=3), upload(2, serial=2, age=2), upload(2, serial=3, age=1)]
-    assert plan(view(None, state(*builds, uploads=uploads))) == []
+    surplus = ("upload", 2, "cloud1", DeletionCode.SURPLUS)
+    assert plan(view(None, state(*builds, uploads=uploads))) == [surplus, surplus]
+    # What a launcher uses is not among them.
+    going = doomed(view(None, state(*builds, uploads=uploads)))
+    assert [deletion.upload.id for deletion in going] == [upload(2).id, upload(2, serial=2).id]
+    assert going[0].reason == "provider cloud1 has this build twice; upload 0000000003 is in use"
+    assert plan(view(None, state(*builds, uploads=[uploads[0], uploads[3]]))) == []
+
+
+def test_of_two_uploads_of_one_build_the_one_with_an_image_is_kept():
+    """A launcher cannot use the other."""
+    bare = replace(upload(1, serial=2, age=1), external_id=None)
+    seen = view(None, state(build(1), uploads=[upload(1, age=5), bare]))
+    assert [deletion.upload.id for deletion in doomed(seen)] == [bare.id]
+
+
+def test_what_the_launcher_uses_is_kept_also_when_its_build_is_an_old_one():
+    builds = [build(number, age=50 - number) for number in (1, 2, 3)]
+    uploads = [upload(2, age=9), upload(3, age=8), upload(1, age=3), upload(1, serial=2, age=2)]
+    (going,) = doomed(view(None, state(*builds, uploads=uploads)))
+    assert (going.upload.path, going.code) == (uploads[2].path, DeletionCode.SURPLUS)
 
 
 def test_failed_builds_go_at_once():
