@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role awx from an empty server to a full one and back."""
+"""The role awx: an empty server is filled, what is there is changed, and all is taken out again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import pytest
 
 from tests.integration.awx.conftest import PROJECT, SECRET, Site
-from tests.support.awx.server import PASSWORD, USER
+from tests.support.awx.server import PASSWORD, TOKEN, USER
+from tests.support.awx.store import Awx
 
 # Each run of the role starts two dozen modules, one after the other.
 pytestmark = pytest.mark.timeout(1200)
@@ -60,7 +61,8 @@ def names(site: Site) -> dict[str, list[str]]:
     return {kind: [thing["name"] for thing in site.awx.things[kind].values()] for kind in NAMES}
 
 
-def test_from_nothing_to_everything_and_back(site):
+@pytest.mark.long
+def test_from_nothing_to_everything(site):
     # One test, because each run of the role takes its time.
     checked = run(site, "--check")
     assert checked.writes == []
@@ -76,17 +78,6 @@ def test_from_nothing_to_everything_and_back(site):
     the_inventory_is_from_our_plugin(site)
     again = run(site)
     assert (again.changed, again.writes) == (0, [])
-    # A secret cannot be compared: it is sent again when it is asked for, and only then.
-    changes = {"awx_launcher_minutes": 5, "awx_launcher_duration": 300, "awx_clouds_yaml": "clouds: {}\n"}
-    assert len(run(site, **changes).writes) == 2
-    assert len(run(site, **changes, awx_update_secrets=True).writes) == 1
-    number = site.awx.named("credentials", "nodepool clouds and ZooKeeper")["id"]
-    assert site.awx.things["credentials"][number]["inputs"] == {"clouds": "clouds: {}\n"}
-    checked = run(site, "--check", awx_state="absent")
-    assert (checked.changed > 0, checked.writes) == (True, [])
-    run(site, awx_state="absent")
-    assert names(site) == {kind: [] for kind in NAMES}
-    assert run(site, awx_state="absent").changed == 0
 
 
 def check_mode_named_everything(checked):
@@ -148,16 +139,19 @@ def the_inventory_is_from_our_plugin(site):
     assert source["inventory"] == site.awx.named("inventories", "nodepool nodes")["id"]
 
 
-def test_a_smaller_set_with_a_login_and_a_cleanup(site):
-    site.options |= {"awx_token": "", "awx_username": USER, "awx_password": PASSWORD}
-    run(
-        site,
-        awx_jobs=["launcher"],
-        awx_builder_image="",
-        awx_disk_images=[],
-        awx_inventory_file="",
-        awx_cleanup_days=14,
-    )
+SMALL = {
+    "awx_jobs": ["launcher"],
+    "awx_builder_image": "",
+    "awx_disk_images": [],
+    "awx_inventory_file": "",
+    "awx_cleanup_days": 14,
+}
+
+
+@pytest.mark.long
+def test_a_smaller_set_with_a_login_and_a_cleanup_is_changed(site):
+    site.options |= {"awx_token": "", "awx_username": USER, "awx_password": PASSWORD, **SMALL}
+    run(site)
     assert names(site) == {
         **NAMES,
         "execution_environments": ["nodepool launcher"],
@@ -169,6 +163,55 @@ def test_a_smaller_set_with_a_login_and_a_cleanup(site):
     assert cleanup["extra_data"] == {"days": "14"}
     assert cleanup["unified_job_template"] == site.awx.named("system_job_templates", "Cleanup Job Details")["id"]
     assert site.server.calls[-1].path.startswith("/api/v2/tokens/"), "the token is given back"
+    site.options |= {"awx_token": TOKEN, "awx_username": "", "awx_password": ""}
+    # A secret cannot be compared: it is sent again when it is asked for, and only then.
+    changes = {"awx_launcher_minutes": 5, "awx_launcher_duration": 300, "awx_clouds_yaml": "clouds: {}\n"}
+    assert len(run(site, **changes).writes) == 2
+    assert len(run(site, **changes, awx_update_secrets=True).writes) == 1
+    number = site.awx.named("credentials", "nodepool clouds and ZooKeeper")["id"]
+    assert site.awx.things["credentials"][number]["inputs"] == {"clouds": "clouds: {}\n"}
+
+
+def fill(awx: Awx) -> None:
+    """Put in everything of the names that the role gives, and what hangs together as the role has it."""
+
+    def add(collection: str, name: str, **body: object) -> int:
+        status, answer = awx.answer("POST", f"/api/v2/{collection}/", {}, {"name": name, **body})
+        assert status == 201, answer
+        return int(answer["id"])
+
+    ours = {"organization": awx.named("organizations", "Default")["id"]}
+    environments = [add("execution_environments", name, image="x", **ours) for name in NAMES["execution_environments"]]
+    kind = add("credential_types", "nodepool", kind="cloud", inputs={"fields": []}, injectors={})
+    login = add("credentials", NAMES["credentials"][0], credential_type=kind, inputs={}, **ours)
+    project = add("projects", "nodepool", scm_type="git", scm_url="https://git.example.org/x.git", **ours)
+    empty, nodes = (add("inventories", name, **ours) for name in NAMES["inventories"])
+    source = {"inventory": nodes, "source": "scm", "source_project": project, "source_path": "ci.nodepool.yml"}
+    add("inventory_sources", NAMES["inventory_sources"][0], **source)
+    play = {
+        "project": project,
+        "inventory": empty,
+        "playbook": "launcher.yml",
+        "execution_environment": environments[0],
+    }
+    templates = {name: add("job_templates", name, **play) for name in NAMES["job_templates"]}
+    for number in templates.values():
+        assert awx.answer("POST", f"/api/v2/job_templates/{number}/credentials/", {}, {"id": login})[0] == 204
+    rule = "DTSTART:20260101T000000Z RRULE:FREQ=DAILY;INTERVAL=1"
+    for name in NAMES["schedules"]:
+        of = next((number for title, number in templates.items() if name.startswith(title)), project)
+        add("schedules", name, unified_job_template=of, rrule=rule)
+
+
+@pytest.mark.long
+def test_everything_is_taken_out_again(site):
+    fill(site.awx)
+    assert names(site) == NAMES
+    checked = run(site, "--check", awx_state="absent")
+    assert (checked.changed > 0, checked.writes) == (True, [])
+    run(site, awx_state="absent")
+    assert names(site) == {kind: [] for kind in NAMES}
+    assert run(site, awx_state="absent").changed == 0
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.long
 @needs_root
 def test_each_image_is_uploaded_as_soon_as_it_is_built(host: BuilderHost) -> None:
     host.configure(real_image("tiny"), image("zebra"))
@@ -51,6 +52,7 @@ def test_each_image_is_uploaded_as_soon_as_it_is_built(host: BuilderHost) -> Non
     assert host.everything("/nodepool/images") == before
 
 
+@pytest.mark.long
 @needs_root
 def test_an_image_from_the_builder_is_launched_and_vhd_is_made_where_it_is_asked_for(host: BuilderHost) -> None:
     host.cloud("three", "vhd")
@@ -102,6 +104,7 @@ def test_deletions_come_first(host: BuilderHost) -> None:
     assert "1 images built, 2 uploaded, 2 uploads and 1 builds deleted" in ran.stdout
 
 
+@pytest.mark.long
 @needs_root
 def test_a_failing_image_and_a_dead_provider_do_not_stop_the_others(host: BuilderHost) -> None:
     host.configure(real_image("bad", "failing"), image("good"))
@@ -142,6 +145,7 @@ def test_a_provider_that_never_answers(host: BuilderHost) -> None:
     assert "provider two" in last and "provider one" not in last
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_build_and_the_next_run_goes_on(host: BuilderHost) -> None:
     go = host.site.folder / "go"
     host.configure(image("slow", env_vars={"FAKE_SECONDS": "500", "FAKE_GO": str(go)}), image("zebra"))

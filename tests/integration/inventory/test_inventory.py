@@ -244,24 +244,33 @@ def test_a_cloud_that_fails(site: Site, fault: dict[str, Any]) -> None:
     assert time.monotonic() - begin < 40
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"clouds": ["east"], "nodepool_config": "nodepool.yaml"}, "give either nodepool_config or clouds"),
-        ({"nodepool_config": None}, "give either nodepool_config or clouds"),
-        ({"clouds": ["east"], "zookeeper": True}, "zookeeper needs nodepool_config"),
-        ({"states": ["hold"]}, "states needs zookeeper: true"),
-        ({"known_hosts": "x"}, "known_hosts needs zookeeper: true"),
-        ({"on_error": "stale"}, "on_error: stale needs cache: true"),
-        ({"providers": ["north"]}, "has no provider north: it has east, west"),
-        ({"nodepool_config": "missing.yaml"}, "missing.yaml"),
-        ({"clouds": ["north"]}, "north"),
-        ({"hostname": "color"}, "hostname"),
-    ],
-)
-def test_bad_options_are_explained(site: Site, options: dict[str, Any], message: str) -> None:
-    _found, said = site.listed(fails=True, **options)
-    assert message in said
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"clouds": ["east"], "nodepool_config": "nodepool.yaml"}, "give either nodepool_config or clouds"),
+    ({"nodepool_config": None}, "give either nodepool_config or clouds"),
+    ({"clouds": ["east"], "zookeeper": True}, "zookeeper needs nodepool_config"),
+    ({"states": ["hold"]}, "states needs zookeeper: true"),
+    ({"known_hosts": "x"}, "known_hosts needs zookeeper: true"),
+    ({"on_error": "stale"}, "on_error: stale needs cache: true"),
+    ({"providers": ["north"]}, "has no provider north: it has east, west"),
+    ({"nodepool_config": "missing.yaml"}, "missing.yaml"),
+    ({"clouds": ["north"]}, "north"),
+    ({"hostname": "color"}, "hostname"),
+]
+
+
+def test_bad_options_are_explained(site: Site) -> None:
+    # One command for all files: each of them is named with what is wrong with it.
+    files = [site.write(name=f"bad{number}.nodepool.yml", **options) for number, (options, _message) in enumerate(BAD)]
+    sources = [word for file in files for word in ("-i", str(file))]
+    done = command(
+        "ansible-inventory", *sources, "--list", folder=site.folder, ANSIBLE_INVENTORY_UNPARSED_FAILED="true"
+    )
+    assert done.returncode != 0, done.stdout
+    told = " ".join(done.stderr.split()).split("as an inventory source")
+    assert len(told) == len(BAD) + 1, told
+    for file, (_options, message), said in zip(files, BAD, told, strict=False):
+        assert str(file) in said
+        assert message in said
 
 
 def test_only_files_named_for_it(site: Site) -> None:

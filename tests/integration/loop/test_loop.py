@@ -32,6 +32,7 @@ def served(site: Site, seconds: float = 30.0) -> None:
     site.requestor.wait_for(site.requestor.ask("small"), seconds=seconds)
 
 
+@pytest.mark.long
 def test_cycles_follow_each_other_and_requests_are_served_meanwhile(site: Site):
     site.configure()
     with loop_of(site, duration=3) as loop:

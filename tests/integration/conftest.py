@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order of the tests."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have the long ones begin first, spread over the workers.
+
+    ``--dist worksteal`` cuts the list into one piece for each worker, and who has nothing left takes from the end of
+    another's piece: what stands at the beginning of one is not taken away and begins at once.
+    """
+    long = [item for item in items if item.get_closest_marker("long")]
+    rest = [item for item in items if not item.get_closest_marker("long")]
+    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    left = len(items)
+    items.clear()
+    for number in range(workers):
+        begun = long[number::workers]
+        size = left // (workers - number)
+        left -= size
+        taken = max(size - len(begun), 0)
+        items += begun + rest[:taken]
+        rest = rest[taken:]
+    items += rest
