@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -139,6 +139,7 @@ class Runs:
         code = 1
         with log.open("wb") as output:
             if not self._over:
+                print(f"{scenario}: begun", flush=True)
                 code = self._molecule("test", scenario, output, SCENARIO_SECONDS)
             if code:
                 self._molecule("destroy", scenario, output, DESTROY_SECONDS)
@@ -197,7 +198,8 @@ def run_all(names: list[str], jobs: int) -> int:
         signal.signal(number, runs.end)
     bad = 0
     with ThreadPoolExecutor(jobs) as pool:
-        for outcome in pool.map(runs.run, names):
+        for run in as_completed([pool.submit(runs.run, name) for name in names]):
+            outcome = run.result()
             print(f"{outcome.name}: {'FAILED' if outcome.code else 'ok'} in {outcome.seconds:.0f} s", flush=True)
             if outcome.code:
                 bad += 1
