@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import SETTLE_SECONDS
 from tests.bench.figures import Findings
 from tests.bench.gate import Gate
 from tests.bench.launcher import BenchError, LauncherRun
@@ -19,6 +20,8 @@ BOOT = 1.0
 BOOT_TIMEOUT, LAUNCH_TIMEOUT = 3, 6
 API_TIMEOUT = 3.0
 LOST = 9
+MUCH_LATER = 18.0
+"""Seconds after which a create is done that was given up and sent anew long before."""
 CASES: tuple[tuple[str, str, dict[str, Any], float], ...] = (
     ("No valid host was found", "error", {"seconds": 0.2}, 0.0),
     ("a fault of the hypervisor", "error", {"seconds": 0.2, "message": "libvirt exploded"}, 0.0),
@@ -83,6 +86,7 @@ class Launches:
                     world.cloud.remove_fault("sim", rule)
                     findings.add(f"{name}: request → served", took, at_most=noticing + SPARE)
                 self._later(findings, world, launcher, gate)
+                self._much_later(findings, world, launcher)
                 before, made = world.calls()["POST /servers"], LOST // 3
                 for fault in ("status_after", "reset_after", "hang_after"):
                     world.cloud.fault("sim", "POST /servers", fault, status=504, count=made)
@@ -94,6 +98,17 @@ class Launches:
                 findings.add("servers beyond one for each node", _servers(world) - len(nodes), "", at_most=0)
                 findings.add("failed requests", len(world.requestor.failed), "", at_most=0)
         return findings
+
+    @staticmethod
+    def _much_later(findings: Findings, world: World, launcher: LauncherRun) -> None:
+        """The create that was given up is done when another server stands for the node: one of the two goes."""
+        rule = world.cloud.fault("sim", "POST /servers", "slow", seconds=MUCH_LATER, count=1)
+        took = _served(world, launcher, 1, 6 * SPARE)
+        world.cloud.remove_fault("sim", rule)
+        within = API_TIMEOUT + SETTLE_SECONDS + SPARE
+        findings.add(f"a create is done {MUCH_LATER:g} s after it was sent", took, at_most=within)
+        # It is there when those that come next are counted.
+        time.sleep(max(0.0, MUCH_LATER + 1.0 - took))
 
     @staticmethod
     def _later(findings: Findings, world: World, launcher: LauncherRun, gate: Gate) -> None:

@@ -45,13 +45,16 @@ SERVING = 3.0
 EVERY = 0.125
 """Seconds between two requests to the healthy provider."""
 PAIRS, QUICK_PAIRS = 5, 3
-PART = 6
-"""Requests of which a median is taken."""
+PART = 8
+"""Requests of which a median is taken. They are spread over the whole row: the list of servers is read about once a
+second, and neighbours in the row see the same reading."""
 LEAD = 6
 """Requests before those that count."""
 FRESH = "fresh"
 """A request that comes when the trouble is over, where creates had it."""
 LONGEST = 60.0
+JUST_SENT = 0.3
+"""Seconds in which an answer may not have been seen yet."""
 TOLD = 1.0
 """Seconds for a wish to be seen and everything to be given back."""
 
@@ -161,9 +164,18 @@ class Round:
             # Whoever comes now does not wait for what becomes of a create in doubt.
             requests[FRESH] = requestor.ask(1, ["create"])[0]
         self.late = self._await(requests, held, cured)
-        ratios = [after / before for before, after in zip(_parts(self.calm), _parts(self.beside), strict=True)]
+        pairs = zip(self._parts(self.calm), self._parts(self.beside), strict=True)
+        ratios = [after / before for before, after in pairs]
         self.worse = 100 * (median(ratios) - 1)
         return self
+
+    def _parts(self, seconds: list[float]) -> list[float]:
+        return [median(seconds[place :: self._pairs]) for place in range(self._pairs)]
+
+    def document(self) -> dict[str, Any]:
+        """For the JSON file."""
+        calm, beside = ([round(value, 3) for value in values] for values in (self.calm, self.beside))
+        return {"worse": self.worse, "calm": calm, "beside": beside, "late": self.late}
 
     def _await(self, requests: Mapping[str, str], held: Iterable[str], cured: float) -> dict[str, float]:
         requestor = self._world.requestor
@@ -225,6 +237,8 @@ class Troubled:
                 self._stop(findings, world, launcher)
             if not quick:
                 self._deadline(findings, world, resolver)
+            worse = median(its["worse"] for its in findings.details.values())
+            findings.add("the healthy provider, median of all these", worse, "% worse", at_most=10.0)
             findings.add("failed requests", len(world.requestor.failed), "", at_most=0)
         findings.notes.append(
             f"% worse: median of {pairs} pairs of medians of {PART} requests, before and in the trouble; whatever"
@@ -237,7 +251,7 @@ class Troubled:
         return findings
 
     def _fault(self, findings: Findings, world: World, its: Round, trouble: Trouble) -> None:
-        cloud = world.cloud
+        cloud, began = world.cloud, time.time()
         rules: list[tuple[str, int]] = []
 
         def begin() -> None:
@@ -262,6 +276,10 @@ class Troubled:
         findings.add("  over → a new request is served", its.late[FRESH], at_most=within)
         findings.add("  over → a create in doubt is served", its.late["create"], at_most=within + settle)
         findings.add("  over → a node is deleted", its.late["delete"], at_most=within)
+        asked_for = max(float(each.get("retry_after", 0.0)) for each in trouble.options)
+        if asked_for:
+            early = sum(_early(world, name, began, asked_for) for name in ENDPOINTS)
+            findings.add("  calls before Retry-After was over", early, "", at_most=0)
 
     def _name(self, findings: Findings, world: World, its: Round, resolver: Resolver) -> None:
         def begin() -> None:
@@ -391,6 +409,13 @@ def _struck(world: World, name: str, rule: int) -> int:
     return sum(int(row["struck"]) for row in world.cloud.faults(name) if row["id"] == rule)
 
 
+def _early(world: World, name: str, since: float, seconds: float) -> int:
+    """Calls that a provider began although its API had asked to be left alone; those just sent are none."""
+    calls = [call for call in world.cloud.calls(name) if call["start"] >= since]
+    asked = [call["end"] for call in calls if call["fault"] and call["end"] is not None]
+    return sum(any(at + JUST_SENT < call["start"] < at + seconds - JUST_SENT for at in asked) for call in calls)
+
+
 def _logins(world: World, name: str) -> int:
     return int(world.cloud.counts(name)["by_kind"].get(ENDPOINTS["token"], 0))
 
@@ -411,17 +436,13 @@ def _replace(path: Path, document: Any) -> None:
     fresh.replace(path)
 
 
-def _parts(seconds: list[float]) -> list[float]:
-    return [median(seconds[place : place + PART]) for place in range(0, len(seconds), PART)]
-
-
 def _worst(its: Round, without: set[str]) -> float:
     return max(seconds for name, seconds in its.late.items() if name not in without)
 
 
 def _add(findings: Findings, name: str, its: Round) -> None:
     findings.add(f"{name}: the healthy provider", its.worse, "% worse", at_most=10.0)
-    findings.details[name] = {"calm": _parts(its.calm), "beside": _parts(its.beside), "late": its.late}
+    findings.details[name] = its.document()
 
 
 def _accepted(world: World, launcher: LauncherRun, requests: list[str]) -> list[str]:
