@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 NODES = "/nodepool/nodes"
 REQUESTS = "/nodepool/requests"
@@ -108,14 +109,18 @@ class Requestor:
         self._client.set(f"{NODES}/{node}", json.dumps(document).encode())
 
     def _get(self, path: str) -> dict[str, Any] | None:
-        if self._client.exists(path) is None:
+        # Others delete at any moment: between two calls, too.
+        try:
+            data, _stat = self._client.get(path)
+        except NoNodeError:
             return None
-        data, _stat = self._client.get(path)
         document: dict[str, Any] | None = json.loads(data) if data else None
         return document
 
     def _documents(self, folder: str) -> dict[str, dict[str, Any]]:
-        names: Sequence[str] = sorted(self._client.get_children(folder)) if self._client.exists(folder) else ()
-        names = [name for name in names if name != "lock"]
-        found = {name: self._get(f"{folder}/{name}") for name in names}
+        try:
+            names: Sequence[str] = sorted(self._client.get_children(folder))
+        except NoNodeError:
+            return {}
+        found = {name: self._get(f"{folder}/{name}") for name in names if name != "lock"}
         return {name: document for name, document in found.items() if document is not None}
