@@ -181,6 +181,11 @@ uploads:
       type: list
       elements: dict
       returned: always
+    adopted:
+      description: Uploads whose module was killed when all of it was in the cloud already. They are ready now.
+      type: list
+      elements: dict
+      returned: always
   sample:
     done:
       - provider: cloud1
@@ -196,6 +201,7 @@ uploads:
     failed: []
     stopped: []
     deleted: []
+    adopted: []
 builds_deleted:
   description: Builds whose records are gone, each with the C(reason).
   returned: when not in check mode

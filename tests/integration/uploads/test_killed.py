@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""kill -9 in the middle, and ZooKeeper going away: the next cycle leaves nothing of it."""
+"""kill -9 in the middle, and ZooKeeper going away: the next cycle leaves nothing of it but what is whole."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 from tests.support.image_process import UploadProcess, run_module
@@ -82,6 +83,83 @@ def test_a_killed_upload_is_cleaned_and_done_again(builder: Builder, fault, mome
     result = run_module(builder)
     assert result["seconds"] < 9, "the locks of the dead one are freed at once, and not after the session time-out"
     assert [row["build_id"] for row in result["uploads"]["done"]] == [build.id]
+    one_image(builder, build)
+
+
+def killed_when_whole(builder: Builder) -> Build:
+    """A build all of whose bytes are in the cloud, and an upload that did not live to see it."""
+    cloud = builder.cloud()
+    builder.configure()
+    build = builder.build(size=SIZE)
+    cloud.fault("GET /images/{id}", "hang", count=1)
+    with UploadProcess(builder, until="deadline") as process:
+        eventually(lambda: [image for image in builder.in_cloud().values() if image["status"] == "active"], 40)
+        process.kill()
+    cloud.clear_faults()
+    cloud.clear_calls()
+    assert builder.states() == ["uploading"]
+    return build
+
+
+@pytest.mark.parametrize("with_id", [True, False])
+def test_a_killed_upload_that_is_whole_is_adopted(builder: Builder, with_id: bool) -> None:
+    build = killed_when_whole(builder)
+    (record,) = builder.uploads()
+    (ident,) = builder.in_cloud()
+    if not with_id:
+        record.external_id = None
+        builder.store.images.write_upload(record)
+    result = run_module(builder)
+    assert (result["uploads"]["done"], result["uploads"]["deleted"], result["changed"]) == ([], [], True)
+    (row,) = result["uploads"]["adopted"]
+    assert (row["upload_id"], row["build_id"], row["external_id"]) == (record.id, build.id, ident)
+    one_image(builder, build)
+    (upload,) = builder.uploads()
+    (image,) = builder.in_cloud().values()
+    assert (upload.id, upload.external_name, upload.format) == (record.id, image["name"], "raw")
+    assert (upload.username, upload.python_path) == (build.username, build.python_path)
+    calls = {call["kind"] for call in builder.site.clouds["one"].calls()}
+    assert not calls & {FILE, "POST /images", "DELETE /images/{id}"}
+    assert builder.run()["changed"] is False
+
+
+def test_a_killed_upload_that_is_not_what_the_file_is_goes(builder: Builder) -> None:
+    build = killed_when_whole(builder)
+    (record,) = builder.uploads()
+    data = b"something else" + builder.file(build).read_bytes()[14:]
+    builder.file(build).write_bytes(data)
+    for algorithm in ("md5", "sha256"):
+        Path(f"{builder.file(build)}.{algorithm}").write_text(hashlib.new(algorithm, data).hexdigest())
+    result = run_module(builder)
+    assert result["uploads"]["adopted"] == []
+    assert [row["upload_id"] for row in result["uploads"]["deleted"]] == [record.id]
+    one_image(builder, build)
+
+
+def test_a_killed_upload_of_an_older_build_is_not_adopted(builder: Builder) -> None:
+    """New nodes would start from it: it would have become ready last."""
+    killed_when_whole(builder)
+    newest = builder.build(size=MEGABYTE)
+    result = run_module(builder)
+    assert result["uploads"]["adopted"] == []
+    one_image(builder, newest)
+
+
+def test_whoever_was_taken_for_dead_leaves_what_was_adopted(own_builder: Builder) -> None:
+    """It hangs without its session; somebody adopts what it has sent; then it comes back."""
+    builder = own_builder
+    cloud = builder.cloud()
+    builder.configure()
+    build = builder.build(size=SIZE)
+    cloud.fault("GET /images/{id}", "hang", count=1)
+    with builder.stay(api_timeout=8.0) as cycle:
+        eventually(lambda: [image for image in builder.in_cloud().values() if image["status"] == "active"])
+        (ident,) = builder.in_cloud()
+        (upload,) = builder.uploads()
+        upload.external_id = ident
+        upload.set_state("ready", time.time())
+        builder.store.images.write_upload(upload)
+        eventually(lambda: cycle.told("changed by somebody else"), 30)
     one_image(builder, build)
 
 

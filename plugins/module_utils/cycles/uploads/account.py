@@ -29,6 +29,7 @@ class UploadsAccount:
     failed: list[dict[str, Any]] = field(default_factory=list)
     stopped: list[dict[str, Any]] = field(default_factory=list)
     deleted: list[dict[str, Any]] = field(default_factory=list)
+    adopted: list[dict[str, Any]] = field(default_factory=list)
     builds_deleted: list[dict[str, Any]] = field(default_factory=list)
     files_removed: list[str] = field(default_factory=list)
     undeleted: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -58,7 +59,10 @@ class UploadsAccount:
     def deletion(self, result: DeletionResult, planned: DeleteUpload) -> None:
         """An upload is gone, or is not."""
         name = result.upload.path
-        if result.done:
+        if result.adopted:
+            self.undeleted.pop(name, None)
+            self.adopted.append({**upload_row(result.upload), "external_name": result.upload.external_name or ""})
+        elif result.done:
             self.undeleted.pop(name, None)
             self.deleted.append({**upload_row(result.upload), "code": planned.code, "reason": planned.reason})
         elif not result.skipped:
@@ -67,8 +71,8 @@ class UploadsAccount:
     @property
     def changed(self) -> bool:
         """True when anything in ZooKeeper, a cloud or images-dir was changed."""
-        things = (self.done, self.failed, self.stopped, self.deleted, self.builds_deleted, self.files_removed)
-        return any(things)
+        things = (self.done, self.failed, self.stopped, self.deleted, self.adopted)
+        return any(things) or bool(self.builds_deleted or self.files_removed)
 
     def document(self) -> dict[str, Any]:
         """As the module returns it."""
@@ -78,6 +82,7 @@ class UploadsAccount:
                 "failed": self.failed,
                 "stopped": self.stopped,
                 "deleted": self.deleted,
+                "adopted": self.adopted,
             },
             "builds_deleted": self.builds_deleted,
             "files_removed": self.files_removed,

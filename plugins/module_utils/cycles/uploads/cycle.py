@@ -58,6 +58,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     DeleteFiles,
     DeleteUpload,
     Deletion,
+    DeletionCode,
     MarkBuild,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
@@ -191,8 +192,9 @@ class UploadsCycle:
             if name not in self._told:
                 self._told.add(name)
                 self._say(f"provider {name}: left out: {problem}")
-        active = [self._delete(planned, now) for planned in list(self._desk.deletions(view))]
-        active += [self._upload(case, now) for case in self._cases if case.due]
+        deletions = list(self._desk.deletions(view))
+        active = [self._delete(planned, now) for planned in deletions]
+        active += [self._upload(case, now) for case in self._cases if case.due and not self._awaited(deletions, case)]
         # What another cycle uploads, or has not been known to be dead for long enough, is not settled either.
         return not any(active) and not any(case.code == UploadCode.UPLOADING for case in self._cases)
 
@@ -277,6 +279,17 @@ class UploadsCycle:
         self._lanes.start(UPLOAD, key, OneUpload(job, client, self._tools).run, lambda got: self._take(job, got))
         return True
 
+    def _awaited(self, deletions: list[Deletion], case: UploadCase) -> bool:
+        """True while an upload of the same build, left behind by somebody, may turn out to be whole."""
+        return any(
+            planned.code == DeletionCode.ABANDONED
+            and case.build is not None
+            and (planned.upload.build_id, planned.upload.provider) == (case.build.id, case.provider)
+            and planned.upload.path not in self._tries
+            for planned in deletions
+            if isinstance(planned, DeleteUpload)
+        )
+
     def _take(self, job: UploadJob, outcome: UploadResult | Exception) -> None:
         """An upload has ended."""
         if isinstance(outcome, Exception):
@@ -347,7 +360,11 @@ class UploadsCycle:
             outcome = DeletionResult(upload, planned.code, False, why)
         self._account.deletion(outcome, planned)
         name = f"provider {upload.provider}: image {upload.image}: upload {upload.id} of build {upload.build_id}"
-        if outcome.done:
+        if outcome.adopted:
+            self._say(f"{name} is ready: {planned.reason}, but it is whole")
+            with contextlib.suppress(StoreError):  # a failure before says nothing any more
+                self._desk.store.own.delete(upload_notes_path(upload.provider, upload.image))
+        elif outcome.done:
             self._tries.pop(upload.path, None)
             self._say(f"{name} is deleted: {planned.reason}")
         else:

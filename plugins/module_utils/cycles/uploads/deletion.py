@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.adoption import adopt_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.tools import Tools
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.upload import marks_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteBuild,
     DeleteFiles,
     DeleteUpload,
+    DeletionCode,
     MarkBuild,
     plan_deletions,
 )
@@ -34,6 +36,8 @@ class DeletionResult:
     why: str = ""
     skipped: bool = False
     """Somebody else is at it, or it is needed after all."""
+    adopted: bool = False
+    """It turned out to be whole, and is ready now."""
 
 
 def delete_upload(
@@ -43,7 +47,7 @@ def delete_upload(
     *,
     still: Callable[[ImagesView], bool] | None = None,
 ) -> DeletionResult:
-    """Delete an upload; never raises one of our own errors.
+    """Delete an upload, or adopt it when its maker was ended and it is whole; never raises one of our own errors.
 
     :param client: None where the image cannot be in a cloud.
     :param still: whether it is to go, asked again when the lock is ours; None: whether the plan says so.
@@ -62,6 +66,8 @@ def delete_upload(
         there = tools.store.images.read_upload(upload)
         if there is None:
             return DeletionResult(upload, planned.code, True)
+        if planned.code == DeletionCode.ABANDONED and client is not None and adopt_upload(there, client, tools):
+            return DeletionResult(there, planned.code, True, adopted=True)
         there.set_state(UploadState.DELETING, tools.clock())
         tools.store.images.write_upload(there, held=held)
         if client is not None and not _is_shared(view, there):

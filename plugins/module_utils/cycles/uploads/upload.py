@@ -148,8 +148,9 @@ class OneUpload:
             self._fill(claim)
             self._write_ready(claim)
         except ClaimLost as error:
-            # The record is somebody else's, so the image is nobody's.
-            self._clean(upload)
+            # Whoever has the record has the image, too: it may have been adopted. Without a record it is nobody's.
+            if not self._is_recorded(upload):
+                self._clean(upload)
             return self._result(Ended.FAILED, str(error), upload)
         except StoreError:
             raise
@@ -247,6 +248,13 @@ class OneUpload:
         upload.username = upload.python_path = upload.shell_type = None
         upload.set_state(UploadState.FAILED, self._tools.clock())
         claim.write()
+
+    def _is_recorded(self, upload: Upload) -> bool:
+        """True when the record is there, or nobody knows; what is left without one is found by its marks."""
+        try:
+            return self._tools.store.images.read_upload(upload) is not None
+        except StoreError:
+            return True
 
     def _clean(self, upload: Upload) -> bool:
         """Delete the cloud image; False when it may still be there."""
