@@ -14,6 +14,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export LC_ALL := C.UTF-8
 export ANSIBLE_NOCOLOR := 1
 export NO_COLOR := 1
+# Some images set it; then each of the many processes that the tests start would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 
 LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licences

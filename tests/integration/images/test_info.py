@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules that tell about images, by Ansible's own command, with records in a real ZooKeeper."""
+"""The modules that tell about images, with records in a real ZooKeeper; ``site.play`` is by Ansible's own command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
     Upload,
     UploadState,
 )
-from tests.support.ansible_run import run_module
+from tests.support.ansible_run import run_alone, run_module
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_views import build_id, config
 
@@ -64,10 +64,15 @@ class Site:
         }
         (folder / "clouds.yaml").write_text(json.dumps(CLOUDS), "utf-8")
 
-    def run(self, module, *, check=False, **options):
+    def run(self, module, **options):
+        return run_alone(module, self._given(options), self.folder).result
+
+    def play(self, module, *, check=False, **options):
+        return run_module(module, self._given(options), self.folder, check=check).result
+
+    def _given(self, options):
         (self.folder / "nodepool.yaml").write_text(json.dumps(self.document), "utf-8")
-        given = {"config": "nodepool.yaml", "clouds_config": "clouds.yaml", **options}
-        return run_module(module, given, self.folder, check=check).result
+        return {"config": "nodepool.yaml", "clouds_config": "clouds.yaml", **options}
 
     def builder(self, builder_id="b-us"):
         self.images_dir.mkdir()
@@ -103,13 +108,13 @@ def tree(client, path="/"):
 
 def test_an_empty_tree(site, zk_client):
     before = tree(zk_client)
-    result = site.run("dib_image_info")
+    result = site.play("dib_image_info")
     assert [(row["image"], row["due"], row["code"], row["formats"]) for row in result["images"]] == [
         ("debian", True, "no-ready-build", ["qcow2", "raw"]),
         ("fedora", False, "paused", ["qcow2"]),
     ]
     assert (result["changed"], result["builds"], result["builder_id"], result["stale"]) == (False, [], None, [])
-    uploads = site.run("image_info", check=True)
+    uploads = site.play("image_info", check=True)
     assert [(row["provider"], row["image"], row["code"]) for row in uploads["due"]] == [
         ("first", "debian", "no-ready-build"),
         ("first", "fedora", "no-ready-build"),
@@ -221,7 +226,7 @@ def test_an_upload_that_is_due_and_one_that_failed_a_moment_ago(site):
 def test_a_provider_that_clouds_yaml_does_not_know_is_told_and_the_rest_goes_on(site):
     site.document["providers"][1]["cloud"] = "three"
     site.build(1)
-    result = site.run("image_info")
+    result = site.play("image_info")
     assert any("no entry 'three'" in warning for warning in result["warnings"])
     assert {row["provider"]: row["code"] for row in result["due"] if row["image"] == "debian"} == {
         "first": "elsewhere",
@@ -232,7 +237,7 @@ def test_a_provider_that_clouds_yaml_does_not_know_is_told_and_the_rest_goes_on(
 
 
 def test_what_nobody_knows_is_an_error_that_says_what_there_is(site):
-    result = site.run("image_info", images=["debain"])
+    result = site.play("image_info", images=["debain"])
     assert result["failed"]
     assert "images names debain" in result["msg"] and "there are debian, fedora" in result["msg"]
     result = site.run("image_info", providers=["third"])

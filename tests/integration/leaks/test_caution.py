@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.ansible_run import ROOT, command, environment, run_module
+from tests.support.ansible_run import ROOT, command, environment, run_alone, run_module
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, provider
 from tests.support.leftovers import GONE, sweep, verdicts
@@ -111,7 +111,7 @@ def test_the_playbook(site: Site, leftovers):
 def test_the_module_explains_wrong_options(site: Site):
     site.configure()
     for wrong, text in (({"wait": -1}, "wait is -1"), ({"providers": ["x"]}, "'x' is not a provider of")):
-        result = run_module("leak_cleanup", options(site, **wrong), site.folder).result
+        result = run_alone("leak_cleanup", options(site, **wrong), site.folder).result
         assert result["failed"] is True
         assert text in result["msg"]
 

@@ -17,7 +17,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from tests.support.ansible_run import Ran, run_module
+from tests.support.ansible_run import Ran, run_alone, run_module
 from tests.support.zookeeper_server import ZooKeeperServer
 
 
@@ -121,8 +121,15 @@ class Site:
         self.config = config
 
     def request(self, *, check: bool = False, diff: bool = False, **options: Any) -> Ran:
-        options = {"name": "web", "config": str(self.config), **options}
-        return run_module("nodepool_request", options, self.folder, check=check, diff=diff)
+        """Run the module."""
+        return run_alone("nodepool_request", self._given(options), self.folder, check=check, diff=diff)
+
+    def play(self, *, check: bool = False, diff: bool = False, **options: Any) -> Ran:
+        """Run it by ansible-playbook, which shows how far it is."""
+        return run_module("nodepool_request", self._given(options), self.folder, check=check, diff=diff)
+
+    def _given(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"name": "web", "config": str(self.config), **options}
 
 
 @pytest.fixture(scope="module")

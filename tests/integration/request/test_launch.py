@@ -47,7 +47,7 @@ def _provider(port: int) -> str:
 
 def test_lease_and_release_without_a_launcher(site: Site, cloud: SimCloud) -> None:
     options: dict[str, Any] = {"launch": True, "clouds_config": str(cloud.clouds_yaml), "timeout": 60}
-    ran = site.request(labels=["small", "small"], **options)
+    ran = site.play(labels=["small", "small"], **options)
     assert ran.result.get("complete"), ran.result
     assert len({node["address"] for node in ran.result["nodes"]}) == 2
     assert all(node["host_keys"] for node in ran.result["nodes"])
@@ -70,7 +70,7 @@ def test_lease_and_release_without_a_launcher(site: Site, cloud: SimCloud) -> No
 
 def test_label_that_nobody_offers_is_a_failure(site: Site, cloud: SimCloud) -> None:
     options: dict[str, Any] = {"launch": True, "clouds_config": str(cloud.clouds_yaml), "timeout": 30}
-    result = site.request(labels=["huge"], **options).result
+    result = site.play(labels=["huge"], **options).result
     assert result["failed"]
     assert "east/main does not offer label huge" in result["msg"]
     assert site.launcher.documents("requests") == {}

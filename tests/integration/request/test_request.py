@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""nodepool_request through ansible-playbook against a real ZooKeeper."""
+"""nodepool_request against a real ZooKeeper; what :meth:`Site.play` does is through ansible-playbook."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETS: dict[str, Any] = {"labels": ["small", "large"], "count": 2}
 
 def test_a_lease_from_the_first_request_to_its_release(site: Site) -> None:
     site.launcher.work()
-    first = site.request(**SETS, expires=900, tenant="t1", priority=150, diff=True).result
+    first = site.play(**SETS, expires=900, tenant="t1", priority=150, diff=True).result
     assert first["changed"]
     assert first["complete"]
     assert [node["label"] for node in first["nodes"]] == ["small", "large", "small", "large"]
@@ -44,16 +44,16 @@ def test_a_lease_from_the_first_request_to_its_release(site: Site) -> None:
     assert again["nodes"] == first["nodes"]
     assert site.launcher.documents("nodes") == records, "repeating it writes nothing"
 
-    other = site.request(labels=["small"]).result
+    other = site.play(labels=["small"]).result
     assert other["failed"]
     assert "state: absent" in other["msg"]
 
-    preview = site.request(state="absent", check=True, diff=True).result
+    preview = site.play(state="absent", check=True, diff=True).result
     assert preview["changed"]
     assert len(preview["planned"]) == 5
     assert site.launcher.documents("nodes") == records
 
-    gone = site.request(state="absent").result
+    gone = site.play(state="absent").result
     assert gone["changed"]
     assert {record["state"] for record in site.launcher.documents("nodes").values()} == {"used"}
     assert site.launcher.documents("stackci/leases") == {}
@@ -91,7 +91,7 @@ def test_progress_is_on_the_screen_and_time_over_tells_the_reason(site: Site) ->
     (request,) = ran.result["requests"]
     reason = {"code": "no-room", "text": "1 instances needed, 0 left in cloud1/main"}
     site.launcher.put(f"/nodepool/stackci/waits/{request['id']}", reason)
-    ran = site.request(labels=["small"], timeout=2)
+    ran = site.play(labels=["small"], timeout=2)
     line = f"0 of 1 nodes ready; request {request['id']} waits: {reason['text']}"
     assert f"[nodepool_request] {line}" in ran.screen
     assert ran.result["failed"]
