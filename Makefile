@@ -47,8 +47,9 @@ test: setup ## everything below up to scenarios
 	@$(MAKE) KEEP_GOING=1 scenarios
 	@$(STEP) --summary $(CHECKS) integration scenarios
 
-test-slow: setup ## unit tests with ten times as many random cases, and whole simulated hours
-	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) -o timeout=1200 tests/unit
+test-slow: setup ## unit tests with ten times as many random cases, whole simulated hours, a whole Debian image
+	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) --dist worksteal -o timeout=1200 tests/slow tests/unit
+	@sed -n 's|^SKIPPED \[1\] tests/slow/[^ ]* |skipped: |p' .build/log/$@.log
 
 lint: $(LINT) ## style, documentation, licences
 
