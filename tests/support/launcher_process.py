@@ -5,43 +5,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tests.simcloud.guests.processes import descendants
-from tests.support.ansible_run import BIN, COLLECTIONS, ROOT, Ran, environment
+from tests.support.ansible_run import BIN, MODULES, ROOT, Ran, environment, run_alone
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site
 
 PLAYBOOK = ROOT / "playbooks" / "launcher.yml"
 START_SECONDS = 40.0
-MODULE = "ansible_collections.stackci.nodepool.plugins.modules.node_launch"
+MODULE = f"{MODULES}.node_launch"
 
 
 def run_directly(site: Site, options: Mapping[str, Any], *, check: bool = False, diff: bool = False) -> Ran:
-    """Run the module as Ansible does, without Ansible around it, which takes four times as long as the rest."""
-    arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
-    file = site.folder / "arguments.json"
-    file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", MODULE, str(file)],
-        cwd=site.folder,
-        env={**environment(site.folder), "PYTHONPATH": str(COLLECTIONS)},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
-    lines = done.stdout.strip().splitlines()
-    assert len(lines) == 1, done.stdout + done.stderr
-    return Ran({"failed": False, **json.loads(lines[0])}, done.stdout + done.stderr)
+    """Run the module without Ansible around it."""
+    return run_alone("node_launch", options, site.folder, check=check, diff=diff)
 
 
 class LauncherProcess:
