@@ -239,5 +239,6 @@ def test_a_wrong_organization_is_named_also_in_check_mode(site):
 
 
 def test_what_awx_refuses_fails_with_its_words(site):
+    site.options |= SMALL
     site.options["awx_playbooks"] = dict.fromkeys(("launcher", "leak_cleanup", "builder", "image_rebuild"), "lost.yml")
     assert "Playbook not found for project." in site.refused()
