@@ -91,7 +91,7 @@ def test_a_signal_is_heard_while_the_main_thread_waits_for_something_else():
     try:
         with Control(stop, controller_gone=lambda: False):
             # As if another thread had taken the signal: Python's handler does not run, only its number is written.
-            signal.signal(signal.SIGTERM, lambda *_: None)
+            signal.signal(signal.SIGTERM, lambda *_frame: None)
             os.kill(os.getpid(), signal.SIGTERM)
             assert asked(stop) == STOPPED
         assert signal.set_wakeup_fd(-1) == -1
@@ -101,7 +101,7 @@ def test_a_signal_is_heard_while_the_main_thread_waits_for_something_else():
 
 def test_no_descriptor_is_left_open():
     before = len(os.listdir("/proc/self/fd"))
-    for _ in range(3):
+    for _round in range(3):
         with Control(Stop(), controller_gone=lambda: False):
             pass
     assert len(os.listdir("/proc/self/fd")) == before
