@@ -116,7 +116,8 @@ def test_max_servers_bounds_the_pool_and_the_order_is_kept():
         soon = [world.request("small", priority=100, habit=Habit(work=lambda chance: 30.0)) for _unused in range(3)]
         assert world.run(900, until=all_fulfilled(world, late + soon))
         order = sorted(world.fulfilled, key=lambda key: world.fulfilled[key])
-        assert set(order[:2]) == set(soon[:2]) and set(order[-3:]) == set(late)
+        # Two are launched at a time, and the second of them may boot sooner.
+        assert set(order[:2]) == set(soon[:2]) and set(soon) < set(order[:4]) and set(order[-2:]) < set(late)
         assert world.clouds["east"].peak["instances"] == 2
 
 
