@@ -51,7 +51,7 @@ options:
   force:
     description:
       - Upload what is chosen once, although it is there already, is paused in the configuration of the provider, or
-        failed a moment ago.
+        failed a moment ago. What was there of the same build is deleted when the new one is ready.
     type: bool
     default: false
   duration:

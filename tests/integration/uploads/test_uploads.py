@@ -152,9 +152,13 @@ def test_force_uploads_once_more_what_is_there(builder: Builder) -> None:
     builder.configure()
     builder.build()
     builder.run()
+    (before,) = builder.uploads()
     result = builder.run(image=IMAGE, force=True)
-    assert len(result["uploads"]["done"]) == 1
-    assert builder.states() == ["ready", "ready"]
+    (row,) = result["uploads"]["done"]
+    # It takes the place of the one before.
+    (after,) = builder.uploads()
+    assert (after.id, after.state) == (row["upload_id"], "ready") and after.id > before.id
+    assert set(builder.in_cloud()) == {after.external_id}
 
 
 @pytest.mark.parametrize("chosen", [{"image": "two"}, {"provider": "two"}])
