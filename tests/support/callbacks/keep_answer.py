@@ -38,7 +38,8 @@ class CallbackModule(CallbackBase):
 
     def _keep(self, result: Any, more: dict[str, Any]) -> None:
         path = os.environ["KEEP_ANSWER"]
-        answer = {**more, **result.result}
+        # What Ansible notes for itself is not part of what a task can register.
+        answer = {**more, **{key: value for key, value in result.result.items() if not key.startswith("_ansible_")}}
         encoder = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)
         with open(f"{path}.new", "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             json.dump(answer, file, cls=encoder)
