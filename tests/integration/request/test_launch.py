@@ -57,6 +57,12 @@ def test_lease_and_release_without_a_launcher(site: Site, cloud: SimCloud) -> No
     assert not again["changed"]
     assert again["nodes"] == ran.result["nodes"]
 
+    cloud.clear_calls("east")
+    other = site.request(labels=["small"], **options).result
+    assert other["failed"]
+    assert "exists with" in other["msg"]
+    assert cloud.calls("east") == [], "nothing is launched or deleted before a mistake is told"
+
     full = site.request(name="more", labels=["small"], **{**options, "timeout": 4}).result
     assert full["failed"]
     assert "1 instances needed, 0 left in east/main" in full["msg"]

@@ -79,6 +79,9 @@ def run_lease(
             status = Leasing(store, turn.spec, present=turn.present).preview()
         return LeaseOutcome(status, status, warnings=config.warnings)
     if turn.launch and turn.wait:
+        # What is wrong with the lease is told before a launcher has begun to act for everybody.
+        with _opened(Store(config.zookeeper), watch=False) as store:
+            Leasing(store, turn.spec, present=turn.present).preview()
         outcome = _launching(turn, progress, line, stop)
     else:
         with _opened(Store(config.zookeeper), watch=True) as store:
