@@ -27,7 +27,8 @@ RAREST = 30.0
 """What is overdue is looked at at growing distances."""
 LEISURE = 3.0
 """Between two looks for deletions that nobody waits for."""
-UNKNOWN_FIRST = 3.0
+UNKNOWN_FIRST = 2.0
+UNKNOWN_BOOT = 3.0
 UNKNOWN_SHARE = 0.15
 """While nothing is known: looks at growing distances, this part of the oldest age so far."""
 UNCLEAR = 2.0
@@ -49,18 +50,21 @@ class Times:
         return EARLY * min(self.samples) if self.samples else None
 
 
-def watch_due(ages: Sequence[float], age_of_list: float, times: Times, *, hurry: bool = True) -> float:
+def watch_due(
+    ages: Sequence[float], age_of_list: float, times: Times, *, hurry: bool = True, first: float = UNKNOWN_FIRST
+) -> float:
     """Seconds until the next look for what has been going on for *ages* seconds.
 
     :param age_of_list: seconds since the last look.
     :param hurry: somebody waits for it.
+    :param first: the least distance of looks while nothing is known.
     :return: negative or 0 for now, infinite when nothing is going on.
     """
     if not ages:
         return float("inf")
     earliest = times.earliest()
     if earliest is None:
-        return max(UNKNOWN_FIRST, UNKNOWN_SHARE * max(ages)) - age_of_list
+        return max(first, UNKNOWN_SHARE * max(ages)) - age_of_list
     latest = LATE * max(times.samples)
     expected, nearest, due = 0, float("inf"), float("inf")
     for age in ages:

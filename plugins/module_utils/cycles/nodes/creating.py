@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import Running
@@ -15,7 +15,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import make_mark
 
-Answered = Callable[[Running, "str | None", "CloudError | None"], None]
+
+class Answered(Protocol):
+    """Who is told how a create was answered."""
+
+    def __call__(self, running: Running, server: str | None, problem: CloudError | None, /) -> None:
+        """The id of the server, or what went wrong."""
 
 
 def prepare_create(context: Context, running: Running, now: float) -> ServerSpec | None:

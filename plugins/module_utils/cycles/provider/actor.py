@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.f
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.health import Health
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import Done, WorkerSet
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
+    UNKNOWN_BOOT,
     Times,
     unclear_due,
     watch_due,
@@ -237,7 +238,7 @@ class ProviderActor:
         age = now - self.listed_from
         hurry = self.wanted or watched.retrying
         due = min(
-            watch_due([now - since for since in watched.booting_since], age, self.boot_times),
+            watch_due([now - since for since in watched.booting_since], age, self.boot_times, first=UNKNOWN_BOOT),
             watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=hurry),
             unclear_due(age) if watched.unclear else float("inf"),
         )
