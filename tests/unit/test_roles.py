@@ -67,7 +67,9 @@ def test_a_pack_is_the_same_whenever_its_content_is(tmp_path):
 def test_a_pack_runs_by_itself(tmp_path):
     with tarfile.open(fileobj=io.BytesIO(packer().pack(ROOT))) as tar:
         names = tar.getnames()
-        tar.extractall(tmp_path, filter="data")
+        if hasattr(tarfile, "data_filter"):  # Debian 12's Python is older than the first 3.11 that has it
+            tar.extraction_filter = tarfile.data_filter
+        tar.extractall(tmp_path)
     assert all(name.startswith("ansible_collections/stackci/nodepool/") for name in names)
     assert not [name for name in names if "/tests/" in name or "__pycache__" in name or "/collections/" in name]
     loop = "ansible_collections.stackci.nodepool.plugins.plugin_utils.loop"

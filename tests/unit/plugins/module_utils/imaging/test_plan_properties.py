@@ -170,10 +170,13 @@ def test_no_build_stays_at_a_provider_twice(seed):
     seen = world(seed)
     going = {deletion.upload.path for deletion in plan_deletions(seen) if isinstance(deletion, DeleteUpload)}
     for state in seen.images.values():
+        # What is still being built has no uploads, except in worlds that chance has made.
+        ready = {build.id for build in state.builds if build.state == "ready"}
         left = [
             (each.build_id, each.provider)
             for each in state.uploads
-            if each.state == UploadState.READY and each.path not in going and not is_being_uploaded(seen, each)
+            if each.build_id in ready and each.state == UploadState.READY
+            if each.path not in going and not is_being_uploaded(seen, each)
             if each.provider in seen.config.providers
         ]
         assert len(left) == len(set(left))

@@ -45,6 +45,8 @@ class Machine:
 
     def run(self, argv):
         argv = list(argv)
+        if argv[:2] == ["sudo", "-n"]:  # whoever is not root does it so
+            del argv[:2]
         self.ran.append(argv)
         lazy = "-l" in argv
         if any(word in argv for word in self.refuse) or (self.busy and argv[0] == "umount" and not lazy):
