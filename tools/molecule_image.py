@@ -27,7 +27,6 @@ BUILD = ROOT / ".build" / "molecule"
 CONTAINERS_CONF = ROOT / "extensions" / "molecule" / "containers.conf"
 REPOSITORY = "localhost/stackci-nodepool-molecule"
 RELEASE = "bookworm"
-USUAL_MIRROR = "http://deb.debian.org/debian"
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "python3", "python3-apt", "sudo", "iproute2", "ca-certificates")
 JAVA_PACKAGES = ("default-jre", "libzookeeper-java")
 """What zookeeper needs takes minutes to install, so the scenarios with a ZooKeeper find that in their image."""
@@ -76,7 +75,10 @@ def podman(*arguments: str, seconds: float = SHORT_SECONDS, check: bool = True) 
 
 
 def mirror() -> str:
-    """Where apt on this machine takes Debian from; the usual place when it is no Debian."""
+    """Where apt on this machine takes Debian from.
+
+    :raises LookupError: it takes nothing from Debian, or has no lists yet.
+    """
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         listed = subprocess.run(
             [
@@ -92,10 +94,10 @@ def mirror() -> str:
             check=True,
         ).stdout
         for line in listed.splitlines():
-            origin, label, _codename, address = line.split(maxsplit=3)
-            if (origin, label) == ("Debian", "Debian"):
-                return address.rstrip("/")
-    return USUAL_MIRROR
+            fields = line.split(maxsplit=3)
+            if len(fields) == 4 and fields[:2] == ["Debian", "Debian"]:
+                return fields[3].rstrip("/")
+    raise LookupError("apt on this machine takes nothing from Debian, or has no lists yet (apt-get update)")
 
 
 def name() -> str:

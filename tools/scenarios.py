@@ -65,6 +65,9 @@ def obstacle() -> str | None:
         return f"not installed: {', '.join(missing)} (make molecule installs them)"
     try:
         molecule_image.podman("info")
+        molecule_image.mirror()
+    except LookupError as problem:
+        return str(problem)
     except (OSError, subprocess.SubprocessError) as problem:
         return f"podman does not work here: {last_words(problem)}"
     return None
