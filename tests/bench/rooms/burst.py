@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from tests.bench import published
 from tests.bench.figures import Findings, ratio
 from tests.bench.launcher import BenchError, LauncherRun
 from tests.bench.lives import add_calls, add_memory, record_endings, server_endings, stages
 from tests.bench.world import Scene, World
+
+Servers = dict[str, dict[str, Any]]
+"""By the node's id, as the cloud tells of them."""
 
 WARM = 2.0
 """Seconds after the registration in which a cycle has read what does not change."""
@@ -83,7 +87,7 @@ class Burst:
             findings.details["result"] = {key: result[key] for key in ("ended", "seconds", "api_calls")}
         return findings
 
-    def _add(self, findings: Findings, world: World, servers: dict, result: dict) -> None:  # type: ignore[type-arg]
+    def _add(self, findings: Findings, world: World, servers: Servers, result: dict[str, Any]) -> None:
         known = stages(world, servers, result)
         slow = self.small > 0.05
         of_total = published.SLOW_TOTAL if slow else published.BURST_TOTAL
@@ -127,7 +131,7 @@ class Burst:
         return text if self.number == 100 else ""
 
 
-def _lower_bound(world: World, servers: dict) -> float:  # type: ignore[type-arg]
+def _lower_bound(world: World, servers: Servers) -> float:
     """When the last server would be up if each create were sent as soon as the rate allows."""
     ordered = sorted(servers.values(), key=lambda server: float(server["created"]))
     boots = [float(server["launched"]) - float(server["created"]) for server in ordered]
@@ -135,7 +139,7 @@ def _lower_bound(world: World, servers: dict) -> float:  # type: ignore[type-arg
     return max(place * world.scene.rate + post + boot for place, boot in enumerate(boots))
 
 
-def _creates(world: World, servers: dict) -> dict[str, float]:  # type: ignore[type-arg]
+def _creates(world: World, servers: Servers) -> dict[str, float]:
     """When the cloud accepted the first, the middle and the last create, in seconds since the first request."""
     began = min(world.requestor.submitted.values())
     moments = sorted(float(server["created"]) - began for server in servers.values())

@@ -1,31 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launcher's world, once more: one ZooKeeper, simulated clouds, a chroot and fresh clouds for each test."""
+"""The same site as the launcher's tests have."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from tests.support.fixtures_zookeeper import zookeeper
-from tests.support.launcher_case import CloudBank, Site
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.integration.launcher.conftest import bank, site, zookeeper
 
 __all__ = ["bank", "site", "zookeeper"]
-
-
-@pytest.fixture(scope="session")
-def bank() -> Iterator[CloudBank]:
-    with CloudBank() as made:
-        yield made
-
-
-@pytest.fixture
-def site(zookeeper: ZooKeeperServer, bank: CloudBank, tmp_path: Path) -> Iterator[Site]:
-    made = Site(tmp_path, zookeeper, f"/test-{uuid.uuid4().hex}", bank)
-    yield made
-    made.close()

@@ -1,35 +1,19 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One ZooKeeper and one process of simulated clouds for all tests; fresh clouds and a builder's host for each."""
+"""The same site as the launcher's tests have, and a builder's host."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.fixtures_zookeeper import zookeeper
+from tests.integration.launcher.conftest import bank, site, zookeeper
 from tests.support.image_case import Builder
-from tests.support.launcher_case import CloudBank, Site
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.support.launcher_case import Site
 
 __all__ = ["bank", "site", "zookeeper"]
-
-
-@pytest.fixture(scope="session")
-def bank() -> Iterator[CloudBank]:
-    with CloudBank() as made:
-        yield made
-
-
-@pytest.fixture
-def site(zookeeper: ZooKeeperServer, bank: CloudBank, tmp_path: Path) -> Iterator[Site]:
-    made = Site(tmp_path, zookeeper, f"/test-{uuid.uuid4().hex}", bank)
-    yield made
-    made.close()
 
 
 @pytest.fixture
