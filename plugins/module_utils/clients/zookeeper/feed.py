@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import (
@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
     TreeClient,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.echoes import Awaited, Echoes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import MultiRead
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
 
 try:
@@ -26,6 +27,15 @@ except ImportError:  # told by client.require_kazoo
     NoNodeError = Exception
 
 _LOG = logging.getLogger(__name__)
+_TOGETHER = 100
+"""Readings of the walk in one request: sent one by one, each costs more to send than to answer."""
+
+
+class _Part(NamedTuple):
+    """What one reading of several brought, as kazoo's AsyncResult tells it."""
+
+    value: Any
+    exception: Exception | None
 
 
 class Feed:
@@ -46,6 +56,7 @@ class Feed:
         self._before = before
         self._notify = notify
         self._open = 0
+        self._next: list[tuple[Any, Callable[[Any], None]]] = []
         self._walked = threading.Event()
         self._reading: dict[str, bool] = {}
 
@@ -128,41 +139,72 @@ class Feed:
         self._open += 1
         for root in paths.DOCUMENT_ROOTS:
             self._visit(root)
+        self._send()
         self._close()
 
     def _visit(self, path: str) -> None:
-        self._open += 1
-
         def answered(result: Any) -> None:
             self._received(path, result)
             if result.exception is None:
-                if result.value[1].numChildren:
-                    self._list(path)
-                if path.startswith(paths.REQUESTS + "/"):
-                    # Locks of requests outlive them by hours; only those of living ones are of interest.
-                    self._list(f"{paths.REQUEST_LOCKS}/{paths.split(path)[1]}")
-            self._close(result.exception)
+                self._look_below(path, result.value[1].numChildren)
 
-        self._client.submit(GetData(self._client.absolute(path), None), answered)
+        self._gather(GetData(self._client.absolute(path), None), answered)
 
-    def _list(self, path: str) -> None:
+    def _look_below(self, path: str, children: int) -> None:
+        parent = paths.split(path)[0]
+        if parent == paths.REQUESTS:
+            # Locks of requests outlive them by hours; only those of living ones are of interest.
+            self._list(f"{paths.REQUEST_LOCKS}/{paths.split(path)[1]}")
+        if parent == paths.NODES and children == 1:
+            # That is its lock in all but strange trees; to ask for its name is one question more for each node.
+            self._list(f"{path}/{paths.LOCK}", otherwise=path)
+        elif children:
+            self._list(path)
+
+    def _list(self, path: str, otherwise: str | None = None) -> None:
+        """Look at the children of *path*, or of *otherwise* where that does not exist."""
+
+        def answered(result: Any) -> None:
+            if result.exception is not None:
+                if otherwise is not None and isinstance(result.exception, NoNodeError):
+                    self._list(otherwise)
+                return
+            if paths.is_lock(path):
+                self.tree.touch(path)
+            for name in result.value:
+                child = f"{path}/{name}"
+                if not paths.is_lock(child):
+                    self._visit(child)
+                    continue
+                self.tree.touch(child)
+                if not paths.is_lock(path):
+                    self._list(child)
+
+        self._gather(GetChildren(self._client.absolute(path), None), answered)
+
+    def _gather(self, reading: Any, answered: Callable[[Any], None]) -> None:
+        self._next.append((reading, answered))
+
+    def _send(self) -> None:
+        """Send what was gathered."""
+        gathered, self._next = self._next, []
+        for begin in range(0, len(gathered), _TOGETHER):
+            self._read_together(gathered[begin : begin + _TOGETHER])
+
+    def _read_together(self, gathered: list[tuple[Any, Callable[[Any], None]]]) -> None:
         self._open += 1
 
         def answered(result: Any) -> None:
             if result.exception is None:
-                if paths.is_lock(path):
-                    self.tree.touch(path)
-                for name in result.value:
-                    child = f"{path}/{name}"
-                    if not paths.is_lock(child):
-                        self._visit(child)
-                        continue
-                    self.tree.touch(child)
-                    if not paths.is_lock(path):
-                        self._list(child)
+                for (_reading, tell), value in zip(gathered, result.value, strict=True):
+                    problem = value if isinstance(value, Exception) else None
+                    if problem is not None and not isinstance(problem, NoNodeError):
+                        self._fail(problem)
+                    tell(_Part(value, problem))
+                self._send()
             self._close(result.exception)
 
-        self._client.submit(GetChildren(self._client.absolute(path), None), answered)
+        self._client.submit(MultiRead(tuple(reading for reading, _tell in gathered)), answered)
 
     def _close(self, problem: Exception | None = None) -> None:
         if problem is not None and not isinstance(problem, NoNodeError):

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several changes in one request. kazoo's own does not tell the stat of what was made, which a cache needs."""
+"""Several changes, or several readings, in one request.
+
+kazoo's own changes do not tell the stat of what was made, which a cache needs, and it does not know the readings.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,19 @@ try:
         Create,
         Create2,
         Delete,
+        GetChildren,
+        GetData,
         MultiHeader,
         SetData,
         ZnodeStat,
         int_struct,
         multiheader_struct,
+        read_buffer,
         read_string,
         stat_struct,
     )
 except ImportError:  # told by client.require_kazoo
-    Create = Create2 = Delete = SetData = object
+    Create = Create2 = Delete = GetChildren = GetData = SetData = object
 
 _HEADER = struct.Struct("!iqi")
 """Of each answer: number, transaction, error."""
@@ -39,8 +45,7 @@ class Multi(NamedTuple):
 
     def serialize(self) -> bytes:
         """As it goes over the wire."""
-        parts = [MultiHeader(item.type, False, -1).serialize() + item.serialize() for item in self.operations]
-        return b"".join([*map(bytes, parts), multiheader_struct.pack(-1, True, -1)])
+        return _serialized(self.operations)
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[Any]:
@@ -63,11 +68,55 @@ class Multi(NamedTuple):
             elif header.type == Delete.type:
                 results.append(True)
             else:
-                (code,) = int_struct.unpack_from(data, offset)
-                results.append(EXCEPTIONS[code]())
-                offset += int_struct.size
+                problem, offset = _problem(data, offset)
+                results.append(problem)
             header, offset = MultiHeader.deserialize(data, offset)
         return results
+
+
+class MultiRead(NamedTuple):
+    """GetData and GetChildren requests, each with its own answer; ZooKeeper 3.6 and later."""
+
+    operations: tuple[Any, ...]
+    type: int = 22
+
+    def serialize(self) -> bytes:
+        """As it goes over the wire."""
+        return _serialized(self.operations)
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> list[Any]:
+        """One result for each operation: (data, stat), the names of the children, or an exception."""
+        results: list[Any] = []
+        header, offset = MultiHeader.deserialize(data, offset)
+        while not header.done:
+            if header.type == GetData.type:
+                content, offset = read_buffer(data, offset)
+                results.append((content, ZnodeStat._make(stat_struct.unpack_from(data, offset))))
+                offset += stat_struct.size
+            elif header.type == GetChildren.type:
+                (count,) = int_struct.unpack_from(data, offset)
+                offset += int_struct.size
+                names = []
+                for _unused in range(count):
+                    name, offset = read_string(data, offset)
+                    names.append(name)
+                results.append(names)
+            else:
+                problem, offset = _problem(data, offset)
+                results.append(problem)
+            header, offset = MultiHeader.deserialize(data, offset)
+        return results
+
+
+def _serialized(operations: tuple[Any, ...]) -> bytes:
+    parts = [MultiHeader(item.type, False, -1).serialize() + item.serialize() for item in operations]
+    return b"".join([*map(bytes, parts), multiheader_struct.pack(-1, True, -1)])
+
+
+def _problem(data: bytes, offset: int) -> tuple[Exception, int]:
+    (code,) = int_struct.unpack_from(data, offset)
+    return EXCEPTIONS[code](), offset + int_struct.size
 
 
 def _newborn(zxid: int) -> Any:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kazoo.exceptions import ConnectionLoss, NoNodeError
+from kazoo.exceptions import ConnectionLoss, NoAuthError, NoNodeError
 from kazoo.protocol.serialization import GetChildren, GetData
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import (
@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
     AddWatch,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.feed import Feed
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import MultiRead
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry, Tree
 
 
@@ -28,6 +29,8 @@ class Server:
     def __init__(self, content=None):
         self.content = dict(content or {})
         self.asked = []
+        self.read_paths = []
+        self.forbidden = set()
         self.on_event = None
 
     def absolute(self, path):
@@ -46,13 +49,23 @@ class Server:
     def answer(self, error=None):
         request, callback = self.asked.pop(0)
         value: Any = True
-        if isinstance(request, GetData):
-            known = self.content.get(request.path)
-            error = error or (None if known else NoNodeError())
-            value = (known[0], self.stat(request.path)) if known else None
-        elif isinstance(request, GetChildren):
-            value = [path.rpartition("/")[2] for path in self.content if path.rpartition("/")[0] == request.path]
+        if isinstance(request, MultiRead):
+            value = [self.read(item) for item in request.operations]
+        elif isinstance(request, GetData):
+            value = self.read(request)
+            error = error or (value if isinstance(value, Exception) else None)
         callback(SimpleNamespace(exception=error, value=value))
+
+    def read(self, request):
+        self.read_paths.append(request.path)
+        if request.path in self.forbidden:
+            return NoAuthError()
+        if request.path not in self.content:
+            return NoNodeError()
+        if isinstance(request, GetData):
+            return self.content[request.path][0], self.stat(request.path)
+        assert isinstance(request, GetChildren)
+        return [path.rpartition("/")[2] for path in self.content if path.rpartition("/")[0] == request.path]
 
     def settle(self):
         while self.asked:
@@ -126,6 +139,71 @@ def test_a_walk_that_breaks_says_so(server, told):
     server.answer(ConnectionLoss())
     assert feed.wait(0)
     assert isinstance(feed.problem, ConnectionLoss)
+
+
+def test_a_document_that_may_not_be_read_ends_the_walk_with_its_reason(server, told):
+    server.forbidden.add("/nodepool/nodes/1")
+    feed = Feed(server, Tree(), told.append)
+    feed.start(watch=True)
+    server.settle()
+    assert feed.wait(0)
+    assert isinstance(feed.problem, NoAuthError)
+
+
+def walked(server):
+    feed = Feed(server, Tree(), lambda _path: None)
+    feed.start(watch=True)
+    requests = 0
+    while server.asked:
+        requests += 1
+        server.answer()
+    assert feed.wait(0)
+    assert feed.problem is None
+    return feed, requests
+
+
+def test_many_are_read_in_few_requests():
+    content = {"/nodepool/nodes": (b"", 1)}
+    for number in range(1000):
+        content[f"/nodepool/nodes/{number:010d}"] = (b"node", 2)
+        content[f"/nodepool/nodes/{number:010d}/lock"] = (b"", 2)
+        content[f"/nodepool/nodes/{number:010d}/lock/x__lock__0000000000"] = (b"", 2)
+    server = Server(content)
+    feed, requests = walked(server)
+    assert len(feed.tree.names("/nodepool/nodes")) == 1000
+    assert feed.tree.is_locked("/nodepool/nodes/0000000999/lock")
+    # The watch, the roots, the names below; then the documents and the locks, a hundred at a time.
+    assert requests == 1 + 1 + 1 + 10 + 10
+    assert len(server.read_paths) < 2 * 1000 + 20
+
+
+def test_a_node_with_something_else_than_a_lock_below_it():
+    strange = {
+        "/nodepool/nodes": (b"", 1),
+        "/nodepool/nodes/1": (b"one", 2),
+        "/nodepool/nodes/1/other": (b"strange", 3),
+        "/nodepool/nodes/2": (b"two", 4),
+        "/nodepool/nodes/2/other": (b"strange", 5),
+        "/nodepool/nodes/2/lock": (b"", 6),
+        "/nodepool/nodes/2/lock/x__lock__0000000000": (b"", 7),
+    }
+    feed, _requests = walked(Server(strange))
+    documents, locks = feed.tree.content()
+    assert locks == {path for path in strange if "/lock" in path}
+    assert documents == {path: data for path, (data, _mzxid) in strange.items() if path not in locks}
+
+
+def test_locks_of_requests_are_those_of_living_requests():
+    content = {
+        "/nodepool/requests": (b"", 1),
+        "/nodepool/requests/1": (b"one", 2),
+        "/nodepool/requests-lock/1": (b"", 2),
+        "/nodepool/requests-lock/1/x__lock__0000000000": (b"", 2),
+        "/nodepool/requests-lock/2": (b"", 2),
+    }
+    feed, _requests = walked(Server(content))
+    assert feed.tree.is_locked("/nodepool/requests-lock/1")
+    assert not feed.tree.exists("/nodepool/requests-lock/2")
 
 
 def test_what_did_not_change_need_not_be_parsed_again(server, told):
