@@ -21,6 +21,7 @@ from kazoo.client import KazooClient
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
+from tests.support.pace import allowed
 from tests.support.zookeeper_server import HOST, ZooKeeperServer
 
 __all__ = ["store", "zk_chroot", "zk_client", "zookeeper"]
@@ -79,11 +80,15 @@ def end(client: Any) -> None:
 
 
 def eventually(check: Callable[[], Any], seconds: float = 15.0) -> Any:
-    """What *check* returns, as soon as that is true; an AssertionError when that takes longer than *seconds*."""
-    limit = time.monotonic() + seconds
+    """What *check* returns, as soon as that is true.
+
+    :raises AssertionError: when that takes longer than what is :func:`allowed` for *seconds*.
+    """
+    began = time.monotonic()
     while not (result := check()):
-        if time.monotonic() > limit:
-            raise AssertionError(f"not within {seconds:g} s; last answer: {result!r}")
+        waited = time.monotonic() - began
+        if waited > seconds and waited > allowed(seconds):
+            raise AssertionError(f"not within {waited:.1f} s ({seconds:g} s at rest); last answer: {result!r}")
         time.sleep(0.005)
     return result
 

@@ -17,10 +17,11 @@ from tests.support.ansible_run import COLLECTIONS, environment
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site
 from tests.support.launcher_process import MODULE, START_SECONDS, LauncherProcess
+from tests.support.pace import allowed
 
 TAKEOVER = 2.0
 """Seconds that the issue allows after a death on the same host; the session itself lives on for longer."""
-SESSION = 10.0
+SESSION = 30.0
 
 
 class Module:
@@ -88,10 +89,10 @@ def test_after_a_kill_the_standby_acts_long_before_the_session_ends(site: Site):
             first.kill()
             killed = time.monotonic()
             eventually(lambda: registrations(site) - before)
-            assert time.monotonic() - killed <= TAKEOVER
+            assert time.monotonic() - killed <= allowed(TAKEOVER)
             for request in requests:
                 requestor.wait_for(request)
-            assert time.monotonic() - killed <= 3.0 + 5.0
+            assert time.monotonic() - killed <= allowed(3.0 + 5.0)
             second.control.write_text("stop", encoding="utf-8")
             result = second.result()
     assert sorted(result["nodes"]["adopted"]) and result["requests"]["fulfilled"]
@@ -143,7 +144,7 @@ def test_stop_by_file_ends_in_good_order(site: Site):
         first.control.write_text("stop\n", encoding="utf-8")
         asked = time.monotonic()
         eventually(lambda: not registrations(site))
-        assert time.monotonic() - asked <= 1.5
+        assert time.monotonic() - asked <= allowed(1.5)
         assert first.result()["ended"] == "stopped"
     site.cloud.settings(boot=0.3)
     assert site.run()["requests"]["fulfilled"] == [request]
@@ -167,5 +168,5 @@ def test_a_module_whose_controller_was_killed_ends_by_itself(site: Site):
         process.kill_controller()
         killed = time.monotonic()
         eventually(lambda: not registrations(site), 10.0)
-        assert time.monotonic() - killed <= 4.0
+        assert time.monotonic() - killed <= allowed(4.0)
         eventually(lambda: not Path(f"/proc/{module}").exists(), 10.0)

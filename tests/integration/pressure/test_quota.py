@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher i
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import freezing
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
+from tests.support.pace import allowed
 
 MOST_REFUSED = 6
 
@@ -149,7 +150,7 @@ def test_limits_that_lie_for_a_while_with_thirty_waiting(site: Site, short_freez
         probe = time.monotonic()
         for request in requests:
             requestor.wait_for(request, seconds=10)
-        assert time.monotonic() - probe <= 10.0
+        assert time.monotonic() - probe <= allowed(10.0)
         result = cycle.end()
     assert 1 <= creates(site)["403"] <= MOST_REFUSED
     assert result["nodes"]["refused_creates"] == creates(site)["403"]
@@ -299,7 +300,7 @@ def test_a_second_pool_is_not_held_up_and_takes_over(site: Site, where: str):
     with site.stay():
         for request in requests:
             site.requestor.wait_for(request, seconds=10)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < allowed(10.0)
     pools = {site.requestor.node(node)["pool"] for name in requests for node in site.requestor.nodes_of(name)}
     assert pools == {"second"}
 
