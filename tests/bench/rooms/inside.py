@@ -37,7 +37,7 @@ class Inside:
             passes = run_cycle(world, DURATION, ask, self.name)
             fulfilled = len(world.requestor.fulfilled)
             if fulfilled < NUMBER:
-                raise BenchError(f"{fulfilled} of {NUMBER} requests were fulfilled")
+                raise BenchError(f"{fulfilled} of {NUMBER} requests were fulfilled in {DURATION:g} s: a busy machine?")
             began = min(world.requestor.submitted.values())
             creates = sorted(float(server["created"]) - began for server in world.servers().values())
             ping = _round_trip(world)
