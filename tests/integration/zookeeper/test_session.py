@@ -144,7 +144,7 @@ def test_a_server_that_hangs_suspends_and_then_loses_the_session(server):
 
 def test_an_operation_is_bounded_and_a_creation_without_answer_is_undone(server):
     """The server gets our request while it hangs, and obeys it when it wakes up."""
-    with new_store(settings_for(server, timeout=20.0), connect_timeout=0.5) as store:
+    with new_store(settings_for(server, timeout=20.0), connect_timeout=1.0) as store:
         told: list[str] = []
         store.on_change(told.append)
         keep = made(store, comment="same")
@@ -165,7 +165,7 @@ def test_an_operation_is_bounded_and_a_creation_without_answer_is_undone(server)
 
 
 def test_a_lock_released_without_connection_is_released_later(server):
-    with new_store(settings_for(server, timeout=20.0), connect_timeout=0.5) as store:
+    with new_store(settings_for(server, timeout=20.0), connect_timeout=1.0) as store:
         node = made(store)
         held = store.nodes.lock(node.id)
         server.pause()
