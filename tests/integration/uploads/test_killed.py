@@ -224,6 +224,8 @@ def test_zookeeper_restarts_during_an_upload(own_builder: Builder) -> None:
         builder.site.zookeeper.start()
         eventually(lambda: builder.states() == ["ready"], 30)
     one_image(builder, build)
-    assert len(cycle.result["uploads"]["done"]) == 1
+    uploads = cycle.result["uploads"]
+    # When ZooKeeper is away for longer than the upload has patience, its image is found to be whole afterwards.
+    assert len(uploads["done"] + uploads["adopted"]) == 1, uploads
     assert builder.run()["changed"] is False
     assert not builder.store.images.is_provider_locked(IMAGE, build.id, "one")
