@@ -33,6 +33,8 @@ UNKNOWN_SHARE = 0.15
 """While nothing is known: looks at growing distances, this part of the oldest age so far."""
 UNCLEAR = 2.0
 SAMPLES = 50
+STAMP = 1.0
+"""The clocks of clouds tell whole seconds."""
 
 
 @dataclass
@@ -44,6 +46,14 @@ class Times:
     def add(self, seconds: float) -> None:
         """It happened once more."""
         self.samples.append(round(seconds, 2))
+
+    def add_seen(self, seconds: float, told: float | None) -> None:
+        """It happened once more, and was seen after *seconds*.
+
+        What is looked for late is seen late, and would be looked for as late the next time: so it counts as not much
+        more than what the cloud has *told*, where it tells.
+        """
+        self.add(seconds if told is None else min(seconds, max(0.0, told) + STAMP))
 
     def earliest(self) -> float | None:
         """From which age on it may well have happened; None while nothing is known."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
 
@@ -26,6 +27,17 @@ META_IMAGE = "nodepool_image_name"
 META_LABEL = "nodepool_node_label"
 META_LAUNCH = "stackci_launch"
 """Our mark: ``<node id>-<attempt>-<nonce>``; stored in ZooKeeper before the create, so that the answer can be lost."""
+
+
+def moment(text: str | None) -> float | None:
+    """UNIX time of what an API writes (UTC where it names no zone); None when there is nothing to read."""
+    if not text:
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (when if when.tzinfo else datetime.fromisoformat(f"{text}+00:00")).timestamp()
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,12 @@ class Server:
     def launch_mark(self) -> str | None:
         """Our mark, None for a server that we did not create."""
         return self.metadata.get(META_LAUNCH)
+
+    @property
+    def boot_seconds(self) -> float | None:
+        """What it took to become ACTIVE by the cloud's own clock, to a second; None where that does not tell."""
+        created, launched = moment(self.created), moment(self.launched_at)
+        return launched - created if created is not None and launched is not None else None
 
 
 @dataclass(frozen=True)

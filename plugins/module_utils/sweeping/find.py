@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TypeAlias
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
@@ -24,6 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Port,
     Server,
     Volume,
+    moment,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload, UploadState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
@@ -78,17 +78,6 @@ class Known:
     def server_ids(self) -> set[str]:
         """The servers of all known nodes."""
         return {str(node.external_id) for node in self.nodes.values() if node is not None and node.external_id}
-
-
-def moment(text: str | None) -> float | None:
-    """UNIX time of what an API writes (UTC where it names no zone); None when there is nothing to read."""
-    if not text:
-        return None
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (when if when.tzinfo else datetime.fromisoformat(f"{text}+00:00")).timestamp()
 
 
 def find(seen: Seen, known: Known) -> list[Thing]:

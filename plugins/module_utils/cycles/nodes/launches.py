@@ -358,7 +358,7 @@ class Launches:
             return
         self._context.account.step(node.id, "active", now)
         if launch.created_at is not None and server is not None:
-            running.actor.boot_times.add(now - launch.created_at)
+            running.actor.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
         if launch.phase == Phase.REACHING:
             self._reaching.begin(running, batch)
         else:

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
     SAMPLES,
+    UNKNOWN_BOOT,
     Times,
     unclear_due,
     watch_due,
@@ -146,6 +147,26 @@ def test_the_latest_times_count():
     earliest = times.earliest()
     assert earliest is not None and 15.0 < earliest < 20.0
     assert Times().earliest() is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "told", "counts"),
+    [(3.0, 0.0, 1.0), (3.0, 1.0, 2.0), (20.4, 20.0, 20.4), (20.4, None, 20.4), (3.0, -5.0, 1.0), (0.4, 30.0, 0.4)],
+    ids=["seen late", "a second", "seen at once", "not told", "clocks set back", "told late"],
+)
+def test_what_was_seen_late_counts_as_what_the_cloud_tells(seen, told, counts):
+    times = Times()
+    times.add_seen(seen, told)
+    assert list(times.samples) == [counts]
+
+
+def test_quick_boots_are_soon_looked_for_quickly_though_the_first_was_seen_late():
+    times = Times()
+    age = UNKNOWN_BOOT
+    for _unused in range(3):
+        times.add_seen(age, 0.0)
+        age = times.earliest()
+    assert age < 1.0
 
 
 def test_an_unclear_create_is_looked_for_every_other_second():

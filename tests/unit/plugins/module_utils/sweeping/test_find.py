@@ -26,7 +26,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Graveyard, Tombstone
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find, moment
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Standing
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.tree import TreeView, find_in_tree
 
@@ -133,22 +133,6 @@ def test_a_description_that_says_nothing(text):
 
 def test_a_description_is_read_as_it_was_written():
     assert read_description(floating_ip_description("7-1-a", "my cloud")) == ("7-1-a", "my cloud")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2027-01-15T08:00:00Z", NOW),
-        ("2027-01-15T08:00:00", NOW),
-        ("2027-01-15T08:00:00.500000", NOW + 0.5),
-        ("2027-01-15T10:00:00+02:00", NOW),
-        ("yesterday", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_moments(text, expected):
-    assert moment(text) == expected
 
 
 # -- the tree --------------------------------------------------------------------------------------------------------
