@@ -33,8 +33,8 @@ UNKNOWN_SHARE = 0.15
 """While nothing is known: looks at growing distances, this part of the oldest age so far."""
 UNCLEAR = 2.0
 SAMPLES = 50
-STAMP = 1.0
-"""The clocks of clouds tell whole seconds."""
+STAMP = 0.5
+"""What two stamps of whole seconds may hide, on average."""
 
 
 @dataclass

@@ -151,7 +151,7 @@ def test_the_latest_times_count():
 
 @pytest.mark.parametrize(
     ("seen", "told", "counts"),
-    [(3.0, 0.0, 1.0), (3.0, 1.0, 2.0), (20.4, 20.0, 20.4), (20.4, None, 20.4), (3.0, -5.0, 1.0), (0.4, 30.0, 0.4)],
+    [(3.0, 0.0, 0.5), (3.0, 1.0, 1.5), (20.4, 20.0, 20.4), (20.4, None, 20.4), (3.0, -5.0, 0.5), (0.4, 30.0, 0.4)],
     ids=["seen late", "a second", "seen at once", "not told", "clocks set back", "told late"],
 )
 def test_what_was_seen_late_counts_as_what_the_cloud_tells(seen, told, counts):
