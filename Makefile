@@ -64,7 +64,7 @@ unit: setup ## unit tests
 
 # These tests wait most of the time, so there may be more of them than cores.
 integration: setup ## tests with a real ZooKeeper and the simulated cloud
-	@$(STEP) $@ $(PY) -m pytest -n $(shell echo $$((2 * $(JOBS)))) --dist worksteal tests/integration
+	@$(STEP) $@ $(PY) -m pytest -n $(shell echo $$((3 * $(JOBS)))) --dist worksteal tests/integration
 
 scenarios: stage ## the roles in containers, where podman is there and works
 	@$(STEP) $@ $(PY) -m tools.scenarios --jobs $(JOBS)
