@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
@@ -26,7 +25,6 @@ try:
 except ImportError:  # told by client.require_kazoo
     NoNodeError = Exception
 
-_LOG = logging.getLogger(__name__)
 _TOGETHER = 100
 """Readings of the walk in one request: sent one by one, each costs more to send than to answer."""
 
