@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -16,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     find_isolation,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import claimed
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Registration
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
@@ -24,13 +26,17 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cle
     clear_machine,
     fail_abandoned,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.maker import Maker
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.maker import FAILED, Maker
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import (
     DEADLINE,
     SETTLED,
     BuildOptions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import (
+    send_build,
+    send_requests,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     local_files,
     note_builder,
@@ -61,6 +67,8 @@ STORE_GRACE = 30.0
 MOST_MISHAPS = 5
 """Passes in a row that ZooKeeper may spoil although it is there."""
 FORCED = "forced"
+TELL_EVERY = 60.0
+"""Seconds between two figures of what is asked for."""
 
 
 def run_builds(
@@ -81,26 +89,40 @@ def run_builds(
     config = options.load()
     builder_id = ImagesDir(config.images_dir or "").builder_id()
     apart = isolation or find_isolation()
-    with Handover(options.state_dir, config.zookeeper, say=progress) as handover, Store(config.zookeeper) as store:
+    with (
+        Statsd.of_environment(os.environ) as sink,
+        Handover(options.state_dir, config.zookeeper, say=progress) as handover,
+        Store(config.zookeeper) as store,
+    ):
+        if sink.problem is not None:
+            progress(sink.problem)
         handover.begin(store)
         inbox = Inbox(clock)
         wish = stop or Stop()
         maker = Maker(apart, say=progress, watch=lambda: wish.reason)
         shop = Workshop(store, builder_id, maker, wish, say=progress, clock=clock)
-        return BuildsCycle(options, config, shop, inbox, apart).run()
+        return BuildsCycle(options, config, shop, inbox, apart, sink).run()
 
 
 class BuildsCycle:
     """One stay of the builder. Everything in it happens in the thread that calls :meth:`run`."""
 
     def __init__(
-        self, options: BuildOptions, config: NodepoolConfig, shop: Workshop, inbox: Inbox, isolation: Isolation
+        self,
+        options: BuildOptions,
+        config: NodepoolConfig,
+        shop: Workshop,
+        inbox: Inbox,
+        isolation: Isolation,
+        sink: Sink,
     ) -> None:
         self._options = options
         self._config = config
         self._shop = shop
         self._inbox = inbox
         self._isolation = isolation
+        self._sink = sink
+        self._tell_at = 0.0
         self._watch = ConfigWatch(options, shop.say)
         self._formats: dict[str, str] = {}
         self._format_problems: dict[str, str] = {}
@@ -186,6 +208,9 @@ class BuildsCycle:
         self._drop_served(view)
         chosen = self._options.chosen(self._config)
         self._cases = [self._judge(view, name) for name in chosen]
+        if now >= self._tell_at:
+            self._tell_at = now + TELL_EVERY
+            self._tell_requests()
         for case in sorted((case for case in self._cases if case.due), key=lambda case: case.requested is None):
             if self._build(case):
                 self._passed = True
@@ -224,11 +249,34 @@ class BuildsCycle:
             if not fresh.due:
                 return False
             self._forced.add(case.image)
+            self._tell_requests(building=case.image)
             report = shop.build(self._config, fresh, held, convert_vhd=self._options.convert_vhd)
             self._reports.append(report)
+            self._tell_build(report)
         finally:
             held.release()
         return True
+
+    def _tell_build(self, report: Report) -> None:
+        """What was stopped, or became somebody else's, says nothing of the image."""
+        if report.state in (READY, FAILED):
+            send_build(
+                self._sink,
+                report.image,
+                ready=report.state == READY,
+                code=report.code,
+                seconds=report.seconds,
+                sizes=report.sizes,
+                now=self._shop.clock(),
+            )
+
+    def _tell_requests(self, building: str = "") -> None:
+        """:param building: the image whose build begins now."""
+        pending = {
+            case.image: case.requested is not None and case.code != BuildCode.BUILDING and case.image != building
+            for case in self._cases
+        }
+        send_requests(self._sink, pending)
 
     def _view(self) -> ImagesView:
         images_dir = self._config.images_dir or ""

@@ -10,13 +10,16 @@ One thread decides; uploads and deletions of cloud images have threads of their 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import time
 from collections.abc import Callable
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import send_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     note_builder,
     register_builder,
@@ -94,23 +97,36 @@ def run_uploads(
     """
     watch = ConfigWatch(options, progress)
     config = options.load()
-    with Handover(options.state_dir, config.zookeeper, say=progress) as handover, Store(config.zookeeper) as store:
+    with (
+        Statsd.of_environment(os.environ) as sink,
+        Handover(options.state_dir, config.zookeeper, say=progress) as handover,
+        Store(config.zookeeper) as store,
+    ):
+        if sink.problem is not None:
+            progress(sink.problem)
         handover.begin(store)
         desk = Desk(options, config, store)
         desk.check_choice()
-        return UploadsCycle(desk, watch, stop or Stop(), progress, clock).run()
+        return UploadsCycle(desk, watch, stop or Stop(), progress, clock, sink).run()
 
 
 class UploadsCycle:
     """One stay. Everything in it happens in the thread that calls :meth:`run`, but for the work in the lanes."""
 
     def __init__(
-        self, desk: Desk, watch: ConfigWatch, stop: Stop, say: Callable[[str], None], clock: Callable[[], float]
+        self,
+        desk: Desk,
+        watch: ConfigWatch,
+        stop: Stop,
+        say: Callable[[str], None],
+        clock: Callable[[], float],
+        sink: Sink,
     ) -> None:
         self._desk = desk
         self._watch = watch
         self._stop = stop
         self._say = say
+        self._sink = sink
         self._inbox = Inbox(clock)
         self._lanes = Lanes(self._inbox, {UPLOAD: desk.options.side_by_side, DELETION: 1})
         self._account = UploadsAccount()
@@ -297,6 +313,8 @@ class UploadsCycle:
             self._say(f"{job.name}: upload failed: {why}")
             outcome = UploadResult(job.case, Ended.FAILED, why)
         self._account.upload(outcome)
+        if outcome.ended == Ended.DONE:
+            send_upload(self._sink, job.case.image, job.case.provider, outcome.seconds)
         if outcome.ended == Ended.LEFT:
             self._not_before[job.key] = self._inbox.clock() + LEFT_PAUSE
         if outcome.ended in (Ended.DONE, Ended.FAILED):
