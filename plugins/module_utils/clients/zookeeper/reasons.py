@@ -88,7 +88,9 @@ def _reason(problem: Exception, tls: bool) -> str:
             f"its certificate is not accepted ({cause.verify_message}); "
             "ca of zookeeper-tls must be the CA that signed the server's certificate"
         )
-    if isinstance(cause, ssl.SSLError):
+    # Which of its errors a closed connection makes depends on how far the handshake has come.
+    closed = isinstance(cause, (ssl.SSLZeroReturnError, ssl.SSLEOFError)) and getattr(cause, "reason", None) is None
+    if isinstance(cause, ssl.SSLError) and not closed:
         return _tls_reason(cause, told)
     if isinstance(cause, ConnectionRefusedError):
         return "connection refused; is ZooKeeper running there, and is the port right?"
@@ -96,12 +98,13 @@ def _reason(problem: Exception, tls: bool) -> str:
         if tls:
             return "no answer in time; is it reachable, and is the port one for TLS (secureClientPort)?"
         return "no answer in time; is the host reachable, is ZooKeeper busy, or is this a port for TLS?"
-    if isinstance(cause, OSError) and not isinstance(cause, ConnectionError):
+    if isinstance(cause, OSError) and not isinstance(cause, ConnectionError) and not closed:
         return f"{cause.strerror or cause}; check host, port and network"
     if tls:
         return (
             "it closed the connection during the handshake; it does not accept our client certificate (cert and key "
-            "of zookeeper-tls), the port is not for TLS, or it is not serving (no quorum in its ensemble)"
+            "of zookeeper-tls), the port is not one for TLS (secureClientPort), or it is not serving (no quorum in its "
+            "ensemble)"
         )
     return (
         "it closed the connection; the port may be one for TLS (zookeeper-tls is not configured), or the server is not "

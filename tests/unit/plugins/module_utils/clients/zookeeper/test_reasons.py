@@ -62,6 +62,9 @@ def caused(cause):
         (RuntimeError("socket connection broken"), None, "no quorum in its ensemble, or not a member"),
         (caused(ConnectionResetError(104, "reset")), TLS, "does not accept our client certificate"),
         (caused(ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert")), TLS, "client certificate"),
+        (caused(ssl.SSLZeroReturnError(6, "TLS/SSL connection has been closed (EOF)")), TLS, "secureClientPort"),
+        (caused(ssl.SSLEOFError(8, "EOF occurred in violation of protocol")), TLS, "secureClientPort"),
+        (caused(ConnectionResetError(104, "reset")), TLS, "secureClientPort"),
         (caused(ssl.SSLError(1, "something new")), TLS, "check cert, key and ca"),
     ],
 )
