@@ -109,6 +109,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
+  - stackci.nodepool.statsd
   - stackci.nodepool.attributes
 attributes:
   check_mode:

@@ -81,6 +81,7 @@ options:
     default: 0
 extends_documentation_fragment:
   - stackci.nodepool.config
+  - stackci.nodepool.statsd
   - stackci.nodepool.attributes
 attributes:
   check_mode:
@@ -89,9 +90,6 @@ attributes:
     support: full
   idempotent:
     support: full
-notes:
-  - Where the environment has C(STATSD_HOST), figures are sent to statsd under Nodepool's names (C(STATSD_PORT),
-    C(STATSD_PREFIX); the Python library statsd must be installed). A statsd that cannot be reached changes nothing.
 seealso:
   - module: stackci.nodepool.node_launch
 """

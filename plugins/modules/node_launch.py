@@ -62,6 +62,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
+  - stackci.nodepool.statsd
   - stackci.nodepool.attributes
 attributes:
   check_mode:
@@ -72,9 +73,6 @@ attributes:
       - The plan is shown in check mode; a cycle that acts reports what it did in its result.
   idempotent:
     support: full
-notes:
-  - Where the environment has C(STATSD_HOST), figures are sent to statsd under Nodepool's names (C(STATSD_PORT),
-    C(STATSD_PREFIX); the Python library statsd must be installed). A statsd that cannot be reached changes nothing.
 seealso:
   - module: stackci.nodepool.nodepool_request
   - plugin: stackci.nodepool.nodepool
