@@ -10,6 +10,7 @@ class ModuleDocFragment:
     """What cycles say of figures."""
 
     DOCUMENTATION = r"""
+options: {}
 notes:
   - Where the environment has C(STATSD_HOST), figures are sent to statsd under Nodepool's names (C(STATSD_PORT),
     C(STATSD_PREFIX); the Python library statsd must be installed). A statsd that cannot be reached changes nothing.
