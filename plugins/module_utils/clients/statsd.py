@@ -51,10 +51,27 @@ def clean(text: str) -> str:
     return _NOT_IN_NAMES.sub("_", text)
 
 
-class Statsd:
+class _Bare:
+    """Takes figures whose names are whole."""
+
+    def __init__(self, put: Callable[[str, str, float], None]) -> None:
+        self._put = put
+
+    def incr(self, name: str, count: int = 1) -> None:
+        self._put("incr", name, count)
+
+    def gauge(self, name: str, value: float) -> None:
+        self._put("gauge", name, value)
+
+    def timing(self, name: str, seconds: float) -> None:
+        self._put("timing", name, 1000.0 * seconds)
+
+
+class Statsd(_Bare):
     """Sends figures by UDP. ``with Statsd.of_environment(os.environ) as sink:``
 
     :ivar problem: why nothing is sent although a host is named; None when all is well or none is named.
+    :ivar bare: takes figures whose names are whole: *prefix* does not come before them.
     :param make: makes the library's client; it may block and may fail.
     """
 
@@ -64,8 +81,11 @@ class Statsd:
         port: str | int = DEFAULT_PORT,
         prefix: str | None = None,
         *,
-        make: Callable[[str, int, str | None], Any] | None = None,
+        make: Callable[[str, int], Any] | None = None,
     ) -> None:
+        before = f"{prefix}." if prefix else ""
+        super().__init__(lambda kind, name, value: self._note(kind, before + name, value))
+        self.bare: Sink = _Bare(self._note)
         self.problem: str | None = None
         self._waiting: deque[tuple[str, str, float]] = deque(maxlen=MOST_WAITING)
         self._over = threading.Event()
@@ -77,7 +97,7 @@ class Statsd:
         elif not str(port).isdecimal() or not 0 < int(port) < 65536:
             self.problem = f"STATSD_PORT is {str(port)!r}: give a number from 1 to 65535; no metrics are sent"
         else:
-            arguments = (make or _client, host, int(port), prefix or None)
+            arguments = (make or _client, host, int(port))
             self._thread = threading.Thread(target=self._run, args=arguments, name="statsd", daemon=True)
             self._thread.start()
 
@@ -98,18 +118,6 @@ class Statsd:
         """False when noting figures is labour lost."""
         return self._thread is not None
 
-    def incr(self, name: str, count: int = 1) -> None:
-        """So many more of it."""
-        self._note("incr", name, count)
-
-    def gauge(self, name: str, value: float) -> None:
-        """It is at *value* now."""
-        self._note("gauge", name, value)
-
-    def timing(self, name: str, seconds: float) -> None:
-        """It took so long."""
-        self._note("timing", name, 1000.0 * seconds)
-
     def close(self) -> None:
         """Send what was noted; not waited for any longer than a moment."""
         self._over.set()
@@ -120,14 +128,14 @@ class Statsd:
         if self._thread is not None:
             self._waiting.append((kind, clean(name), value))
 
-    def _run(self, make: Callable[[str, int, str | None], Any], host: str, port: int, prefix: str | None) -> None:
+    def _run(self, make: Callable[[str, int], Any], host: str, port: int) -> None:
         client = None
         over = False
         while not over:
             over = self._over.wait(PACE if client is not None or not self._waiting else 0.0)
             try:
                 if client is None and self._waiting:
-                    client = make(host, port, prefix)
+                    client = make(host, port)
                 if client is not None:
                     self._send(client)
             except (OSError, ValueError):
@@ -145,5 +153,5 @@ class Statsd:
                 getattr(packets, kind)(name, value)
 
 
-def _client(host: str, port: int, prefix: str | None) -> Any:
-    return statsd.StatsClient(host, port, prefix, ipv6=":" in host)
+def _client(host: str, port: int) -> Any:
+    return statsd.StatsClient(host, port, ipv6=":" in host)

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine
 from tests.integration.leaks.conftest import leftovers
 from tests.integration.statsd.conftest import Listener
 from tests.support.launcher_case import Site
@@ -43,6 +44,38 @@ def test_what_leaked_and_was_deleted_is_heard_of(site: Site, leftovers, listener
     assert "nodepool.provider.one.leaked.instances:1|c" in lines
     assert "nodepool.provider.one.leaked.floatingips:1|c" in lines
     assert "nodepool.provider.one.seen_foreign.instances:1|g" in lines
+
+
+def test_calls_of_the_cloud_are_heard_of_as_openstacksdk_tells_them(
+    site: Site, listener: Listener, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(machine, "SETTLE_SECONDS", 0.5)
+    site.configure()
+    site.cloud.fault("POST /servers", "status", count=1, status=500)
+    site.requestor.ask("small")
+    site.run()
+    lines = listener.heard()
+    # The simulated clouds have two folders before the version, which openstacksdk takes for what was asked.
+    create = f"openstack.api.compute.POST.{site.cloud.name}_v2_1"
+    assert lines.count(f"{create}.202:1|c") == lines.count(f"{create}.500:1|c") == 1
+    assert lines.count(f"{create}.attempted:1|c") == 2
+    assert any(line.startswith(f"{create}.202:") and line.endswith("|ms") for line in lines)
+    assert "openstack.api.compute.GET.servers_detail.200:1|c" in lines
+    assert not any(".identity." in line or ".tokens." in line for line in lines)
+
+
+def test_the_prefix_comes_once_and_in_place_of_openstack_api(
+    site: Site, listener: Listener, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("STATSD_PREFIX", "foo")
+    site.configure()
+    sweep(site, check=True)
+    assert listener.heard() == []
+    sweep(site)
+    lines = listener.heard()
+    assert "foo.compute.GET.servers_detail.200:1|c" in lines
+    assert lines and all(line.startswith("foo.") and "foo.foo" not in line for line in lines)
+    assert not any("openstack.api" in line for line in lines)
 
 
 @pytest.mark.parametrize(

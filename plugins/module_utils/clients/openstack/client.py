@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import addresses, shapes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import load_cloud_entry
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import CloudImages
@@ -62,6 +63,8 @@ class CloudClient:
     :param total_timeout: longest time of one HTTP call in seconds (name resolution apart).
     :param concurrency: HTTP calls side by side.
     :param transport: what carries the calls.
+    :param told: hears of each call of a service, token and discovery apart, in the thread that made it; it must not
+        wait, and what it raises is dropped.
     :raises CloudAuthError: clouds.yaml cannot be used. The constructor makes no call.
     :raises MissingLibraryError: openstacksdk is not installed.
     """
@@ -76,6 +79,7 @@ class CloudClient:
         total_timeout: float = 60.0,
         concurrency: int = 16,
         transport: type[Transport] = Transport,
+        told: Callable[[ApiCall], None] | None = None,
     ) -> None:
         entry = load_cloud_entry(provider.name, provider.cloud, provider.region_name, clouds_config)
         self.provider = provider.name
@@ -95,7 +99,7 @@ class CloudClient:
             total_timeout=total_timeout,
             concurrency=concurrency,
         )
-        self._rest = Rest(provider.name, entry, self._transport)
+        self._rest = Rest(provider.name, entry, self._transport, told)
         self.image_format = entry.image_format
         self.images = CloudImages(
             provider.name,

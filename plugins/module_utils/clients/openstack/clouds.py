@@ -78,6 +78,13 @@ class CloudEntry:
         return {str(key): str(value) for key, value in given.items()}
 
     @property
+    def metrics_prefix(self) -> str:
+        """What comes before the names of the figures of calls: the entry's own, else that of the environment, else that
+        of the file, else ``openstack.api``."""
+        own = ((self.region.config.get("metrics") or {}).get("statsd") or {}).get("prefix")
+        return str(own or os.environ.get("STATSD_PREFIX") or self.region.get_statsd_prefix())
+
+    @property
     def fingerprint(self) -> str:
         """A digest of all that the entry says: another one means another client."""
         return _digest([self.cloud, self.region.config, self.private, self.force_ipv4, repr(self.roles)])

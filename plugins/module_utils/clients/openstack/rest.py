@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import (
+    ApiCall,
+    api_name,
+    operation_of,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import CloudEntry
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import (
     error_from_answer,
@@ -53,9 +58,16 @@ class Rest:
 
     :param entry: from load_cloud_entry.
     :param transport: mounted for http and https, so that it sees every call.
+    :param told: hears of each call of a service, in the thread that made it; it must not wait.
     """
 
-    def __init__(self, provider: str, entry: CloudEntry, transport: Transport) -> None:
+    def __init__(
+        self,
+        provider: str,
+        entry: CloudEntry,
+        transport: Transport,
+        told: Callable[[ApiCall], None] | None = None,
+    ) -> None:
         self._provider = provider
         self._entry = entry
         self._http = requests.Session()
@@ -68,6 +80,11 @@ class Rest:
         )
         self._login = shared_login(entry)
         self._endpoints: dict[str, str] = {}
+        self._types: dict[str, str] = {}
+        self._project_id: str | None = None
+        if told is not None:
+            self._told = told
+            transport.on_call = self._tell
 
     def close(self) -> None:
         """Closes idle connections."""
@@ -258,8 +275,20 @@ class Rest:
         url = url.rstrip("/")
         if not _HAS_VERSION.search(urlsplit(url).path + "/"):
             url = f"{url}/{_VERSIONS[service]}"
+        self._project_id = access.project_id
+        self._types[url] = region.get_service_type(service)
         self._endpoints[service] = url
         return url
+
+    def _tell(self, method: str, url: str, status: int | None, seconds: float) -> None:
+        """Pass on what the transport says, unless it is of a token or of a discovery: openstacksdk keeps these, too."""
+        place = max((known for known in [*self._types] if url.startswith(f"{known}/")), key=len, default=None)
+        if place is None:
+            return
+        # openstacksdk names a call without an answer by what was asked of it, any other by what went out.
+        operation = operation_of(url[len(place) :] if status is None else url, self._project_id)
+        name = api_name(self._entry.metrics_prefix, self._types[place], method, operation)
+        self._told(ApiCall(name, status, seconds))
 
     def _catalog_url(self, service: str, access: Any) -> str | None:
         region = self._entry.region

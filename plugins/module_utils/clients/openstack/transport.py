@@ -29,6 +29,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 
 LARGEST_BODY = 64 * 1024 * 1024
 _PIECE = 65536
+OnCall = Callable[[str, str, "int | None", float], None]
+"""Takes method, URL, status (None: no answer) and seconds of a call."""
 _here = threading.local()
 
 
@@ -154,6 +156,8 @@ class Transport(HTTPAdapter):
     :param total_timeout: longest time of a call in seconds, name resolution apart, and also the longest wait for a
         free slot.
     :param concurrency: calls side by side, and size of the connection pool.
+    :ivar on_call: told of each call that was sent, after its end, in the thread that made it: it must not wait. What it
+        raises is dropped.
     """
 
     def __init__(
@@ -176,6 +180,7 @@ class Transport(HTTPAdapter):
         self._clock = clock
         self._watchdog = watchdog
         self._uploads: set[_Call] = set()
+        self.on_call: OnCall | None = None
         super().__init__(pool_connections=10, pool_maxsize=concurrency, max_retries=0)
 
     def abort_uploads(self) -> None:
@@ -211,15 +216,21 @@ class Transport(HTTPAdapter):
             self._counters.started(kind)
             began = self._clock()
             status = "error"
+            code: int | None = None
             try:
                 response = self._exchange(request, options)
-                status = str(response.status_code)
+                code = response.status_code
+                status = str(code)
                 return response
             except requests.exceptions.RequestException as problem:
                 status = outcome(problem)
                 raise
             finally:
-                self._counters.ended(kind, status, self._clock() - began)
+                seconds = self._clock() - began
+                self._counters.ended(kind, status, seconds)
+                if self.on_call is not None:
+                    with contextlib.suppress(Exception):
+                        self.on_call(request.method, request.url, code, seconds)
         finally:
             self._slots.release()
 

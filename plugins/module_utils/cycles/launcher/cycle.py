@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
@@ -16,11 +16,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
     file_stamps,
     load_config,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
@@ -62,6 +64,7 @@ class LauncherOptions:
     :param until: ``settled`` to end as soon as there is nothing more to do, ``deadline`` to stay.
     :param providers: act only for these; None for all.
     :param api_timeout: seconds for which a cloud's API may say nothing before a call is given up.
+    :param told: hears of each call of a cloud's services.
     :param state_dir: where cycles on this host leave word for each other; None: they do not.
     """
 
@@ -74,6 +77,7 @@ class LauncherOptions:
     providers: tuple[str, ...] | None = None
     state_dir: str | None = None
     api_timeout: float = Patience().silence
+    told: Callable[[ApiCall], None] | None = None
 
     @property
     def patience(self) -> Patience:
@@ -122,6 +126,7 @@ class LauncherOptions:
             connect_timeout=patience.connect,
             read_timeout=patience.silence,
             total_timeout=patience.call,
+            told=self.told,
         )
 
 
@@ -160,6 +165,8 @@ def run_launcher(
             progress(sink.problem)
         handover.begin(store)
         context = Context(store, config, Inbox(clock), Account(say=progress), patience=options.patience)
+        # Clients are made, and made anew, by the options, all within the cycle: they find the sink open.
+        options = replace(options, told=calls_to(sink))
         return LauncherCycle(options, context, done, stop, watch, sink if sink.wanted else None).run()
 
 

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
@@ -26,6 +28,7 @@ class SweepOptions:
     :param min_age: seconds that a thing must have been there.
     :param max_deletions: deletions at most in each provider, and in the tree.
     :param wait: seconds after which to look a second time; 0 for one look.
+    :param told: hears of each call of a cloud's services.
     """
 
     config: str
@@ -37,6 +40,7 @@ class SweepOptions:
     min_age: float = 600.0
     max_deletions: int = 50
     wait: float = 0.0
+    told: Callable[[ApiCall], None] | None = None
 
     def load(self) -> NodepoolConfig:
         """The configuration.
@@ -67,7 +71,7 @@ class SweepOptions:
 
     def client(self, provider: Provider) -> CloudClient:
         """The client of a provider."""
-        return CloudClient(provider, clouds_config=self.clouds_config)
+        return CloudClient(provider, clouds_config=self.clouds_config, told=self.told)
 
     @property
     def rules(self) -> Rules:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context, clients_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.metrics import send_sweep
@@ -44,15 +46,14 @@ def run_sweep(
     config = options.load()
     store = Store(config.zookeeper)
     context = Context(store, config, Inbox(clock), Account(say=progress))
-    try:
-        store.open(watch=not check)
-        result = _Run(options, context, check).run()
-    finally:
-        store.close()
-    if not check:
-        with Statsd.of_environment(os.environ) as sink:
-            _measure(sink, result["counts"])
-            result["warnings"] += [sink.problem] if sink.problem else []
+    with Statsd.of_environment({} if check else os.environ) as sink:
+        try:
+            store.open(watch=not check)
+            result = _Run(replace(options, told=calls_to(sink)), context, check).run()
+        finally:
+            store.close()
+        _measure(sink, result["counts"])
+        result["warnings"] += [sink.problem] if sink.problem else []
     return result
 
 

@@ -72,7 +72,7 @@ def test_a_look_up_that_hangs_or_fails_holds_nobody_up():
     hangs = threading.Event()
     calls = []
 
-    def make(host, port, prefix):
+    def make(host, port):
         calls.append(host)
         hangs.wait(30)
         raise OSError("no such host")
