@@ -57,3 +57,5 @@ def test_uploads_are_heard_of(builder: Builder, listener: Listener) -> None:
     name = f"nodepool.image_update.{IMAGE}.one"
     assert values(lines, name, "c") == [1]
     assert values(lines, name, "ms")[0] == pytest.approx(1000 * row["seconds"], abs=2)
+    calls = [line for line in lines if line.startswith("openstack.api.image.PUT.") and line.endswith(".204:1|c")]
+    assert calls, "the bytes of the image"

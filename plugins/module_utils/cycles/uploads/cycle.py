@@ -14,10 +14,12 @@ import os
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import send_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
@@ -105,7 +107,7 @@ def run_uploads(
         if sink.problem is not None:
             progress(sink.problem)
         handover.begin(store)
-        desk = Desk(options, config, store)
+        desk = Desk(replace(options, told=calls_to(sink)), config, store)
         desk.check_choice()
         return UploadsCycle(desk, watch, stop or Stop(), progress, clock, sink).run()
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
@@ -12,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
     file_stamps,
     load_config,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
@@ -34,6 +36,7 @@ class UploadOptions:
     :param hook_timeout: for a post-upload-hook.
     :param api_timeout: for which a cloud's API may say nothing.
     :param state_dir: where cycles on this host leave word for each other; None: they do not.
+    :param told: hears of each call of a cloud's services.
     """
 
     config: str
@@ -50,6 +53,7 @@ class UploadOptions:
     hook_timeout: float = 600.0
     api_timeout: float = Patience().silence
     state_dir: str | None = None
+    told: Callable[[ApiCall], None] | None = None
 
     def load(self) -> NodepoolConfig:
         """The configuration, with what was chosen checked.
@@ -97,6 +101,7 @@ class UploadOptions:
             connect_timeout=patience.connect,
             read_timeout=patience.silence,
             total_timeout=patience.call,
+            told=self.told,
         )
 
     def concerns(self, image: str, provider: str) -> bool:
