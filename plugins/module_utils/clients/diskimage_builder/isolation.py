@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ _INIT = (
 )
 """The first process in a namespace of its own. Everything else in it dies with it, so it waits for what still writes to
 the log when diskimage-builder itself has ended."""
+_ORPHAN = 128 + 9
+_UNLESS_ORPHANED = f'[ "$PPID" = "$0" ] || exit {_ORPHAN}; exec "$@"'
+"""Whoever asks to die with its parent is not told of a parent that has died just before: so it looks (prctl(2))."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,12 @@ class Isolation:
 def find_isolation(
     runner: Run = run, which: Callable[[str], str | None] = shutil.which, allowed: str = FULL
 ) -> Isolation:
-    """The best that this machine permits; tries it out.
+    """The best that this machine permits; tries it out. What it finds is for children of this process.
 
     :param allowed: the most to use.
     """
-    dying = ("setpriv", "--pdeathsig", "KILL", "--") if which("setpriv") else ()
+    guard = ("sh", "-c", _UNLESS_ORPHANED, str(os.getpid()))
+    dying = ("setpriv", "--pdeathsig", "KILL", "--", *guard) if which("setpriv") else ()
     refusals: list[str] = []
     for level, words in ((FULL, (*_UNSHARE, *_PROCESSES)), (MOUNTS, _UNSHARE)):
         if (level == MOUNTS and allowed == NONE) or (level == FULL and allowed != FULL):

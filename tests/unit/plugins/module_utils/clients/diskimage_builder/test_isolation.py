@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import Answer
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import Answer, run
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import (
     FULL,
     MOUNTS,
@@ -56,3 +58,14 @@ def test_without_setpriv():
 @pytest.mark.parametrize(("allowed", "level"), [(FULL, FULL), (MOUNTS, MOUNTS), (NONE, NONE)])
 def test_no_more_than_is_allowed(allowed, level):
     assert find_isolation(Machine(), lambda name: None, allowed).level == level
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv of util-linux")
+def test_a_child_whose_parent_died_before_it_could_ask_to_die_with_it_does_nothing(tmp_path):
+    prefix = find_isolation(allowed=NONE).prefix
+    did = tmp_path / "did"
+    assert run([*prefix, "touch", str(did)]).ok
+    did.unlink()
+    # Another process is its parent, as it is for whoever was orphaned.
+    assert run(["sh", "-c", '"$@"; exit $?', "sh", *prefix, "touch", str(did)]).code == 137
+    assert not did.exists()
