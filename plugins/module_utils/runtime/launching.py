@@ -22,7 +22,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments
     PROGRESS_ARGUMENTS,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.memory import share_arenas
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
 
 LAUNCH_ARGUMENTS: dict[str, Any] = {
@@ -60,7 +59,6 @@ def launch(module: AnsibleModule) -> dict[str, Any]:
         if not module._diff:
             result.pop("diff")
     else:
-        share_arenas()
         with controlled(params["control_file"], params["heartbeat_file"]) as stop:
             result = run_launcher(options, progress=Progress(params["progress_file"]).line, stop=stop)
     for warning in result.pop("warnings"):

@@ -22,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     NodepoolError,
     PartlyFailed,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.memory import share_arenas
 
 LIBRARY_PAGES = {
     "asyncssh": "https://asyncssh.readthedocs.io",
@@ -43,6 +44,7 @@ def run_module(
     :param argument_spec: options of the module.
     :param module_options: further arguments of AnsibleModule, such as ``required_if``.
     """
+    share_arenas()
     module = AnsibleModule(argument_spec=argument_spec, supports_check_mode=True, **module_options)
     try:
         result = work(module)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads import cycle as cycle_module
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common import opening
 from tests.support.fixtures_zookeeper import eventually, expire_session
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 from tests.support.pace import allowed
@@ -210,7 +210,7 @@ def test_a_session_that_is_lost_during_an_upload_costs_nothing(builder: Builder,
             super().__init__(*args, **options)
             stores.append(self)
 
-    monkeypatch.setattr(cycle_module, "Store", Kept)
+    monkeypatch.setattr(opening, "Store", Kept)
     cloud = builder.cloud()
     cloud.fault(FILE, "throttle", rate=8 * MEGABYTE)
     builder.configure()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -17,10 +16,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     find_isolation,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import claimed
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Registration
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.build import READY, Report, Workshop
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.clearing import (
     clear_machine,
@@ -32,7 +30,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.opt
     SETTLED,
     BuildOptions,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import (
     send_build,
     send_requests,
@@ -45,6 +42,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ima
     view_images,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.opening import opened
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import (
@@ -89,14 +87,7 @@ def run_builds(
     config = options.load()
     builder_id = ImagesDir(config.images_dir or "").builder_id()
     apart = isolation or find_isolation()
-    with (
-        Statsd.of_environment(os.environ) as sink,
-        Handover(options.state_dir, config.zookeeper, say=progress) as handover,
-        Store(config.zookeeper) as store,
-    ):
-        if sink.problem is not None:
-            progress(sink.problem)
-        handover.begin(store)
+    with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
         inbox = Inbox(clock)
         wish = stop or Stop()
         maker = Maker(apart, say=progress, watch=lambda: wish.reason)

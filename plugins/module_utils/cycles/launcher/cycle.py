@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,14 +18,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.metrics import Metrics
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.opening import opened
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import (
     SERVING,
     STANDING_BY,
@@ -156,14 +155,7 @@ def run_launcher(
     """
     watch = ConfigWatch(options, progress)
     config = options.load()
-    with (
-        Statsd.of_environment(os.environ) as sink,
-        Handover(options.state_dir, config.zookeeper, say=progress) as handover,
-        Store(config.zookeeper) as store,
-    ):
-        if sink.problem is not None:
-            progress(sink.problem)
-        handover.begin(store)
+    with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
         context = Context(store, config, Inbox(clock), Account(say=progress), patience=options.patience)
         # Clients are made, and made anew, by the options, all within the cycle: they find the sink open.
         options = replace(options, told=calls_to(sink))

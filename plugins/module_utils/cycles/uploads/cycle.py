@@ -10,23 +10,21 @@ One thread decides; uploads and deletions of cloud images have threads of their 
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink, Statsd
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import send_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     note_builder,
     register_builder,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.opening import opened
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
@@ -99,14 +97,7 @@ def run_uploads(
     """
     watch = ConfigWatch(options, progress)
     config = options.load()
-    with (
-        Statsd.of_environment(os.environ) as sink,
-        Handover(options.state_dir, config.zookeeper, say=progress) as handover,
-        Store(config.zookeeper) as store,
-    ):
-        if sink.problem is not None:
-            progress(sink.problem)
-        handover.begin(store)
+    with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
         desk = Desk(replace(options, told=calls_to(sink)), config, store)
         desk.check_choice()
         return UploadsCycle(desk, watch, stop or Stop(), progress, clock, sink).run()
