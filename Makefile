@@ -60,11 +60,11 @@ sanity: stage ## ansible-test sanity
 	@$(STEP) $@ timeout 1200 $(PY) tools/sanity.py $(STAGE)
 
 unit: setup ## unit tests
-	@$(STEP) $@ $(PY) -m pytest tests/unit
+	@$(STEP) $@ tools/lane tests/unit
 
 # These tests wait most of the time, so there may be more of them than cores.
 integration: setup ## tests with a real ZooKeeper and the simulated cloud
-	@$(STEP) $@ $(PY) -m pytest -n $(shell echo $$((3 * $(JOBS)))) --dist worksteal tests/integration
+	@$(STEP) $@ tools/lane tests/integration -n $(shell echo $$((3 * $(JOBS)))) --dist worksteal
 
 scenarios: stage ## the roles in containers, where podman is there and works
 	@$(STEP) $@ $(PY) -m tools.scenarios --jobs $(JOBS)
