@@ -109,6 +109,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
+  - stackci.nodepool.check
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes
 attributes:
@@ -270,6 +271,22 @@ isolation:
   returned: when building
   type: dict
   sample: {level: processes and mounts, why_not: ""}
+providers:
+  description:
+    - Whether each provider that takes images has an entry in C(clouds.yaml) that can be used, and if not, what to do. A
+      build asks no cloud.
+  returned: in check mode, for a cycle
+  type: dict
+  sample:
+    cloud1: {reached: true}
+unusable:
+  description:
+    - The providers of the configuration that cannot be used, each with what to do. With O(strict_check) the module
+      fails unless it is empty.
+  returned: in check mode, for a cycle
+  type: list
+  elements: str
+  sample: []
 left_out:
   description: Providers whose image format cannot be told from C(clouds.yaml), and why.
   returned: for a cycle

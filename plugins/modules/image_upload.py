@@ -99,6 +99,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
+  - stackci.nodepool.check
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes
 attributes:
@@ -271,6 +272,21 @@ plan:
     upload: []
     wait: []
     delete: []
+providers:
+  description:
+    - Whether each provider that takes images could be reached, and if not, why and what to do.
+  returned: in check mode
+  type: dict
+  sample:
+    cloud1: {reached: true}
+unusable:
+  description:
+    - The providers of the configuration that cannot be used, each with what to do. With O(strict_check) the module
+      fails unless it is empty.
+  returned: in check mode
+  type: list
+  elements: str
+  sample: []
 left_out:
   description: Providers that could not be used, and why; the others were served.
   returned: success

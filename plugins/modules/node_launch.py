@@ -62,6 +62,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
+  - stackci.nodepool.check
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes
 attributes:
@@ -174,6 +175,26 @@ config_problems:
     - What is wrong with C(nodepool.yaml), C(secure.conf) and C(clouds.yaml) as they are at the end, all of it. What was
       read before stays in force until they are mended.
   returned: when not in check mode
+  type: list
+  elements: str
+  sample: []
+providers:
+  description:
+    - Whether each provider could be used, and if not, why and what to do.
+  returned: in check mode
+  type: dict
+  sample:
+    cloud1: {reached: true}
+    cloud2:
+      reached: false
+      text: >-
+        provider cloud2: the cloud does not accept the login of entry 'cloud2' in /etc/openstack/clouds.yaml (401):
+        correct its credentials, project and auth_url
+unusable:
+  description:
+    - What of the configuration cannot be used, each with what to do. With O(strict_check) the module fails unless it is
+      empty.
+  returned: in check mode
   type: list
   elements: str
   sample: []

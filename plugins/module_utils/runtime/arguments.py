@@ -18,6 +18,11 @@ PROGRESS_ARGUMENTS: dict[str, Any] = {
     "progress_file": {"type": "path"},
 }
 
+CHECK_ARGUMENTS: dict[str, Any] = {
+    "strict_check": {"type": "bool", "default": True},
+}
+"""Described by the doc fragment ``check``."""
+
 CONTROL_ARGUMENTS: dict[str, Any] = {
     "control_file": {"type": "path"},
     "heartbeat_file": {"type": "path"},

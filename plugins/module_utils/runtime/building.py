@@ -21,10 +21,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.opt
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.preview import preview_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, PartlyFailed
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
+    CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
     CONTROL_ARGUMENTS,
     PROGRESS_ARGUMENTS,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.checking import judged, warn_left_out
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
 
@@ -32,6 +34,7 @@ BUILD_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,
     **PROGRESS_ARGUMENTS,
     **CONTROL_ARGUMENTS,
+    **CHECK_ARGUMENTS,
     "image_names": {"type": "list", "elements": "str", "aliases": ["name", "image_name"]},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "build_id": {"type": "str"},
@@ -72,14 +75,13 @@ def build(module: AnsibleModule) -> dict[str, Any]:
         result.pop("diff", None)
     for warning in result.pop("warnings"):
         module.warn(warning)
-    for name, why in result.get("left_out", {}).items():
-        module.warn(f"provider {name} is left out: {why}")
+    warn_left_out(module, result)
     failures = failures_of(result.get("builds", []))
     if failures and options.images is not None:
         raise PartlyFailed("; ".join(failures), result)
     for failure in failures:
         module.warn(failure)
-    return result
+    return judged(module, result)
 
 
 def _check(params: dict[str, Any]) -> None:

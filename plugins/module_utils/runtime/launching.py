@@ -17,10 +17,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.c
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.preview import preview
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
+    CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
     CONTROL_ARGUMENTS,
     PROGRESS_ARGUMENTS,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.checking import judged, warn_left_out
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
 
@@ -28,6 +30,7 @@ LAUNCH_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,
     **PROGRESS_ARGUMENTS,
     **CONTROL_ARGUMENTS,
+    **CHECK_ARGUMENTS,
     "duration": {"type": "float", "default": 300.0},
     "until": {"type": "str", "choices": ["settled", "deadline"], "default": "settled"},
     "providers": {"type": "list", "elements": "str"},
@@ -63,6 +66,5 @@ def launch(module: AnsibleModule) -> dict[str, Any]:
             result = run_launcher(options, progress=Progress(params["progress_file"]).line, stop=stop)
     for warning in result.pop("warnings"):
         module.warn(warning)
-    for name, why in result.get("left_out", {}).items():
-        module.warn(f"provider {name} is left out: {why}")
-    return result
+    warn_left_out(module, result)
+    return judged(module, result)

@@ -16,10 +16,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.op
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.preview import preview
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
+    CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
     CONTROL_ARGUMENTS,
     PROGRESS_ARGUMENTS,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.checking import judged, warn_left_out
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
 
@@ -27,6 +29,7 @@ UPLOAD_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,
     **PROGRESS_ARGUMENTS,
     **CONTROL_ARGUMENTS,
+    **CHECK_ARGUMENTS,
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "image": {"type": "str"},
     "provider": {"type": "str"},
@@ -79,9 +82,8 @@ def upload(module: AnsibleModule) -> dict[str, Any]:
         result.pop("diff", None)
     for warning in result.pop("warnings"):
         module.warn(warning)
-    for name, why in result.get("left_out", {}).items():
-        module.warn(f"provider {name} is left out: {why}")
-    return result
+    warn_left_out(module, result)
+    return judged(module, result)
 
 
 def _check(params: dict[str, Any]) -> None:

@@ -17,8 +17,8 @@ from tests.support.launcher_process import run_directly
 READING = {"GET", "HEAD"}
 
 
-def check(site: Site, *, diff: bool = True) -> Ran:
-    options = {"config": str(site.config), "clouds_config": str(site.clouds_yaml)}
+def check(site: Site, *, diff: bool = True, **more: Any) -> Ran:
+    options = {"config": str(site.config), "clouds_config": str(site.clouds_yaml), **more}
     return run_directly(site, options, check=True, diff=diff)
 
 
@@ -121,3 +121,45 @@ def test_in_an_empty_tree(site: Site):
     assert (result["failed"], result["changed"]) == (False, False)
     assert list(site.requestor.tree()) == ["/"]
     json.dumps(result["plan"])
+
+
+def spoil(site: Site, name: str, **auth: str) -> None:
+    """A provider whose login or address is wrong."""
+    good = site.bank.take().entry["auth"]
+    site.add_cloud(name, auth={**good, **auth})
+
+
+def test_why_each_provider_cannot_be_used_is_told_once_and_the_module_fails(site: Site):
+    site.add_cloud("one")
+    spoil(site, "password", password="another-one")
+    spoil(site, "refused", auth_url="http://127.0.0.1:1/v3")
+    spoil(site, "dns", auth_url="http://no-such-host.invalid:5000/v3")
+    spoil(site, "tls", auth_url=site.cloud.entry["auth"]["auth_url"].replace("http://", "https://"))
+    site.configure(*(provider(name) for name in ("one", "password", "refused", "dns", "tls", "missing")))
+    document = json.loads(site.clouds_yaml.read_text("utf-8"))
+    del document["clouds"]["missing"]
+    site.clouds_yaml.write_text(json.dumps(document), encoding="utf-8")
+    request = site.requestor.ask("small")
+    result = check(site).result
+    assert result["failed"] is True
+    assert result["providers"]["one"] == {"reached": True}
+    said = {name: row["text"] for name, row in result["providers"].items() if not row["reached"]}
+    assert "does not accept the login of entry 'password'" in said["password"]
+    assert "127.0.0.1:1 refuses it: see whether auth_url of entry 'refused'" in said["refused"]
+    assert "the name 'no-such-host.invalid' cannot be resolved: correct auth_url" in said["dns"]
+    assert "does not speak TLS: write http:// in auth_url" in said["tls"]
+    assert "has no entry 'missing' under 'clouds'" in said["missing"]
+    assert sorted(result["msg"].splitlines()) == sorted(result["unusable"]) == sorted(said.values())
+    assert [item["request"] for item in result["plan"]["admit"]] == [request]
+    assert check(site, strict_check=False).result["failed"] is False
+
+
+def test_the_playbook_tells_the_plan_first_and_fails_at_the_end(site: Site):
+    site.add_cloud("two", auth={**site.bank.take().entry["auth"], "password": "another-one"})
+    site.configure(provider("one"), provider("two"))
+    arguments = ("ansible-playbook", ROOT / "playbooks" / "launcher.yml", "--check", "-e")
+    ran = command(*arguments, site.variables(), folder=site.folder)
+    assert ran.returncode != 0
+    assert "would be served" in ran.stdout and "does not accept the login of entry 'two'" in ran.stdout
+    lenient = command(*arguments, site.variables(launcher_strict_check=False), folder=site.folder)
+    assert lenient.returncode == 0 and "does not accept the login of entry 'two'" in lenient.stdout

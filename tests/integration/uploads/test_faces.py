@@ -38,7 +38,11 @@ def test_check_mode_shows_what_would_be_done_and_touches_nothing(builder: Builde
     result = run_module(builder, check=True, diff=True)
     assert builder.site.requestor.tree("/nodepool") == tree
     assert sorted(path.name for path in builder.images_dir.iterdir()) == files
-    assert builder.site.clouds["one"].calls() == builder.site.clouds["two"].calls() == []
+    for name in ("one", "two"):
+        # It is asked whether it is there, nothing else.
+        kinds = {call["kind"] for call in builder.site.clouds[name].calls()}
+        assert kinds <= {"POST /auth/tokens", "GET /images"} and "GET /images" in kinds
+    assert result["providers"] == {"one": {"reached": True}, "two": {"reached": True}}
     assert result["changed"] is True
     plan = result["plan"]
     assert [(row["provider"], row["build_id"], row["code"]) for row in plan["upload"]] == [("one", new.id, "missing")]
@@ -53,6 +57,19 @@ def test_check_mode_shows_what_would_be_done_and_touches_nothing(builder: Builde
     assert f"image {IMAGE}: delete build {old.id}, " in result["diff"]["after"]
     assert {build.id for build in builder.store.images.builds(IMAGE)} == {old.id, middle.id, new.id}
     assert "diff" not in run_module(builder, check=True)
+
+
+def test_check_mode_fails_for_providers_that_cannot_be_used_and_tells_the_plan_all_the_same(builder: Builder) -> None:
+    builder.site.add_cloud("two", auth={**builder.site.bank.take().entry["auth"], "password": "another"})
+    builder.configure(taker("one"), taker("two"))
+    made = builder.build()
+    result = run_module(builder, check=True)
+    assert result["failed"] is True
+    assert result["unusable"] == [result["msg"]] and "does not accept the login of entry 'two'" in result["msg"]
+    assert result["providers"]["one"] == {"reached": True}
+    assert ("one", made.id) in [(row["provider"], row["build_id"]) for row in result["plan"]["upload"]]
+    assert not result.get("warnings")
+    assert run_module(builder, check=True, strict_check=False)["failed"] is False
 
 
 def test_results_are_as_documented(builder: Builder) -> None:

@@ -62,6 +62,11 @@ class CloudEntry:
     secrets: tuple[str, ...]
 
     @property
+    def auth_url(self) -> str:
+        """Where its identity service is; may hold a login."""
+        return str((self.region.config.get("auth") or {}).get("auth_url") or "")
+
+    @property
     def image_format(self) -> str:
         """The format of disk images that the cloud wants: qcow2 unless the entry (or its vendor) says otherwise."""
         return str(self.region.config.get("image_format") or DEFAULT_IMAGE_FORMAT).lower()

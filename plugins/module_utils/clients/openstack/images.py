@@ -65,6 +65,10 @@ class CloudImages:
         self._clock = clock
         self._sleeper = sleeper
 
+    def reach(self) -> None:
+        """The smallest call there is: it tells whether the login is accepted and the image service answers."""
+        self._rest.call("image", "GET", "/images", params={"limit": 1}, key="images")
+
     def create(self, spec: ImageSpec) -> str:
         """Makes an empty image; its id. After an error with *unclear* it may exist all the same: see find."""
         if self._by_tasks:

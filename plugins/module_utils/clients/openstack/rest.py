@@ -34,6 +34,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     UploadTimes,
     outcome,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.unreached import unreached
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, CloudError
 
 # What follows a catalog's URL when it names no version. All four have been the only current major version for years.
@@ -184,10 +185,14 @@ class Rest:
             "tls": "no TLS connection",
             "reset": "the connection broke",
         }.get(status, "no answer")
+        told = None
+        if status in _NEVER_SENT:
+            url = str(getattr(getattr(cause, "request", None), "url", "") or "")
+            told = unreached(cause, status == "tls", url, self._entry.where, self._entry.auth_url)
         return error_without_answer(
             provider=self._provider,
             call=call,
-            what=f"{what} ({cause})",
+            what=told or f"{what} ({cause})",
             sent=status not in _NEVER_SENT,
             secrets=self._entry.secrets,
         )

@@ -23,6 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ima
     provider_formats,
     view_images,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.reach import reach_document, unreached
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCase, judge_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import abandoned_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
@@ -41,6 +42,8 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
         left = leftovers(config.images_dir or "")
     finally:
         store.close()
+    # A build asks no cloud; what it needs to know of one is in clouds.yaml.
+    providers = {name: reach_document(problems.get(name)) for name in sorted({*formats, *problems})}
     cases = [forced(judge_build(view, name), options.force) for name in options.chosen(config)]
     abandoned = abandoned_builds(view)
     lines = list(_lines(cases, abandoned, left))
@@ -53,6 +56,8 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
             "abandoned": [build.id for build in abandoned],
             "clear": [leftover.build_id for leftover in left],
         },
+        "providers": providers,
+        "unusable": unreached(providers),
         "left_out": problems,
         "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "builder plan"},
         "warnings": list(config.warnings),

@@ -21,10 +21,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.acc
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import (
     LAUNCHES,
     Context,
-    clients_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import take_stock
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.reach import reach_document, unreached
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
@@ -40,6 +40,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import Times
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import Idle, owners, upkeep
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
 
@@ -64,28 +65,56 @@ def preview(options: LauncherOptions, *, clock: Callable[[], float] = time.time)
 def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     store, began = context.store, context.now()
     registry = Registry(store, context.config, site_of(store, create=False))
-    for name, client in clients_of(context, options.chosen(context.config), options.client).items():
-        provider = context.config.providers[name]
-        actor = ProviderActor(provider, client, context.inbox, context.inbox.nudge, Times(), context.patience)
-        context.actors[name] = actor
-        context.pool_ids.update(registry.ids(provider))
+    left_out = _take_providers(context, options, registry)
     actions = list(_upkeep(context))
     gates = Gates.of(context)
     leaving = {action.node_id for action in actions if isinstance(action, DeleteNode)}
     plan = _settled_plan(context, registry, gates, leaving)
     pace = _pace(context, gates, plan)
-    lines = [*_lines(context, plan, actions), *map(_pace_line, pace)]
+    providers = _reached(context, left_out)
+    unusable = unreached(providers)
+    lines = [*_lines(context, plan, actions), *map(_pace_line, pace), *(f"cannot be used: {why}" for why in unusable)]
     return {
         "changed": bool(plan.admit or plan.decline or plan.spare or plan.delete or actions or _left_behind(context)),
         "ended": "check",
         "seconds": round(context.now() - began, 3),
         "plan": {**_documents(context, plan, actions), "pace": pace},
         "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "launcher plan"},
+        "providers": providers,
+        "unusable": unusable,
         "acted_for": [],
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
         "api_calls": {name: actor.client.counters.document() for name, actor in context.actors.items()},
         "warnings": list(context.config.warnings),
     }
+
+
+def _take_providers(context: Context, options: LauncherOptions, registry: Registry) -> dict[str, str]:
+    """An actor for each provider that can have one.
+
+    :return: provider → why it cannot.
+    """
+    left_out: dict[str, str] = {}
+    for name in options.chosen(context.config):
+        provider = context.config.providers[name]
+        try:
+            client = options.client(provider)
+        except CloudAuthError as error:
+            left_out[name] = str(error)
+            continue
+        actor = ProviderActor(provider, client, context.inbox, context.inbox.nudge, Times(), context.patience)
+        context.actors[name] = actor
+        context.pool_ids.update(registry.ids(provider))
+    return left_out
+
+
+def _reached(context: Context, left_out: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Whether each provider can be used, and if not why and what to do."""
+    rows = {name: reach_document(why) for name, why in left_out.items()}
+    for name, actor in context.actors.items():
+        silent = f"provider {name}: no answer within {PATIENCE:g} s: see whether the cloud is up"
+        rows[name] = reach_document(str(actor.trouble) if actor.trouble else silent if actor.reading else None)
+    return dict(sorted(rows.items()))
 
 
 def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: set[str]) -> Plan:
@@ -103,7 +132,7 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
         snapshot = observe(context, gates, ledger, free, requests, others, in_hand, keep_spares=True)
         plan = place(replace(snapshot, pools=tuple(replace(pool, admissible=math.inf) for pool in snapshot.pools)))
-        busy = any(actor.reading for actor in context.actors.values())
+        busy = any(actor.reading or actor.retries for actor in context.actors.values())
         if not busy or context.now() >= deadline:
             return plan
         context.inbox.take(min(1.0, deadline - context.now()))

@@ -33,7 +33,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, PoolLabel, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudAuthError,
     CloudError,
+    CloudUnavailable,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
@@ -47,6 +49,8 @@ PROBE_AGE = 2.0
 """How often a provider in trouble is asked whether it is well again; failures make it rarer."""
 IMAGE_AGE = 300.0
 SECOND_READING = 5.0
+RETRY_WITHIN = 10.0
+"""An API that asks to be left alone for longer is not waited for by whoever looks once."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,18 @@ class ProviderActor:
     def reading(self) -> bool:
         """True while something is being read that the plan waits for."""
         return any(fact.busy for fact in self._facts)
+
+    @property
+    def trouble(self) -> CloudError | None:
+        """Why the last reading of something failed, where the reason is the API and not what was asked of it."""
+        errors = (fact.error for fact in self._facts)
+        return next((error for error in errors if isinstance(error, CloudUnavailable | CloudAuthError)), None)
+
+    @property
+    def retries(self) -> bool:
+        """True while a reading that the API could not do just then is worth a second try: it did answer."""
+        soon = self.inbox.clock() + RETRY_WITHIN
+        return any(fact.failures == 1 and _answered(fact.error) and fact.not_before < soon for fact in self._facts)
 
     @property
     def _facts(self) -> tuple[Fact[Any], ...]:
@@ -312,3 +328,7 @@ class ProviderActor:
         if listed_from > self.listed_from:
             self.servers = dict(servers)
             self.listed_from = listed_from
+
+
+def _answered(error: CloudError | None) -> bool:
+    return isinstance(error, CloudUnavailable) and error.status is not None

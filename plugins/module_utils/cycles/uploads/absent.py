@@ -68,7 +68,7 @@ def delete_one(
             "changed": upload is not None,
             "ended": "check" if check else "done",
             "seconds": round(clock() - began, 3),
-            **({"plan": plan} if check else did),
+            **({"plan": plan, "providers": {}, "unusable": []} if check else did),
             "diff": {
                 "before": f"{upload.path} ({upload.state})\n" if upload else "",
                 "after": "",

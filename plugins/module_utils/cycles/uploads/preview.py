@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the uploads cycle would do now, without touching anything: what check mode shows. No cloud is asked."""
+"""What the uploads cycle would do now, without touching anything: what check mode shows.
+
+A cloud is asked whether it is there, nothing else.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.reach import (
+    reach,
+    reach_document,
+    unreached,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
     SETTLED_CASES,
     case_row,
@@ -42,7 +50,9 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
         cases, deletions = desk.cases(view), list(desk.deletions(view))
     finally:
         store.close()
-    lines = [*map(_deletion_line, deletions), *_case_lines(cases)]
+    providers = _reached(desk)
+    unusable = unreached(providers)
+    lines = [*map(_deletion_line, deletions), *_case_lines(cases), *(f"cannot be used: {why}" for why in unusable)]
     return {
         "changed": bool(deletions) or any(case.due for case in cases),
         "ended": "check",
@@ -53,9 +63,23 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
             "delete": [_deletion_row(planned) for planned in deletions],
         },
         "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "uploads plan"},
+        "providers": providers,
+        "unusable": unusable,
         "left_out": dict(desk.problems),
         "warnings": list(config.warnings),
     }
+
+
+def _reached(desk: Desk) -> dict[str, dict[str, Any]]:
+    """Whether each provider that takes images can be used, and if not why and what to do."""
+    takers = [
+        provider.name
+        for provider in desk.config.providers.values()
+        if any(desk.options.concerns(image, provider.name) for image in provider.diskimages)
+    ]
+    clients = {name: client for name in takers if (client := desk.client(name)) is not None}
+    answers = reach(clients, lambda client: client.images.reach())
+    return {name: reach_document(answers[name] if name in answers else desk.problems[name]) for name in sorted(takers)}
 
 
 def _case_lines(cases: Iterable[UploadCase]) -> Iterable[str]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from tests.support.check_mode import check_mode
-from tests.support.world import Habit, World, one_provider
+from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 
 def test_the_plan_is_shown_with_reasons_and_only_gets_are_made():
@@ -103,3 +104,59 @@ def test_few_launches_begin_at_once_and_nothing_is_said_of_the_pace():
         world.request("small")
         result = run()
         assert result["plan"]["pace"] == [] and "begins with" not in result["diff"]["after"]
+
+
+def two_providers():
+    """east and west, each with a pool that offers small."""
+    return site(*(provider_document(name, {"name": "main", "labels": [label("small")]}) for name in ("east", "west")))
+
+
+def test_every_provider_is_told_reached_or_not_and_why():
+    with World(two_providers()) as world, check_mode(world) as run:
+        world.log_in_by("west", "")
+        result = run()
+        assert result["providers"]["east"] == {"reached": True}
+        assert result["providers"]["west"] == {"reached": False, "text": "clouds.yaml has no entry 'west'"}
+        assert result["unusable"] == ["clouds.yaml has no entry 'west'"]
+        assert "cannot be used: clouds.yaml has no entry 'west'" in result["diff"]["after"]
+
+
+def test_a_refused_login_is_told_once_and_the_plan_for_the_others_stands():
+    refused = CloudAuthError("provider west: the cloud does not accept the login (401)", provider="west", status=401)
+    with World(two_providers()) as world, check_mode(world) as run:
+        world.fault("west", error=lambda: refused)
+        request = world.request("small")
+        result = run()
+        assert result["unusable"] == [str(refused)]
+        assert [item["request"] for item in result["plan"]["admit"]] == [request]
+
+
+def test_no_provider_can_be_used_and_the_plan_is_told_all_the_same():
+    with World(one_provider()) as world, check_mode(world) as run:
+        world.log_in_by("east", "")
+        request = world.request("small")
+        result = run()
+        assert result["unusable"] == ["clouds.yaml has no entry 'east'"]
+        assert [item["request"] for item in result["plan"]["wait"]] == [request]
+        assert result["plan"]["decline"] == []
+
+
+def test_an_api_that_fails_once_is_asked_a_second_time():
+    with World(one_provider()) as world, check_mode(world) as run:
+        world.fault("east", "GET /flavors/detail", left=1)
+        assert run()["unusable"] == []
+
+
+def test_an_api_that_goes_on_failing_cannot_be_used():
+    with World(one_provider()) as world, check_mode(world) as run:
+        world.fault("east", "GET /limits")
+        (why,) = run()["unusable"]
+        assert "503" in why
+
+
+def test_each_server_list_is_asked_once_whatever_waits():
+    with World(two_providers(), quota={"east": {"instances": 1}}) as world, check_mode(world) as run:
+        for _unused in range(3):
+            world.request("small")
+        calls = run()["api_calls"]
+        assert [calls[name]["GET /servers/detail"] for name in ("east", "west")] == [{"200": 1}] * 2

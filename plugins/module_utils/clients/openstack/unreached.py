@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why a call got no answer, and what to do about it, in a sentence without the libraries' inner words. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+_KINDS = (
+    (("NameResolutionError", "gaierror"), "no connection: the name {host} cannot be resolved", "spell"),
+    (("Connection refused",), "no connection: {place} refuses it", "up"),
+    (("No route to host", "Network is unreachable"), "no connection: there is no way to {place}", "up"),
+    (("ConnectTimeout", "timed out"), "no connection: {place} does not answer", "up"),
+    (("ProxyError",), "no connection: the proxy on the way to {place} does not do it", "proxy"),
+)
+_TLS = (
+    (("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"), "{place} does not speak TLS", "http"),
+    (
+        ("Hostname mismatch", "is not valid for", "doesn't match"),
+        "the certificate of {place} is for another name",
+        "name",
+    ),
+    (("has expired",), "the certificate of {place} has expired", "renew"),
+    (("CERTIFICATE_VERIFY_FAILED", "certificate verify failed"), "the certificate of {place} is not trusted", "ca"),
+)
+_REMEDIES = {
+    "spell": "correct auth_url of {where}",
+    "up": "see whether auth_url of {where} is right and the cloud is up",
+    "proxy": "look at http_proxy, https_proxy and no_proxy",
+    "http": "write http:// in auth_url of {where}, or correct its port",
+    "name": "use that name in auth_url of {where}",
+    "renew": "have it renewed",
+    "ca": "name its CA in 'cacert' of {where}",
+}
+_ELSEWHERE = {
+    "spell": "the catalog of the cloud names it: correct the catalog, or the resolver of this machine",
+    "up": "see whether that service of the cloud is up",
+    "http": "the catalog of the cloud names it: correct the catalog",
+    "name": "have the catalog or the certificate corrected",
+}
+_DETAIL = re.compile(r"certificate verify failed: ([^(']+)")
+
+
+def unreached(problem: BaseException, tls: bool, url: str, where: str, login_url: str) -> str | None:
+    """The sentence for *problem* of requests; None when it is of no known kind.
+
+    :param tls: True for a problem of TLS.
+    :param url: what was called.
+    :param where: names the entry of clouds.yaml.
+    :param login_url: the auth_url of that entry; what is called there is called by the entry's own word.
+    """
+    host, port = _place(url)
+    place = host if port is None else f"{host}:{port}"
+    text = " ".join(_texts(problem))
+    for words, sentence, remedy in _TLS if tls else _KINDS:
+        if any(word in text for word in words):
+            told = sentence.format(host=repr(host), place=place)
+            detail = _DETAIL.search(text) if remedy == "ca" else None
+            told = f"no TLS connection: {told}" if tls else told
+            told += f" ({detail[1].strip()})" if detail else ""
+            remedies = _REMEDIES if _place(login_url) == (host, port) else {**_REMEDIES, **_ELSEWHERE}
+            return f"{told}: {remedies[remedy].format(where=where)}"
+    return None
+
+
+def _place(url: str) -> tuple[str, int | None]:
+    """Host and port, never a login."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "the cloud", parts.port
+    except ValueError:
+        return "the cloud", None
+
+
+def _texts(problem: BaseException) -> Iterator[str]:
+    """The kinds and words of a problem and of all that it was made from."""
+    seen: BaseException | None = problem
+    for _unused in range(10):
+        if seen is None:
+            return
+        yield f"{type(seen).__name__} {seen}"
+        seen = seen.__cause__ or seen.__context__

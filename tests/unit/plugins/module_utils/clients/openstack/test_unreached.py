@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why a cloud was not reached, and what to do."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.unreached import unreached
+
+LOGIN = "https://hans:geheim@cloud.example:5000/v3"
+KEYSTONE = "https://cloud.example:5000/v3/auth/tokens"
+NOVA = "https://nova.example:8774/v2.1/servers"
+WHERE = "entry 'one' in clouds.yaml"
+
+
+def told(problem: BaseException, url: str = KEYSTONE, *, tls: bool = False) -> str | None:
+    return unreached(problem, tls, url, WHERE, LOGIN)
+
+
+def test_a_refused_connection():
+    text = told(OSError("[Errno 111] Connection refused"))
+    assert (
+        text
+        == f"no connection: cloud.example:5000 refuses it: see whether auth_url of {WHERE} is right and the cloud is up"
+    )
+
+
+def test_a_service_of_the_catalog_is_not_blamed_on_the_entry():
+    text = told(OSError("[Errno 111] Connection refused"), NOVA)
+    assert text == "no connection: nova.example:8774 refuses it: see whether that service of the cloud is up"
+
+
+def test_a_name_that_cannot_be_resolved():
+    class NameResolutionError(Exception):
+        pass
+
+    text = told(NameResolutionError("Failed to resolve"))
+    assert text == f"no connection: the name 'cloud.example' cannot be resolved: correct auth_url of {WHERE}"
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "remedy"),
+    [
+        ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "does not speak TLS", "write http://"),
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)",
+            "is not trusted (self-signed certificate)",
+            "name its CA in 'cacert'",
+        ),
+        (
+            "certificate verify failed: Hostname mismatch, certificate is not valid for 'a'",
+            "is for another name",
+            "use that name in auth_url",
+        ),
+        ("certificate verify failed: certificate has expired (_ssl.c:1)", "has expired", "have it renewed"),
+    ],
+)
+def test_problems_of_tls(words: str, said: str, remedy: str):
+    text = told(ssl.SSLError(1, words), tls=True)
+    assert text is not None and text.startswith("no TLS connection: ") and said in text and remedy in text
+
+
+def test_the_cause_behind_a_problem_is_found():
+    outer = RuntimeError("Max retries exceeded")
+    outer.__cause__ = OSError("Network is unreachable")
+    assert (told(outer) or "").startswith("no connection: there is no way to cloud.example:5000")
+
+
+def test_an_unknown_problem_is_left_to_others():
+    assert told(RuntimeError("something new")) is None
+
+
+@pytest.mark.parametrize("url", [LOGIN, "http://hans:ge@h/eim@127.0.0.1:1/v3"])
+def test_a_login_in_the_address_is_never_told(url: str):
+    text = told(OSError("Connection refused"), url)
+    assert text is not None and "hans" not in text and "geheim" not in text
