@@ -11,10 +11,17 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Says all that would make AWX refuse a recurrence rule, or hang with it, before the rule is sent.
-  - AWX wants exactly one C(DTSTART) with a time zone, one or more C(RRULE) or C(EXRULE) with C(FREQ) of at least a
-    minute and C(INTERVAL) of at least 1, C(COUNT) up to 999 and not together with C(UNTIL), weekdays without numbers,
-    and neither C(EXDATE) nor C(RDATE).
+  - Says all that would make AWX refuse a recurrence rule, hang with it, or start things more often than it says, before
+    the rule is sent.
+  - The rule is read by python-dateutil, as AWX does it. Besides, AWX wants exactly one C(DTSTART) with a time zone, one
+    or more C(RRULE) or C(EXRULE) with C(FREQ) of at least a minute and C(INTERVAL) of at least 1, C(COUNT) up to 999
+    and not together with C(UNTIL), a time of the day in C(UNTIL), a sign before the number of the first weekday, as in
+    C(+1MO), and neither C(EXDATE) nor C(RDATE).
+  - Rules that never fire are refused, because AWX would search for their first time for ever.
+  - AWX begins rules with C(FREQ=MINUTELY) and C(FREQ=HOURLY) anew each day, seven days back. Those with an interval of
+    more than a day are refused; those whose interval does not divide a day are not, and have one shorter gap a day.
+requirements:
+  - python-dateutil >= 2.8.2
 positional: _input
 options:
   _input:
@@ -24,6 +31,8 @@ options:
     required: true
 seealso:
   - plugin: stackci.nodepool.daily_schedules
+    plugin_type: filter
+  - plugin: stackci.nodepool.every_minutes
     plugin_type: filter
 """
 
@@ -50,14 +59,24 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import recurrence
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import rrule
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
 
 
 def rrule_problems(text: Any) -> list[str]:
     """The problems of a rule."""
     if not isinstance(text, str):
         raise AnsibleFilterError(f"stackci.nodepool.rrule_problems: {text!r} is no text")
-    return rrule.problems(text, known_zone=is_zone)
+    # What is wrong with the text is said more clearly than the library would say it.
+    if found := rrule.problems(text, known_zone=is_zone):
+        return found
+    try:
+        return recurrence.problems(text)
+    except MissingLibraryError as error:
+        raise AnsibleFilterError(
+            f"stackci.nodepool.rrule_problems: {error}: install it with pip, python-dateutil>=2.8.2"
+        ) from error
 
 
 def is_zone(name: str) -> bool:

@@ -1,7 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Recurrence rules as AWX's schedules take them: what is wrong with one, and how to write a daily one."""
+"""Recurrence rules as AWX's schedules take them: what AWX itself asks of their text, and how to write some.
+
+AWX's rules are those of ``validate_rrule`` in its ``awx/api/serializers.py`` and of ``awx/main/models/schedules.py``.
+How a rule is read and when it fires is python-dateutil's business, in AWX as here: ``clients/recurrence.py``.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +26,23 @@ RANGES = {
     "BYSETPOS": (1, 366, True),
 }
 """Smallest and largest number of each list, and whether it may count from the end (-1 for the last)."""
-DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-OTHERS = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "BYDAY", "WKST")
+MINUTES_OF_A_DAY = 24 * 60
+UNITS = {"MINUTELY": 1, "HOURLY": 60}
+"""Minutes of the frequencies that AWX does not count from DTSTART: it begins them anew each day, seven days back."""
 FIRST_DAY = datetime(2026, 1, 1)
 """Where daily rules begin. It has to stay as it is: another one would change every schedule."""
 
 _START = re.compile(r"DTSTART(?:;TZID=(?P<zone>[^:;\s]+))?:(?P<time>\d{8}T\d{6})(?P<utc>Z?)", re.ASCII)
-_UNTIL = re.compile(r"\d{8}(?:T\d{6}Z?)?", re.ASCII)
+_UNTIL = re.compile(r"(?P<time>\d{8}T\d{6})Z?", re.ASCII)
+_DATE = re.compile(r"\d{8}", re.ASCII)
+_NUMBERED_DAY = re.compile(r"\d+[A-Z]{2}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _START_EXAMPLE = "DTSTART;TZID=Europe/Berlin:20260101T020000 or DTSTART:20260101T020000Z"
 
 
 def problems(rrule: str, *, known_zone: Callable[[str], bool] = lambda zone: True) -> list[str]:
-    """Everything that makes AWX refuse *rrule*, or never end with it, each with what to write instead.
+    """What AWX refuses in the text of *rrule*, or does otherwise than it says, each with what to write instead.
 
     :param rrule: one DTSTART and one or more RRULE or EXRULE with blanks between them, as AWX wants it.
     :param known_zone: whether a name such as ``Europe/Berlin`` is a time zone.
@@ -88,14 +95,14 @@ def _is_time(text: str) -> bool:
 def _rule_problems(rule: str) -> list[str]:
     parts: dict[str, str] = {}
     found: list[str] = []
+    if "UNTIL=" in rule.upper() and "UNTIL=" not in rule:
+        found.append("write UNTIL in capital letters: AWX does not find it otherwise")
     for part in rule.upper().split(";"):
         name, is_there, value = part.partition("=")
         if not is_there or not value:
             found.append(f"{part or 'an empty part'} is not NAME=VALUE")
         elif name in parts:
             found.append(f"{name} stands twice in it")
-        elif name not in RANGES and name not in OTHERS:
-            found.append(f"{name} is no part of a rule")
         else:
             parts[name] = value
     found += _frequency_problems(parts)
@@ -103,12 +110,9 @@ def _rule_problems(rule: str) -> list[str]:
     for name, (low, high, backwards) in RANGES.items():
         if name in parts and not all(_is_between(item, low, high, backwards) for item in parts[name].split(",")):
             found.append(f"{name} is {parts[name]}: write whole numbers from {low} to {high}, with commas between them")
-    days = [*parts.get("BYDAY", "MO").split(","), parts.get("WKST", "MO")]
-    for day in days:
-        if day not in DAYS:
-            known = ", ".join(DAYS)
-            number = " (AWX takes no number before it)" if day[-2:] in DAYS else ""
-            found.append(f"{day} is no day of the week{number}: write one of {known}")
+    days = parts.get("BYDAY", "")
+    if _NUMBERED_DAY.match(days):
+        found.append(f"BYDAY is {days}: AWX takes no number there without a sign: write BYDAY=+{days}")
     return found
 
 
@@ -126,7 +130,20 @@ def _frequency_problems(parts: dict[str, str]) -> list[str]:
         found.append("INTERVAL is missing: write INTERVAL=1")
     elif not interval.isdecimal() or int(interval) < 1:
         found.append(f"INTERVAL is {interval}: write a whole number, 1 or more (AWX hangs with 0)")
+    elif frequency in UNITS and "COUNT" not in parts:
+        found += _too_long_problems(frequency, int(interval))
     return found
+
+
+def _too_long_problems(frequency: str, interval: int) -> list[str]:
+    """What AWX does otherwise: seven days back is another beginning each day."""
+    minutes = interval * UNITS[frequency]
+    if minutes <= MINUTES_OF_A_DAY:
+        return []
+    days, rest = divmod(minutes, MINUTES_OF_A_DAY)
+    remedy = f"write FREQ=DAILY;INTERVAL={days}" if not rest else "write whole days, as FREQ=DAILY, or a day at most"
+    rule = f"FREQ={frequency};INTERVAL={interval}"
+    return [f"{rule} is more than a day, and AWX begins it anew each day, so that it is due more often: {remedy}"]
 
 
 def _end_problems(parts: dict[str, str]) -> list[str]:
@@ -136,7 +153,12 @@ def _end_problems(parts: dict[str, str]) -> list[str]:
         found.append("it has both COUNT and UNTIL: leave out one of them")
     if count is not None and not (count.isdecimal() and 1 <= int(count) <= MOST_OCCURRENCES):
         found.append(f"COUNT is {count}: write a whole number from 1 to {MOST_OCCURRENCES}")
-    if until is not None and not (_UNTIL.fullmatch(until) and _is_time(f"{until.rstrip('Z')}T000000"[:15])):
+    if until is None:
+        return found
+    match = _UNTIL.fullmatch(until)
+    if _DATE.fullmatch(until):
+        found.append(f"UNTIL is {until}, and AWX wants a time with the date: write UNTIL={until}T235959")
+    elif match is None or not _is_time(match["time"]):
         found.append(f"UNTIL is {until}: write a time like 20271231T235959Z")
     return found
 
@@ -146,6 +168,16 @@ def _is_between(text: str, low: int, high: int, backwards: bool) -> bool:
         return False
     number = int(text)
     return low <= (abs(number) if backwards else number) <= high
+
+
+def every(minutes: int, start: str) -> str:
+    """The rule of something that happens each so many *minutes*; whole days are counted as days.
+
+    :param start: the first time, in UTC, like ``20260101T000000Z``.
+    """
+    days, rest = divmod(minutes, MINUTES_OF_A_DAY)
+    how_often = f"FREQ=DAILY;INTERVAL={days}" if days and not rest else f"FREQ=MINUTELY;INTERVAL={minutes}"
+    return f"DTSTART:{start} RRULE:{how_often}"
 
 
 def daily(clock: str, minutes_later: int, timezone: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.filter.rrule_problems import rrule_problems
 from tests.support.awx.store import Awx
 
 FIELDS = [{"id": "a", "label": "A", "type": "string", "secret": True}]
@@ -123,17 +124,45 @@ def test_a_secret_is_not_shown_and_may_be_sent_as_it_was_shown(awx):
         START,
         START + DAILY,
         START + "RRULE:FREQ=DAILY",
-        START + "RRULE:FREQ=DAILY;INTERVAL=0",
         START + "RRULE:FREQ=SECONDLY;INTERVAL=10",
         START + "RRULE:FREQ=DAILY;INTERVAL=1;COUNT=1000",
         START + "RRULE:FREQ=DAILY;INTERVAL=1;COUNT=9;UNTIL=20270101T000000Z",
         START + "RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=1MO",
+        START + "RRULE:FREQ=DAILY;INTERVAL=1;UNTIL=20271231",
+        START + "RRULE:FREQ=DAILY;INTERVAL=1;until=20271231T235959Z",
+        START + "RRULE:FREQ=MINUTELY;INTERVAL=2;BYMINUTE=1",
+        START + "RRULE:FREQ=DAILY;INTERVAL=1;BYMOON=1",
+        "DTSTART;TZID=Europe/Berln:20260101T020000 RRULE:FREQ=DAILY;INTERVAL=1",
         DAILY + " EXDATE:20260105T000000Z",
     ],
 )
 def test_a_wrong_rule_is_refused(awx, rrule):
     body = {"name": "s", "unified_job_template": awx.named("projects", "project")["id"], "rrule": rrule}
     assert awx.answer("POST", "/api/v2/schedules/", {}, body)[0] == 400
+    # The collection's own judgement, made apart from it, is the same.
+    assert rrule_problems(rrule) != []
+
+
+@pytest.mark.parametrize(
+    "rrule",
+    [
+        START + "RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=-1FR",
+        START + "RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=+1MO,2TU",
+        START + "RRULE:FREQ=DAILY;INTERVAL=1;UNTIL=20271231T235959",
+        START + "RRULE:FREQ=MINUTELY;INTERVAL=7",
+    ],
+)
+def test_a_rule_that_is_fine_is_taken(awx, rrule):
+    post(awx, "schedules", name="s", unified_job_template=awx.named("projects", "project")["id"], rrule=rrule)
+    assert rrule_problems(rrule) == []
+
+
+@pytest.mark.parametrize("rule", ["FREQ=DAILY;INTERVAL=1;BYMONTH=2;BYMONTHDAY=30", "FREQ=DAILY;INTERVAL=0"])
+def test_a_rule_that_never_fires_or_never_ends_keeps_it_busy(awx, rule):
+    rrule = f"{START}RRULE:{rule}"
+    body = {"name": "s", "unified_job_template": awx.named("projects", "project")["id"], "rrule": rrule}
+    assert awx.answer("POST", "/api/v2/schedules/", {}, body)[0] == 504
+    assert rrule_problems(rrule) != []
 
 
 @pytest.mark.parametrize(

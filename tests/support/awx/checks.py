@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,8 +77,6 @@ QUESTIONS = {
     "integer": int,
     "float": float,
 }
-
-START = re.compile(r"DTSTART(;[^:]+)?:[0-9]+T[0-9]+Z?")
 
 
 def problem_of(value: Any, field: Field) -> str | None:
@@ -218,22 +215,3 @@ def answers_problem(answers: Mapping[str, Any], survey: Mapping[str, Any] | None
             return f"Value {value!r} for '{key}' expected to be one of the choices."
     missing = [key for key, question in questions.items() if question["required"] and key not in answers]
     return f"variables_needed_to_start: {missing}" if missing else None
-
-
-def rrule_problem(rrule: str) -> str | None:
-    """What is wrong with a recurrence rule: AWX's own rules, written apart from the ones that the collection checks."""
-    starts = START.findall(rrule)
-    rules = re.findall(r"RULE:(\S*)", rrule)
-    if len(starts) != 1 or re.search(r"DTSTART:[0-9]+T[0-9]+(\s|$)", rrule):
-        return "One DTSTART with a time zone is required in rrule."
-    if not rules or "EXDATE" in rrule.upper() or "RDATE" in rrule.upper():
-        return "RRULE is required, EXDATE and RDATE are not allowed in rrule."
-    for rule in rules:
-        parts = dict(part.split("=", 1) for part in rule.split(";"))
-        if int(parts.get("INTERVAL", "0")) < 1 or parts.get("FREQ") in (None, "SECONDLY"):
-            return f"INTERVAL is required in rrule, SECONDLY is not supported: {rule}"
-        if "COUNT" in parts and ("UNTIL" in parts or int(parts["COUNT"]) > 999):
-            return f"COUNT > 999 or together with UNTIL is unsupported: {rule}"
-        if re.search(r"\d", parts.get("BYDAY", "")):
-            return f"BYDAY with numeric prefix not supported: {rule}"
-    return None

@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.support.awx import checks
 from tests.support.awx.fields import ASSOCIATIONS, FIELDS, TYPES, UNIFIED, UNIQUE
+from tests.support.awx.rrules import BUSY, rrule_problem
 
 ROOT = "/api/v2/"
 Thing = dict[str, Any]
@@ -231,7 +232,9 @@ class Awx:
         return {}
 
     def _schedule_problem(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
-        if problem := checks.rrule_problem(schedule["rrule"]):
+        if problem := rrule_problem(schedule["rrule"]):
+            if problem == BUSY:
+                raise Refusal(504, detail=problem)
             return {"rrule": [problem]}
         template = self.things["job_templates"].get(schedule["unified_job_template"])
         if template is not None:

@@ -9,8 +9,11 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.stackci.nodepool.plugins.filter.daily_schedules import FilterModule as Daily
+from ansible_collections.stackci.nodepool.plugins.filter.every_minutes import FilterModule as Every
 from ansible_collections.stackci.nodepool.plugins.filter.rrule_problems import FilterModule as Problems
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import recurrence
 
+every_minutes = Every().filters()["every_minutes"]
 daily_schedules = Daily().filters()["daily_schedules"]
 rrule_problems = Problems().filters()["rrule_problems"]
 
@@ -25,6 +28,29 @@ def test_problems_are_told():
 def test_the_time_zone_must_exist(zone):
     (problem,) = rrule_problems(f"DTSTART;TZID={zone}:20260101T020000 RRULE:FREQ=DAILY;INTERVAL=1")
     assert f"{zone} is no time zone" in problem
+
+
+def test_what_the_library_says_comes_after_what_the_text_says():
+    start = "DTSTART:20260101T020000Z RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"
+    assert [words in problem for problem in rrule_problems(start) for words in ("INTERVAL", "never")] == [True, False]
+    assert "never fires" in " ".join(rrule_problems(f"{start};INTERVAL=1"))
+
+
+def test_without_the_library_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(recurrence, "IMPORT_ERROR", "no module named dateutil")
+    with pytest.raises(AnsibleFilterError, match="install it with pip, python-dateutil"):
+        rrule_problems("DTSTART:20260101T020000Z RRULE:FREQ=DAILY;INTERVAL=1")
+
+
+@pytest.mark.parametrize("minutes", [10, "10"])
+def test_minutes_may_be_a_text(minutes):
+    assert every_minutes(minutes) == "DTSTART:20260101T000000Z RRULE:FREQ=MINUTELY;INTERVAL=10"
+
+
+@pytest.mark.parametrize("minutes", ["ten", None, "1.5"])
+def test_no_minutes_are_told(minutes):
+    with pytest.raises(AnsibleFilterError, match="no whole number of minutes"):
+        every_minutes(minutes)
 
 
 def test_only_texts_are_rules():

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.rrule import FREQUENCIES, daily, problems
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.rrule import (
+    FREQUENCIES,
+    UNITS,
+    daily,
+    every,
+    problems,
+)
 from tests.support.effort import examples
 
 START = "DTSTART;TZID=Europe/Berlin:20260101T020000"
@@ -27,7 +33,11 @@ RULE = "RRULE:FREQ=DAILY;INTERVAL=1"
         f"{START} RRULE:FREQ=YEARLY;INTERVAL=1;BYMONTH=1,12;BYMONTHDAY=-1;UNTIL=20271231T235959Z",
         f"{START} {RULE} EXRULE:FREQ=WEEKLY;INTERVAL=1;BYDAY=SA,SU",
         f"{START} {RULE}\n",
-        f"{START} rrule:freq=daily;interval=1;until=20271231",
+        f"{START} rrule:freq=daily;interval=1;UNTIL=20271231T235959",
+        f"{START} RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=-1FR",
+        f"{START} RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=+1MO,2TU",
+        f"{START} RRULE:FREQ=MINUTELY;INTERVAL=1440",
+        f"{START} RRULE:FREQ=MINUTELY;INTERVAL=2880;COUNT=5",
     ],
 )
 def test_fine(rrule):
@@ -61,12 +71,15 @@ def test_fine(rrule):
         (f"{START} {RULE};COUNT=0", "COUNT is 0"),
         (f"{START} {RULE};UNTIL=tomorrow", "UNTIL is TOMORROW"),
         (f"{START} {RULE};UNTIL=20271341", "UNTIL is 20271341"),
-        (f"{START} RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=2MO", "2MO is no day of the week (AWX takes no number"),
-        (f"{START} RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=MO,-1FR", "-1FR is no day"),
+        (f"{START} {RULE};UNTIL=20271231", "write UNTIL=20271231T235959"),
+        (f"{START} {RULE};until=20271231T235959", "UNTIL in capital letters"),
+        (f"{START} RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=2MO", "write BYDAY=+2MO"),
+        (f"{START} RRULE:FREQ=MINUTELY;INTERVAL=2880", "write FREQ=DAILY;INTERVAL=2"),
+        (f"{START} RRULE:FREQ=HOURLY;INTERVAL=72", "write FREQ=DAILY;INTERVAL=3"),
+        (f"{START} RRULE:FREQ=MINUTELY;INTERVAL=1441", "write whole days, as FREQ=DAILY, or a day at most"),
         (f"{START} {RULE};BYHOUR=24", "BYHOUR is 24"),
         (f"{START} {RULE};BYHOUR=-1", "BYHOUR is -1"),
         (f"{START} {RULE};BYMONTHDAY=0", "BYMONTHDAY is 0"),
-        (f"{START} {RULE};BYMOON=1", "BYMOON is no part"),
         (f"{START} {RULE};INTERVAL=2", "INTERVAL stands twice"),
         (f"{START} {RULE};", "an empty part"),
     ],
@@ -88,9 +101,23 @@ def test_an_unknown_time_zone():
 
 @settings(max_examples=examples(200), deadline=None)
 @given(frequency=st.sampled_from(FREQUENCIES), interval=st.integers(1, 10**6), count=st.none() | st.integers(1, 999))
-def test_every_frequency_and_interval_is_fine(frequency, interval, count):
+def test_every_frequency_and_interval_is_fine_but_many_minutes(frequency, interval, count):
     end = "" if count is None else f";COUNT={count}"
-    assert problems(f"{START} RRULE:FREQ={frequency};INTERVAL={interval}{end}") == []
+    too_long = count is None and interval * UNITS.get(frequency, 0) > 1440
+    assert bool(problems(f"{START} RRULE:FREQ={frequency};INTERVAL={interval}{end}")) == too_long
+
+
+@pytest.mark.parametrize(
+    ("minutes", "rule"),
+    [(10, "FREQ=MINUTELY;INTERVAL=10"), (1440, "FREQ=DAILY;INTERVAL=1"), (2880, "FREQ=DAILY;INTERVAL=2")],
+)
+def test_whole_days_are_counted_as_days(minutes, rule):
+    assert every(minutes, "20260101T000700Z") == f"DTSTART:20260101T000700Z RRULE:{rule}"
+
+
+@pytest.mark.parametrize("minutes", [0, -5, 2000])
+def test_what_cannot_be_is_written_as_it_is_and_refused(minutes):
+    assert len(problems(every(minutes, "20260101T000700Z"))) == 1
 
 
 @settings(max_examples=examples(200), deadline=None)
