@@ -83,6 +83,8 @@ class _Own:
     def get(self, path: str) -> dict[str, Any] | None:
         return self.documents.get(path)
 
+    read = get
+
     def put(self, path: str, document: dict[str, Any]) -> None:
         self._tree.count("put")
         self.documents[path] = document

@@ -4,7 +4,8 @@
 """ZooKeeper in memory, below the real Store: only the wire is missing.
 
 Requests are kazoo's own, answered as the server answers them (sequences, versions, ephemerals, kazoo's exceptions), and
-the real session, cache, records and locks work on top. Changes reach other sessions after *lag* seconds.
+the real session, cache, records and locks work on top. Changes reach other sessions after *lag* seconds, which may be
+others for data, locks and children.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ from tests.support.virtual_time import Agenda, Killed
 
 SESSION_TIMEOUT = 11.0
 SETTINGS = ZooKeeperSettings(servers=(ZooKeeperServer("memory", 2181),))
+DATA, LOCKS, CHILDREN = "data", "locks", "children"
+"""Kinds of changes: of a document, of who has a lock, of which documents there are."""
+Lag = Callable[[str], float]
+"""Tells for each change of a kind after how many seconds it is known."""
 _EPHEMERAL, _SEQUENCE = 1, 2
 _HANDLER = SequentialThreadingHandler()
 
@@ -83,9 +88,11 @@ class MemoryZooKeeper:
     :param lag: seconds after which a change of one session is known to the others.
     """
 
-    def __init__(self, agenda: Agenda, lag: float = 0.0) -> None:
+    def __init__(self, agenda: Agenda, lag: float | Lag = 0.0) -> None:
         self.agenda = agenda
         self.lag = lag
+        self.travel = 0.0
+        """Seconds that a request of a fiber is on its way, and its answer as well; others go on meanwhile."""
         self.znodes: dict[str, _Znode] = {"": _Znode(b"", 0, 0, 0)}
         self.names: dict[str, set[str]] = {"": set()}
         self.sessions: list[MemorySession] = []
@@ -225,11 +232,19 @@ class MemoryZooKeeper:
             return
         if not paths.is_cached(path):
             return
-        for session in self.sessions:
-            if session is writer or self.lag <= 0:
+        kind = self._kind(path)
+        for session in list(self.sessions):
+            lag = 0.0 if session is writer else self.lag(kind) if callable(self.lag) else self.lag
+            if lag <= 0:
                 session.learn(path, own=session is writer)
             else:
-                self.agenda.after(self.lag, partial(session.learn, path))
+                self.agenda.after(lag, partial(session.learn, path))
+
+    def _kind(self, path: str) -> str:
+        if paths.is_lock(path):
+            return LOCKS
+        znode = self.znodes.get(path)
+        return CHILDREN if znode is None or znode.version == 0 else DATA
 
 
 class MemorySession(Session):
@@ -312,11 +327,17 @@ class MemorySession(Session):
             raise ConnectionLoss
         if self.before is not None:
             self.before(request)
+        self._travel()
         value = self.keeper.answer(request, self)
         self._note(request, value)
+        self._travel()
         if self.after is not None:
             self.after(request)
         return value
+
+    def _travel(self) -> None:
+        if self.keeper.travel > 0:
+            self.keeper.agenda.sleep(self.keeper.travel)
 
     def settle(self, client: Any) -> None:
         """The cache knows at once what this session does."""

@@ -39,7 +39,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 from tests.support.config_texts import parse
-from tests.support.memory_zookeeper import MemoryZooKeeper
+from tests.support.memory_zookeeper import Lag, MemoryZooKeeper
 from tests.support.virtual_client import Fault, VirtualClient
 from tests.support.virtual_cloud import VirtualCloud
 from tests.support.virtual_time import Agenda, Fiber, Killed, VirtualInbox, VirtualScanner, VirtualWorkers
@@ -182,7 +182,7 @@ class World:
 
     :param document: nodepool.yaml, or its document.
     :param quota: provider → what its project may use; nothing: without bounds.
-    :param lag: seconds after which a change in ZooKeeper is known to other sessions.
+    :param lag: seconds after which a change in ZooKeeper is known to other sessions, or what tells them by its kind.
     :param clouds: provider → further arguments of its VirtualCloud.
     """
 
@@ -192,7 +192,7 @@ class World:
         *,
         quota: Mapping[str, Mapping[str, float]] | None = None,
         clouds: Mapping[str, Mapping[str, Any]] | None = None,
-        lag: float = 0.0,
+        lag: float | Lag = 0.0,
         seed: int = 1,
     ) -> None:
         self.agenda = Agenda()

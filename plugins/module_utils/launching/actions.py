@@ -59,10 +59,14 @@ class LaunchSpare:
 
 @dataclass(frozen=True)
 class DeleteNode:
-    """Delete a node and what belongs to it."""
+    """Delete a node and what belongs to it.
+
+    *version*: of the record that this was decided on; where there is another by now it has to be decided anew.
+    """
 
     node_id: str
     reason: Reason
+    version: int
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class OtherPool:
 
 @dataclass(frozen=True)
 class ReadyNode:
-    """A ready node that nobody has: unallocated and not locked."""
+    """A ready node that nobody has: unallocated and not locked. *version*: of its record."""
 
     id: str
     pool_id: str
@@ -99,6 +99,7 @@ class ReadyNode:
     az: str | None
     resources: Resources
     since: float
+    version: int = -1
 
 
 @dataclass(frozen=True)

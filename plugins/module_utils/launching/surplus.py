@@ -50,7 +50,7 @@ def make_room(
             stock.remove(node)
             for key in (node.pool_id, pool.provider):
                 given_up[key] = given_up.get(key, Resources()) + node.resources
-            yield DeleteNode(node.id, reason)
+            yield DeleteNode(node.id, reason, node.version)
 
 
 def _oldest(idle: Sequence[ReadyNode], missing: Resources) -> Iterator[ReadyNode]:

@@ -75,13 +75,13 @@ def _for_node(
 ) -> DeleteNode | FreeNode | None:
     age = now - (node.state_time or 0.0)
     if node.state in GARBAGE:
-        return DeleteNode(node.id, Reason(reasons.USED, {"state": node.state}))
+        return DeleteNode(node.id, Reason(reasons.USED, {"state": node.state}), node.version)
     if node.state in (NodeState.INIT, NodeState.BUILDING):
         if node.id not in idle.launches and age > ORPHAN_SECONDS:
-            return DeleteNode(node.id, Reason(reasons.OWNER_GONE))
+            return DeleteNode(node.id, Reason(reasons.OWNER_GONE), node.version)
         # Whoever adopts launches does so first: what is still idle cannot be adopted.
         reason = None if node.allocated_to in idle.owners else places.retired(node)
-        return None if reason is None else DeleteNode(node.id, reason)
+        return None if reason is None else DeleteNode(node.id, reason, node.version)
     if node.state == NodeState.READY:
         if node.allocated_to is not None:
             if node.allocated_to not in idle.owners:
@@ -89,12 +89,13 @@ def _for_node(
             return None
         reason = places.retired(node)
         if reason is not None:
-            return DeleteNode(node.id, reason)
+            return DeleteNode(node.id, reason, node.version)
         limit = max((labels[name].max_ready_age for name in node.type if name in labels), default=0)
         if 0 < limit < age:
-            return DeleteNode(node.id, Reason(reasons.AGED, {"age": age, "limit": limit}))
+            return DeleteNode(node.id, Reason(reasons.AGED, {"age": age, "limit": limit}), node.version)
     if node.state == NodeState.HOLD:
         bounds = [bound for bound in (node.hold_expiration or 0, max_hold_age) if bound > 0]
         if bounds and age > min(bounds):
-            return DeleteNode(node.id, Reason(reasons.HELD_TOO_LONG, {"age": age, "limit": min(bounds)}))
+            figures = {"age": age, "limit": min(bounds)}
+            return DeleteNode(node.id, Reason(reasons.HELD_TOO_LONG, figures), node.version)
     return None

@@ -41,6 +41,8 @@ class NodeState:
     DELETED = "deleted"
 
     ALL = frozenset((INIT, BUILDING, TESTING, READY, IN_USE, USED, HOLD, DELETING, FAILED, ABORTED, DELETED))
+    FINISHED = frozenset((READY, IN_USE, USED, HOLD))
+    """Its launch is over: nobody writes the record of that any more."""
     KEPT_UNLOCKED = frozenset((INIT, TESTING, READY, HOLD))
     """An unlocked node in any other state is garbage."""
 

@@ -15,6 +15,8 @@ import pytest
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, pool, provider
 
+HELD_AT_ONCE = 100
+
 
 def test_a_ready_node_that_somebody_has_locked_is_not_taken(site: Site):
     site.configure(labels={"small": {"min-ready": 1}})
@@ -193,6 +195,23 @@ def test_held_nodes_go_when_their_time_is_over(site: Site, limit: int, expiratio
     site.run()
     assert bool(site.requestor.client.exists(f"/nodepool/nodes/{node_id}")) is not deleted
     assert (site.cloud.state()["servers"] == {}) is deleted
+
+
+def test_a_node_that_is_held_and_given_back_at_once_is_kept(site: Site):
+    """The launcher hears that the lock is gone before it knows what was written under it."""
+    site.configure()
+    requestor = site.requestor
+    nodes = [requestor.make_node("hold") for _unused in range(HELD_AT_ONCE)]
+    for node_id in nodes:
+        requestor.lock(node_id)
+        requestor.write_node(node_id, state="in-use")
+    with site.stay() as cycle:
+        eventually(cycle.acts)
+        for node_id in nodes:
+            requestor.hold_at_once(node_id)
+        # It has looked at everything once more when this is done.
+        requestor.wait_gone([requestor.make_node("used")])
+    assert {requestor.node(node_id)["state"] for node_id in nodes} == {"hold"}
 
 
 def test_a_held_node_is_not_handed_out_and_counts(site: Site):

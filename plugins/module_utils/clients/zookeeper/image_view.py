@@ -112,6 +112,34 @@ class ImageView:
         ]
         return max(ready, key=lambda upload: (upload.state_time or 0.0, upload.path), default=None)
 
+    # -- is it what ZooKeeper has now? ---------------------------------------------------------------------------
+
+    def knows_builds(self, image: str) -> bool:
+        """True when the cache has all builds of *image* as they are: to be asked by who holds a lock.
+
+        :raises StoreError: no answer.
+        """
+        return self._knows(paths.builds(image))
+
+    def knows_uploads(self, image: str, build_id: str, provider: str) -> bool:
+        """The same for a build and its uploads to a provider."""
+        path = paths.build(image, build_id)
+        return self._is_current(path) and self._knows(paths.uploads(image, build_id, provider))
+
+    def providers_of(self, image: str, build_id: str) -> list[str]:
+        """Those to which the build was ever uploaded, fresh from ZooKeeper."""
+        return self._session.children(f"{paths.build(image, build_id)}/providers")
+
+    def _knows(self, root: str) -> bool:
+        there = [f"{root}/{name}" for name in self._session.children(root)]
+        return all(self._is_current(path) for path in there if not paths.is_lock(path))
+
+    def _is_current(self, path: str) -> bool:
+        found, known = self._session.read(path), self._session.tree.entry(path)
+        if found is None or known is None:
+            return found is None and known is None
+        return found[1].mzxid == known.stat.mzxid
+
     # -- flags --------------------------------------------------------------------------------------------------
 
     def requested(self, image: str) -> int | None:

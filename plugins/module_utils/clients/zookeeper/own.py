@@ -28,6 +28,11 @@ class OwnDocuments:
         entry = self._session.tree.entry(paths.own(path))
         return copied(entry.parsed(_parse, path)) if entry else None
 
+    def read(self, path: str) -> dict[str, Any] | None:
+        """The document, fresh from ZooKeeper; None when there is none or it is no JSON object."""
+        found = self._session.read(paths.own(path))
+        return parse(found[0]) if found else None
+
     def children(self, path: str) -> list[str]:
         """Names below *path* ("" is the top), sorted, from the cache; a lock is not among them."""
         root = paths.own(path) if path else paths.OWN

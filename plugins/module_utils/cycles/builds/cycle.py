@@ -236,6 +236,9 @@ class BuildsCycle:
         if held is None:
             return False
         try:
+            if not shop.store.images.knows_builds(case.image):
+                # Who had the lock before has written last, and the cache knows of locks sooner than of records.
+                return False
             fresh = self._judge(self._view(), case.image, holding=True)
             if not fresh.due:
                 return False

@@ -52,9 +52,13 @@ class Context:
         actor = self.actors[provider]
         return actor, actor.provider.pools[name]
 
-    def launch(self, node_id: str) -> Launch | None:
-        """The launch record of a node."""
-        document = self.store.own.get(f"{LAUNCHES}/{node_id}")
+    def launch(self, node_id: str, *, fresh: bool = False) -> Launch | None:
+        """The launch record of a node.
+
+        :param fresh: ask ZooKeeper itself: somebody else has written it last, and the cache may be behind.
+        """
+        own, path = self.store.own, f"{LAUNCHES}/{node_id}"
+        document = own.read(path) if fresh else own.get(path)
         return None if document is None else Launch.from_document(document)
 
     def save(self, launch: Launch, batch: Batch | None = None) -> None:

@@ -325,7 +325,8 @@ class Acting:
         if held is None:
             return
         node = store.nodes.read(known.id)
-        if node is None or node.state not in (NodeState.INIT, NodeState.BUILDING):
+        request = store.requests.read(node.allocated_to) if node is not None and node.allocated_to else None
+        if node is None or node.state not in (NodeState.INIT, NodeState.BUILDING) or _is_pending(request):
             held.release()
             return
         node.allocated_to = None

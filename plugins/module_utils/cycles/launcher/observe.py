@@ -126,7 +126,8 @@ def _ready(context: Context, free: Iterable[Node], in_hand: InHand) -> list[Read
             continue
         pool_id = context.pool_ids.get((node.provider or "", node.pool or ""))
         if pool_id is not None and node.id not in in_hand.busy_nodes:
-            found.append(ReadyNode(node.id, pool_id, tuple(node.type), node.az, size_of(node), node.state_time or 0.0))
+            since, labels = node.state_time or 0.0, tuple(node.type)
+            found.append(ReadyNode(node.id, pool_id, labels, node.az, size_of(node), since, node.version))
     return found
 
 

@@ -170,9 +170,7 @@ class Leasing:
     # -- observe ------------------------------------------------------------------------------------------------
 
     def _lease(self, *, fresh: bool = False) -> Lease | None:
-        document = self._store.own.get(self._path)
-        if document and fresh:
-            document = self._store.own.create_once(self._path, document)
+        document = self._store.own.read(self._path) if fresh else self._store.own.get(self._path)
         return Lease.from_document(document) if document else None
 
     def _view(self, lease: Lease | None, *, whole: bool, fresh: bool = False) -> LeaseView:

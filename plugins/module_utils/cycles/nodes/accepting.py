@@ -29,7 +29,7 @@ def accept(store: Store, actions: Sequence[Admit], now: float) -> list[Accepted 
 def _claim(store: Store, action: Admit, now: float) -> tuple[NodeRequest, Held, Sent] | None:
     """Lock and state in one go, unless the request has been written since it was seen."""
     request = store.requests.get(action.request_id)
-    if request is None or not _is_open(request, action.pool_id):
+    if request is None or not _is_open(request, action):
         return None
     batch = store.batch()
     held = store.requests.claim(request.id, batch)
@@ -57,7 +57,7 @@ def _step_by_step(store: Store, action: Admit, now: float) -> Accepted | None:
     if held is None:
         return None
     request = store.requests.read(action.request_id)
-    if request is None or not _is_open(request, action.pool_id):
+    if request is None or not _is_open(request, action):
         held.release()
         return None
     request.set_state(RequestState.PENDING, now)
@@ -69,5 +69,7 @@ def _step_by_step(store: Store, action: Admit, now: float) -> Accepted | None:
     return request, held
 
 
-def _is_open(request: NodeRequest, pool_id: str) -> bool:
-    return request.state == RequestState.REQUESTED and pool_id not in request.declined_by
+def _is_open(request: NodeRequest, action: Admit) -> bool:
+    """True when the plan was made for the request as it is."""
+    same = request.node_types == [slot.label for slot in action.slots]
+    return same and request.state == RequestState.REQUESTED and action.pool_id not in request.declined_by

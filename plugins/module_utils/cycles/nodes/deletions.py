@@ -12,7 +12,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.a
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import DeleteNode, FreeNode
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import SETTLE_SECONDS
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import owners
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreGone
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreGone
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, Phase
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 
@@ -42,27 +43,33 @@ class Deletions:
         return sum(1 for other, _unused in self._looking.values() if other is actor)
 
     def start(self, action: DeleteNode) -> bool:
-        """Begin to delete a node; False when it changed its state or somebody has locked it meanwhile."""
+        """Begin to delete a node; False when its record is not what this was decided on, or somebody has locked it.
+
+        What is known of locks may be newer than what is known of records: who has held a node and let go of it seems
+        to have left it as it was before. So the record is written only in the version that the plan has seen.
+        """
         store = self._context.store
-        known = store.nodes.get(action.node_id)
-        if known is None or action.node_id in self._held:
-            return False
-        held = store.nodes.lock(action.node_id)
-        if held is None:
-            return False
-        node = store.nodes.read(action.node_id)
-        if node is None or not _still_the_same(known, node):
-            held.release()
+        node = store.nodes.get(action.node_id)
+        if node is None or node.version != action.version or action.node_id in self._held:
             return False
         actor = self._context.actors.get(node.provider or "")
-        if actor is None:
+        held = store.nodes.lock(action.node_id) if actor is not None else None
+        if actor is None or held is None:
+            return False
+        launch = self._context.launch(node.id, fresh=node.state not in NodeState.FINISHED)
+        if launch is not None and action.reason.code == reasons.OWNER_GONE:
+            # Its launch record had not been seen yet: it is adopted.
             held.release()
             return False
         node.set_state(NodeState.DELETING, self._context.now())
-        store.nodes.write(node)
+        try:
+            store.nodes.write(node, held=held, if_unchanged=True)
+        except (StoreConflict, StoreGone):
+            held.release()
+            return False
         self._held[node.id] = held
         self._context.account.say(f"node {node.id}: deleting, because {action.reason.text()}")
-        self._remove(node, actor)
+        self._remove(node, launch, actor)
         return True
 
     def free(self, action: FreeNode) -> bool:
@@ -103,8 +110,7 @@ class Deletions:
         self._held.clear()
         self._looking.clear()
 
-    def _remove(self, node: Node, actor: ProviderActor) -> None:
-        launch = self._context.launch(node.id)
+    def _remove(self, node: Node, launch: Launch | None, actor: ProviderActor) -> None:
         server_id = node.external_id if isinstance(node.external_id, str) else None
         if launch is not None and launch.server_id is not None:
             server_id = launch.server_id
@@ -144,8 +150,3 @@ class Deletions:
         if provider is not None:
             server_id = node.external_id if node is not None and isinstance(node.external_id, str) else None
             self._context.bury(node_id, provider, server_id)
-
-
-def _still_the_same(known: Node, node: Node) -> bool:
-    """What was decided on the cached record still holds for the one just read under the lock."""
-    return known.state == node.state and known.allocated_to == node.allocated_to

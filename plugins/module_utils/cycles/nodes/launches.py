@@ -122,7 +122,7 @@ class Launches:
 
     def adopt(self, node: Node, held: Held, request: NodeRequest | None) -> bool:
         """Go on with a launch that another cycle began; False when its pool or label is gone from the configuration."""
-        launch = self._context.launch(node.id)
+        launch = self._context.launch(node.id, fresh=True)
         actor = self._context.actors.get(node.provider or "")
         pool = actor.provider.pools.get(node.pool or "") if actor else None
         label = pool.labels.get(launch.label) if pool and launch else None

@@ -338,7 +338,8 @@ class Serving:
             if node_id in self._launches:
                 self._launches.orphan(node_id)
         for node_id, held in served.held.items():
-            node = store.nodes.get(node_id)
+            # What another cycle wrote last may not be known yet, and the whole document is written.
+            node = store.nodes.read(node_id)
             if node is not None and node.allocated_to == served.request.id:
                 node.allocated_to = None
                 store.nodes.write(node)

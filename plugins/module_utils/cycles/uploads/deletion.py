@@ -50,7 +50,8 @@ def delete_upload(
     """Delete an upload, or adopt it when its maker was ended and it is whole; never raises one of our own errors.
 
     :param client: None where the image cannot be in a cloud.
-    :param still: whether it is to go, asked again when the lock is ours; None: whether the plan says so.
+    :param still: whether it is to go, asked again when the lock is ours; None: whether the plan says so, and the
+        record is what the plan was made on.
     """
     upload = planned.upload
     key = (upload.build_id, upload.provider)
@@ -66,10 +67,13 @@ def delete_upload(
         there = tools.store.images.read_upload(upload)
         if there is None:
             return DeletionResult(upload, planned.code, True)
+        if still is None and there.version != upload.version:
+            # Its maker may have made it ready a moment ago: that the lock is gone was known before that.
+            return DeletionResult(upload, planned.code, False, "it has changed", skipped=True)
         if planned.code == DeletionCode.ABANDONED and client is not None and adopt_upload(there, client, tools):
             return DeletionResult(there, planned.code, True, adopted=True)
         there.set_state(UploadState.DELETING, tools.clock())
-        tools.store.images.write_upload(there, held=held)
+        tools.store.images.write_upload(there, held=held, if_unchanged=True)
         if client is not None and not _is_shared(view, there):
             _delete_image(there, client)
         tools.store.images.delete_upload(there)
@@ -121,7 +125,7 @@ def mark_build(planned: MarkBuild, tools: Tools) -> bool:
         if not any(isinstance(each, MarkBuild) and each.build.id == build.id for each in plan):
             return False
         there = images.read_build(build.image, build.id)
-        if there is None:
+        if there is None or there.version != build.version:
             return False
         there.set_state(BuildState.DELETING, tools.clock())
         images.write_build(there, held=held, if_unchanged=True)
@@ -144,6 +148,9 @@ def delete_build(planned: DeleteBuild, tools: Tools) -> bool:
     """
     plan = plan_deletions(tools.view(None))
     if not any(isinstance(each, DeleteBuild) and each.build_id == planned.build_id for each in plan):
+        return False
+    providers = tools.store.images.providers_of(planned.image, planned.build_id)
+    if not all(tools.store.images.knows_uploads(planned.image, planned.build_id, name) for name in providers):
         return False
     tools.store.images.delete_build(planned.image, planned.build_id)
     return True

@@ -130,6 +130,9 @@ class OneUpload:
             sleeper=self._tools.sleeper,
         )
         try:
+            if not store.images.knows_uploads(job.case.image, job.build.id, job.provider.name):
+                # Who had the lock before has written last, and the cache knows of locks sooner than of records.
+                return self._result(Ended.SKIPPED, "something has changed a moment ago")
             case = job.judge(self._tools.view(job.key))
             if not case.due or case.build is None or case.build.id != job.build.id:
                 return self._result(Ended.SKIPPED, case.reason)

@@ -101,6 +101,20 @@ class World:
 SPEC = LeaseSpec("web", ("small", "large"), count=2, expires=600, patience=900)
 
 
+def test_a_lease_that_somebody_has_just_given_back_is_not_brought_back() -> None:
+    """Its document was deleted under the lock; that the lock is free is known sooner."""
+    world = World(SPEC)
+    world.run()
+    own = world.store.own
+    late = dict(own.documents)
+    world.run(present=False)
+    assert own.documents == {}
+    own.get = lambda path: late.get(path)  # type: ignore[method-assign]
+    changes = world.store.changes
+    assert world.leasing(present=False).advance().changed is False
+    assert (own.documents, world.store.changes) == ({}, changes)
+
+
 def test_lease_is_had_repeated_and_given_back() -> None:
     world = World(SPEC)
     first = world.run()
