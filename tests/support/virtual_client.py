@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Network,
     Port,
     ReachedAddresses,
+    SecurityGroup,
     Server,
     ServerSpec,
     Volume,
@@ -100,7 +101,7 @@ class VirtualClient:
             self._call("GET /quotas/{id}/details", lambda: None)
         return found
 
-    def availability_zones(self) -> list[str]:
+    def availability_zones(self, *, every: bool = False) -> list[str]:
         """Names of zones."""
         return self._call("GET /os-availability-zone", lambda: list(self._cloud.zones))
 
@@ -110,6 +111,19 @@ class VirtualClient:
             "GET /images",
             lambda: next((image for image in self._cloud.images if name_or_id in (image.id, image.name)), None),
         )
+
+    def image_names(self) -> list[str]:
+        """Names of images."""
+        return self._call("GET /images", lambda: sorted(image.name for image in self._cloud.images))
+
+    def list_keypairs(self) -> list[str]:
+        """Names of keypairs."""
+        return self._call("GET /os-keypairs", lambda: list(self._cloud.keypairs))
+
+    def list_security_groups(self) -> list[SecurityGroup]:
+        """The security groups."""
+        names = self._cloud.security_groups
+        return self._call("GET /security-groups", lambda: [SecurityGroup(f"sg-{name}", name) for name in names])
 
     def list_networks(self) -> list[Network]:
         """The networks."""

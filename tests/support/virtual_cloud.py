@@ -119,6 +119,8 @@ class VirtualCloud:
     flavors: tuple[Flavor, ...] = FLAVORS
     zones: tuple[str, ...] = ("az1", "az2")
     images: tuple[Image, ...] = (Image("img-1", "debian", "active"),)
+    keypairs: tuple[str, ...] = ("ci",)
+    security_groups: tuple[str, ...] = ("default", "web")
     timing: Timing = field(default_factory=Timing)
     fate: Callable[[Machine], Fate] = lambda machine: Fate()
     undying: Callable[[Machine], bool] = lambda machine: False

@@ -128,6 +128,14 @@ class Network:
 
 
 @dataclass(frozen=True)
+class SecurityGroup:
+    """A security group of neutron."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Port:
     """A port with its fixed addresses; *server_id* is neutron's device_id, "" for a port of nothing."""
 

@@ -63,7 +63,7 @@ _TEXTS = {
     POOL_GONE: "{where} is not in the configuration any more",
     POOL_DISABLED: "{where} has max-servers 0",
     LABEL_UNKNOWN: "{where} does not offer label {label}",
-    LABEL_BROKEN: "{where} cannot launch label {label}: {text}",
+    LABEL_BROKEN: "{where} is not usable for label {label}: {text}",
     NO_IMAGE: "{where} has no ready image {image} for label {label}, and none is being built",
     LAUNCH_FAILED: "{where}: launches failed: {text}",
     FITS: "fits into {where}",

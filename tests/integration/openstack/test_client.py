@@ -128,7 +128,10 @@ def test_the_life_of_a_server(sim: SimCloud, connect: Connect) -> None:
 
 def test_what_the_cloud_is_made_of(connect: Connect) -> None:
     client = connect()
-    assert client.availability_zones() == ["az1", "az2"]
+    assert client.availability_zones() == client.availability_zones(every=True) == ["az1", "az2"]
+    assert client.list_keypairs() == ["ci"]
+    assert "default" in [group.name for group in client.list_security_groups()]
+    assert {"debian-12", "ubuntu"} <= set(client.image_names())
     assert choose_flavor(client.list_flavors(), None, 2000).name == "medium"
     image = client.find_image("ubuntu")
     assert image is not None

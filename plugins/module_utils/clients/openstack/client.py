@@ -29,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Network,
     Port,
     ReachedAddresses,
+    SecurityGroup,
     Server,
     ServerSpec,
     Volume,
@@ -214,8 +215,8 @@ class CloudClient:
         """All flavors that the project may use."""
         return self._list("compute", "/flavors/detail", "flavors", shapes.flavor_from)
 
-    def availability_zones(self) -> list[str]:
-        """Names of the available zones; none when the cloud does not tell."""
+    def availability_zones(self, *, every: bool = False) -> list[str]:
+        """Names of the available zones, or of all of them; none when the cloud does not tell."""
         try:
             answer = self._rest.call("compute", "GET", "/os-availability-zone", key="availabilityZoneInfo")
         except CloudRefused as refusal:
@@ -224,8 +225,17 @@ class CloudClient:
             return []
         return self._made(
             "GET /os-availability-zone",
-            lambda zones: [str(zone["zoneName"]) for zone in zones if zone["zoneState"]["available"]],
+            lambda zones: [str(zone["zoneName"]) for zone in zones if every or zone["zoneState"]["available"]],
             answer.document["availabilityZoneInfo"],
+        )
+
+    def list_keypairs(self) -> list[str]:
+        """Names of the user's keypairs. Up to microversion 2.34 nova gives them all at once."""
+        answer = self._rest.call("compute", "GET", "/os-keypairs", key="keypairs")
+        return self._made(
+            "GET /os-keypairs",
+            lambda items: [str(item["keypair"]["name"]) for item in items],
+            answer.document["keypairs"],
         )
 
     def find_image(self, name_or_id: str) -> Image | None:
@@ -250,6 +260,15 @@ class CloudClient:
                 call="GET /images",
             )
         return found[0] if found else None
+
+    def image_names(self) -> list[str]:
+        """Names of images that the project sees; a page of them, for people who look for the right one."""
+        answer = self._rest.call("image", "GET", "/images", params={"limit": PAGE, "sort": "name"}, key="images")
+        return self._made(
+            "GET /images",
+            lambda images: sorted({str(image["name"]) for image in images if image.get("name")}),
+            answer.document["images"],
+        )
 
     def list_own_images(self) -> list[Image]:
         """All images that belong to the project."""
@@ -315,6 +334,13 @@ class CloudClient:
         if not self._rest.has("network"):
             return []
         return self._list("network", "/networks", "networks", shapes.network_from)
+
+    def list_security_groups(self) -> list[SecurityGroup]:
+        """The security groups that the project sees; none when the cloud has no neutron."""
+        if not self._rest.has("network"):
+            return []
+        params = {"fields": ["id", "name"]}
+        return self._list("network", "/security-groups", "security_groups", shapes.security_group_from, params=params)
 
     def list_ports(self, server_ids: Sequence[str]) -> list[Port]:
         """The ports of these servers; one call for a hundred of them."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.offered import listed
 
 
 def choose_flavor(flavors: Iterable[Flavor], flavor_name: str | None, min_ram: int = 0) -> Flavor:
@@ -30,7 +31,8 @@ def choose_flavor(flavors: Iterable[Flavor], flavor_name: str | None, min_ram: i
             if flavor.ram >= min_ram and (not flavor_name or flavor_name in flavor.name):
                 return flavor
         wanted = f"with at least {min_ram} MiB ram" + (f" and {flavor_name!r} in its name" if flavor_name else "")
-    names = ", ".join(f"{flavor.name} ({flavor.ram} MiB)" for flavor in offered[:20]) or "none at all"
+    shown = {flavor.name: f"{flavor.name} ({flavor.ram} MiB)" for flavor in offered}
+    names = listed(flavor_name or "", list(shown), shown)
     raise CloudRefused(
         f"the cloud has no flavor {wanted}; it offers {names}: correct flavor-name or min-ram of the label",
         call="GET /flavors/detail",

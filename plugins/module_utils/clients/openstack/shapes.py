@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     ImageSpec,
     Network,
     Port,
+    SecurityGroup,
     Server,
     ServerSpec,
     Volume,
@@ -139,6 +140,11 @@ def network_from(document: Json) -> Network:
         external=bool(document.get("router:external")),
         physical=bool(document.get("provider:physical_network")),
     )
+
+
+def security_group_from(document: Json) -> SecurityGroup:
+    """A security group of neutron."""
+    return SecurityGroup(str(document["id"]), str(document.get("name") or ""))
 
 
 def port_from(document: Json) -> Port:

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.a
     ProviderActor,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.offers import label_recipe
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.catalog import unused_zones
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
     LabelOffer,
     OpenRequest,
@@ -198,7 +199,8 @@ def _pool_state(
     max_age: float | None,
 ) -> PoolState:
     key = (actor.provider.name, pool.name)
-    known = pool.availability_zones or actor.zones.want(context.now(), max_age)
+    given = [zone for zone in pool.availability_zones if zone not in unused_zones(pool, actor.every_zone.value)]
+    known = given or actor.zones.want(context.now(), max_age)
     load = Counter(ledger.zones[key]) + Counter(in_hand.zones.get(key, ()))
     unread = Reason(reasons.FACTS_UNREAD, {"where": f"{actor.provider.name}/{pool.name}"})
     return PoolState(

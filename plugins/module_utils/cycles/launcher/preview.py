@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gate
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.offers import label_recipe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry, site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
@@ -37,9 +38,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions
     FreeNode,
     Plan,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.catalog import grouped, too_large
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import Times
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import Idle, owners, upkeep
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
@@ -72,7 +75,7 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     plan = _settled_plan(context, registry, gates, leaving)
     pace = _pace(context, gates, plan)
     providers = _reached(context, left_out)
-    unusable = unreached(providers)
+    unusable = [*unreached(providers), *grouped(_lacking(context, providers))]
     lines = [*_lines(context, plan, actions), *map(_pace_line, pace), *(f"cannot be used: {why}" for why in unusable)]
     return {
         "changed": bool(plan.admit or plan.decline or plan.spare or plan.delete or actions or _left_behind(context)),
@@ -115,6 +118,18 @@ def _reached(context: Context, left_out: dict[str, str]) -> dict[str, dict[str, 
         silent = f"provider {name}: no answer within {PATIENCE:g} s: see whether the cloud is up"
         rows[name] = reach_document(str(actor.trouble) if actor.trouble else silent if actor.reading else None)
     return dict(sorted(rows.items()))
+
+
+def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """(pool, label, what it asks for and cannot have) for every label of the pools that are in use."""
+    for name, actor in context.actors.items():
+        for pool in actor.provider.pools.values() if providers[name]["reached"] else ():
+            for label in pool.labels.values() if pool.max_servers > 0 else ():
+                offer = label_recipe(context, actor, pool, label, math.inf).offer
+                if offer.never is not None and offer.never.code == reasons.LABEL_BROKEN:
+                    yield f"{name}/{pool.name}", label.name, str(offer.never.figures["text"])
+                for text in too_large(offer.resources, pool, actor.bounds, name):
+                    yield f"{name}/{pool.name}", label.name, text
 
 
 def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: set[str]) -> Plan:

@@ -427,8 +427,7 @@ class Launches:
             pool_id, sent_at = self._permits.pool_id(running), running.launch.started
             self._gates.freezes.refuse(pool_id, running.actor, named, text, sent_at, failing)
         elif failure is Failure.REFUSED:
-            for fact in (running.actor.flavors, running.actor.networks):
-                fact.forget()
+            running.actor.forget_names()
         self._context.account.say(f"node {running.node.id}: {failure.value}: {text}")
         self._context.account.attempt(running.node, failure.value, now - (running.launch.started or now))
         machine.failed(running.launch, failure, text, now, rules_of(running), self._context.random)

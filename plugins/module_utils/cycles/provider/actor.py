@@ -29,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Flavor,
     Image,
     Network,
+    SecurityGroup,
     Server,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, PoolLabel, Provider
@@ -125,7 +126,21 @@ class ProviderActor:
         self.listing: Fact[dict[str, Server]] = self._fact(
             "GET /servers/detail", self._read_servers, 0.0, self._new_listing
         )
-        self._images: dict[str, Fact[Image | None]] = {}
+        # Names that a launch would be refused for. Whether they can be read says nothing about the API's health.
+        self.every_zone: Fact[list[str]] = self._fact(
+            "GET /os-availability-zone", lambda: self.client.availability_zones(every=True), HOUR, heeded=False
+        )
+        self.keypairs: Fact[list[str]] = self._fact(
+            "GET /os-keypairs", lambda: self.client.list_keypairs(), HOUR, heeded=False
+        )
+        self.security_groups: Fact[list[SecurityGroup]] = self._fact(
+            "GET /security-groups", lambda: self.client.list_security_groups(), HOUR, heeded=False
+        )
+        self.image_names: Fact[list[str]] = self._fact(
+            "GET /images", lambda: self.client.image_names(), HOUR, heeded=False
+        )
+        self.images: dict[str, Fact[Image | None]] = {}
+        self._looked_up: dict[tuple[str, str], tuple[tuple[object, ...], list[str]]] = {}
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -144,9 +159,23 @@ class ProviderActor:
 
     def image(self, name: str) -> Fact[Image | None]:
         """The fact of an image by name or id."""
-        if name not in self._images:
-            self._images[name] = self._fact("GET /images", lambda: self.client.find_image(name), IMAGE_AGE)
-        return self._images[name]
+        if name not in self.images:
+            self.images[name] = self._fact("GET /images", lambda: self.client.find_image(name), IMAGE_AGE)
+        return self.images[name]
+
+    def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:
+        """What *look* finds; looked for again when the label or what is known of the cloud is not the same any more."""
+        known = (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups)
+        now = (pool, label, *(fact.value for fact in known))
+        before = self._looked_up.get((pool.name, label.name))
+        if before is None or any(new is not old for new, old in zip(now, before[0], strict=True)):
+            before = self._looked_up[(pool.name, label.name)] = (now, look())
+        return before[1]
+
+    def forget_names(self) -> None:
+        """The cloud refused what was asked of it: what is known of it may be wrong."""
+        for fact in (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups):
+            fact.forget()
 
     def renew(self, provider: Provider, client: CloudClient | None = None) -> None:
         """The settings have changed and, with a *client*, how the cloud is reached: what is known is asked again."""
@@ -154,7 +183,7 @@ class ProviderActor:
         if client is not None:
             self.client = client
             self.health = Health(provider.name, client.counters, self.patience)
-            for fact in self._facts:
+            for fact in (*self._facts, *self._names):
                 fact.renew()
 
     def close(self) -> None:
@@ -172,7 +201,7 @@ class ProviderActor:
     @property
     def reading(self) -> bool:
         """True while something is being read that the plan waits for."""
-        return any(fact.busy for fact in self._facts)
+        return any(fact.busy for fact in (*self._facts, *self._names))
 
     @property
     def trouble(self) -> CloudError | None:
@@ -189,7 +218,11 @@ class ProviderActor:
     @property
     def _facts(self) -> tuple[Fact[Any], ...]:
         known = (self.flavors, self.zones, self.networks, self.capacity, self.listing)
-        return (*known, *self._images.values())
+        return (*known, *self.images.values())
+
+    @property
+    def _names(self) -> tuple[Fact[Any], ...]:
+        return (self.every_zone, self.keypairs, self.security_groups, self.image_names)
 
     @property
     def bounds(self) -> Limits | None:
@@ -272,9 +305,12 @@ class ProviderActor:
         read: Callable[[], Any],
         max_age: float,
         changed: Callable[[CloudError | None], None] | None = None,
+        *,
+        heeded: bool = True,
     ) -> Fact[Any]:
         def answered(error: CloudError | None) -> None:
-            self.note(error)
+            if heeded or error is None:
+                self.note(error)
             if changed is not None:
                 changed(error)
             self._changed()

@@ -40,6 +40,7 @@ class Fact(Generic[T]):
     """When the call of the present value began: what it shows is at least as new as this."""
     answered_at: float | None = None
     busy: bool = False
+    begun_at: float = 0.0
     error: CloudError | None = None
     failures: int = 0
     retry_at: float = 0.0
@@ -58,9 +59,13 @@ class Fact(Generic[T]):
         """The present value (None before the first); asks for a new one when it is too old."""
         limit = self.max_age if max_age is None else max_age
         if not self.busy and self.age(now) >= limit and now >= self.not_before:
-            self.busy = True
+            self.busy, self.begun_at = True, now
             self.workers.submit(self.what, self._timed, self._answered)
         return self.value
+
+    def waited(self, now: float) -> float:
+        """Seconds since the call under way was asked for; infinite when none is."""
+        return now - self.begun_at if self.busy else float("inf")
 
     def forget(self) -> None:
         """What is known turned out to be wrong: ask again when it is needed next."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.flavors import choose_flavor
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.usable import SOON, catalog_of, missing
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.catalog import image_misses
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import LabelOffer
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
@@ -57,19 +59,20 @@ def label_recipe(context: Context, actor: ProviderActor, pool: Pool, label: Pool
     flavors = actor.flavors.want(now, max_age)
     if flavors is None:
         return Recipe(LabelOffer(not_now=_unread(actor, where)), settings)
-    try:
-        flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
-    except CloudRefused as error:
-        figures = {"where": where, "label": label.name, "text": str(error)}
-        return Recipe(LabelOffer(never=Reason(reasons.LABEL_BROKEN, figures)), settings)
+    lacks = missing(actor, pool, label, now, max_age)
+    if lacks is None:
+        return Recipe(LabelOffer(not_now=_unread(actor, where)), settings)
+    if lacks:
+        return Recipe(LabelOffer(never=_broken(where, label, lacks)), settings)
+    flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
     if pool.auto_floating_ip:
         actor.networks.want(now, max_age)
     need = resources_of(pool, label, flavor, floats=actor.floats(pool, label))
-    image_id, upload, missing = _image(context, actor, settings, label, where, max_age)
-    if missing is None:
+    image_id, upload, why = _image(context, actor, settings, label, where, max_age)
+    if why is None:
         return Recipe(LabelOffer(need), settings, flavor, image_id, upload)
-    permanent = missing.code == reasons.NO_IMAGE
-    offer = LabelOffer(need, never=missing if permanent else None, not_now=None if permanent else missing)
+    permanent = why.code in (reasons.NO_IMAGE, reasons.LABEL_BROKEN)
+    offer = LabelOffer(need, never=why if permanent else None, not_now=None if permanent else why)
     return Recipe(offer, settings, flavor)
 
 
@@ -94,15 +97,25 @@ def _image(
             return upload.external_id, upload, None
         building = context.store.images.is_building(settings.name)
         return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
-    if settings.image_id is not None:
-        return settings.image_id, None, None
-    fact = actor.image(settings.image_name or settings.name)
+    fact = actor.image(settings.image_id or settings.image_name or settings.name)
     found = fact.want(context.now(), max_age)
     if found is not None:
-        return found.id, None, None
+        return settings.image_id or found.id, None, None
+    if fact.answered_at is None and isinstance(fact.error, CloudRefused):
+        return None, None, _broken(where, label, [str(fact.error)])
     if fact.answered_at is None:
-        return None, None, _unread(actor, where)
-    return None, None, Reason(reasons.NO_IMAGE, figures)
+        # An id needs no looking up; it is only seen whether it is there.
+        sure = settings.image_id is not None and fact.error is not None
+        return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where))
+    if settings.image_id is None:
+        actor.image_names.want(context.now(), max_age)
+        if actor.image_names.busy and actor.image_names.waited(context.now()) < SOON:
+            return None, None, _unread(actor, where)
+    return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
+
+
+def _broken(where: str, label: PoolLabel, lacks: list[str]) -> Reason:
+    return Reason(reasons.LABEL_BROKEN, {"where": where, "label": label.name, "text": "; ".join(lacks)})
 
 
 def _unread(actor: ProviderActor, where: str) -> Reason:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.facts import Fact
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.usable import named_facts
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ImageSettings, Provider
 
 PATIENCE = 10.0
@@ -78,8 +79,16 @@ class Warming:
         self._waiting.pop(name).actor.workers.close()
 
 
+def _names(actor: ProviderActor) -> list[Fact[object]]:
+    """What the labels' names are looked up in."""
+    pools = actor.provider.pools.values()
+    facts = [fact for pool in pools for label in pool.labels.values() for fact in named_facts(actor, pool, label)]
+    return [fact for place, fact in enumerate(facts) if fact not in facts[:place] and fact is not actor.networks]
+
+
 def _ask(actor: ProviderActor, images: Iterable[ImageSettings], now: float) -> list[Fact[object]]:
     facts: list[Fact[object]] = [actor.flavors, actor.zones, actor.networks, actor.capacity]  # type: ignore[list-item]
+    facts += _names(actor)
     for settings in images:
         if settings.kind != "diskimage" and settings.image_id is None:
             facts.append(actor.image(settings.image_name or settings.name))  # type: ignore[arg-type]

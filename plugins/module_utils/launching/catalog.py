@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cloud offers, and what a label asks for that is not there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.flavors import choose_flavor
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Image, Network, SecurityGroup
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ImageSettings, Pool, PoolLabel
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.offered import not_offered
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """One reading of a cloud; None for what is not known: nothing is said of that.
+
+    *images*: what was found for a name or an id, None where nothing was.
+    *bounds*: the project's quota.
+    """
+
+    flavors: Sequence[Flavor] | None = None
+    networks: Sequence[Network] | None = None
+    zones: Sequence[str] | None = None
+    keypairs: Sequence[str] | None = None
+    security_groups: Sequence[SecurityGroup] | None = None
+    images: Mapping[str, Image | None] = field(default_factory=dict)
+    image_names: Sequence[str] | None = None
+    bounds: Limits | None = None
+
+
+def misses(pool: Pool, label: PoolLabel, catalog: Catalog) -> list[str]:
+    """What the label asks for and the cloud does not have, images and quota apart; each with a remedy."""
+    return [
+        *_flavor(label, catalog.flavors),
+        *_networks(pool, label, catalog.networks),
+        *_zones(pool, catalog.zones),
+        *_keypair(label, catalog.keypairs),
+        *_security_groups(pool, catalog.security_groups),
+    ]
+
+
+def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
+    """A cloud-image that is not there."""
+    wanted = settings.image_id or settings.image_name
+    if settings.kind != "cloud-image" or wanted is None or catalog.images.get(wanted, wanted) is not None:
+        return
+    if settings.image_id is not None:
+        yield f"the cloud has no image with the id {wanted!r}: correct image-id of cloud-image {settings.name!r}"
+    elif catalog.image_names is None:
+        yield f"the cloud has no image named {wanted!r}: correct image-name of cloud-image {settings.name!r}"
+    else:
+        remedy = f"correct image-name of cloud-image {settings.name!r}"
+        yield not_offered("image", wanted, catalog.image_names, remedy)
+
+
+def too_large(need: Resources, pool: Pool, bounds: Limits | None, provider: str) -> Iterator[str]:
+    """What one node needs beyond what its pool or the project may ever have."""
+    limits = [(pool.limits, reasons.TOO_LARGE_FOR_POOL, f"{provider}/{pool.name}")]
+    if bounds is not None and not pool.ignore_provider_quota:
+        limits.append((bounds, reasons.TOO_LARGE_FOR_CLOUD, provider))
+    for limit, code, where in limits:
+        for resource, (needed, left) in limit.short_of(need).items():
+            yield Reason(code, {"where": where, "resource": resource, "needed": needed, "left": left}).text()
+
+
+def grouped(rows: Iterable[tuple[str, str, str]]) -> list[str]:
+    """A sentence for each thing that is wrong with labels, however many of a pool it concerns.
+
+    :param rows: (where, label, what is wrong).
+    """
+    labels: dict[tuple[str, str], list[str]] = {}
+    for where, label, text in rows:
+        labels.setdefault((where, text), []).append(label)
+    return [
+        f"{where} is not usable for label{'s' if len(names) > 1 else ''} {', '.join(names)}: {text}"
+        for (where, text), names in labels.items()
+    ]
+
+
+def _flavor(label: PoolLabel, flavors: Sequence[Flavor] | None) -> Iterator[str]:
+    try:
+        if flavors is not None:
+            choose_flavor(flavors, label.flavor_name, label.min_ram)
+    except CloudRefused as error:
+        yield str(error)
+
+
+def _networks(pool: Pool, label: PoolLabel, networks: Sequence[Network] | None) -> Iterator[str]:
+    if not networks:
+        return
+    known = {key for network in networks for key in (network.id, network.name)}
+    names = sorted(network.name or network.id for network in networks)
+    remedy = "correct networks of the label" if label.networks != pool.networks else "correct networks of the pool"
+    for name in label.networks or pool.networks:
+        if name not in known:
+            yield not_offered("network", name, names, remedy)
+
+
+def _zones(pool: Pool, zones: Sequence[str] | None) -> Iterator[str]:
+    """One of them is enough: the others are not used."""
+    if not zones or not pool.availability_zones or set(pool.availability_zones) & set(zones):
+        return
+    for name in pool.availability_zones:
+        yield not_offered("availability zone", name, sorted(zones), "correct availability-zones of the pool")
+
+
+def _keypair(label: PoolLabel, keypairs: Sequence[str] | None) -> Iterator[str]:
+    if label.key_name is not None and keypairs is not None and label.key_name not in keypairs:
+        yield not_offered("keypair", label.key_name, sorted(keypairs), "correct key-name of the label")
+
+
+def _security_groups(pool: Pool, groups: Sequence[SecurityGroup] | None) -> Iterator[str]:
+    if not groups:
+        return
+    known = {key for group in groups for key in (group.id, group.name)}
+    for name in pool.security_groups:
+        if name not in known:
+            names = sorted(group.name or group.id for group in groups)
+            yield not_offered("security group", name, names, "correct security-groups of the pool")
+
+
+def unused_zones(pool: Pool, zones: Iterable[str] | None) -> list[str]:
+    """Zones of the pool that the cloud does not have, while it has others of them."""
+    known = set(zones or pool.availability_zones)
+    unknown = [name for name in pool.availability_zones if name not in known]
+    return unknown if len(unknown) < len(pool.availability_zones) else []

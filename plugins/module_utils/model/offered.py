@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sentences for what somebody asked for and nobody offers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+MOST = 20
+"""So many names are shown at most."""
+NEAR = 0.5
+"""How alike two names must be to count as near, by difflib's ratio."""
+
+
+def nearest_first(wanted: str, names: Sequence[str]) -> list[str]:
+    """The names, those that are most like *wanted* in front; the order of the others stays."""
+    near = difflib.get_close_matches(wanted, list(names), n=5, cutoff=NEAR) if wanted else []
+    return [*near, *(name for name in names if name not in near)]
+
+
+def listed(wanted: str, names: Sequence[str], shown: Mapping[str, str] | None = None) -> str:
+    """The names for a sentence, nearest first and not too many.
+
+    :param shown: how a name is written, where it is not the bare name.
+    """
+    ordered = nearest_first(wanted, list(dict.fromkeys(names)))
+    told = [(shown or {}).get(name, name) for name in ordered[:MOST]]
+    more = len(ordered) - len(told)
+    return ", ".join(told) + (f" and {more} more" if more else "") if told else "none at all"
+
+
+def not_offered(what: str, wanted: str, names: Sequence[str], remedy: str) -> str:
+    """``the cloud has no network named 'nonet'; it offers net-a, net-b: correct networks of the pool``."""
+    return f"the cloud has no {what} named {wanted!r}; it offers {listed(wanted, names)}: {remedy}"
