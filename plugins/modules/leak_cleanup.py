@@ -15,14 +15,15 @@ author:
 description:
   - Looks for servers, ports, floating IPs, volumes and images that were made for nodes and image uploads which do not
     exist any more, and for records in ZooKeeper whose owner is gone, and deletes them.
-  - Only what carries this provider's name or mark, or is named by the record of a deleted node, is ever deleted, and
-    only when two looks at a distance showed it and it is older than O(min_age). Everything else is listed as foreign.
+  - Only what carries the id of this tree (C(stackci_site), which is C(/nodepool/stackci/site) in ZooKeeper) and this
+    provider's name, or is named by a record of this tree or by its record of a deleted node, is ever deleted, and only
+    when two looks at a distance showed it and it is older than O(min_age). Everything else is listed as foreign.
     What belongs to a node that is locked, in use, held or leased is never touched.
   - A launcher cycle sweeps by itself now and then, as C(clean-floating-ips) and C(port-cleanup-interval) of the
     provider allow. This module looks at all O(kinds), whatever these say.
   - It may be run beside a launcher. Of several sweeps of a provider one works at a time.
-  - If ZooKeeper lost the records of nodes that still run, their servers look like leaks. Use check mode first when the
-    tree was restored or moved.
+  - A tree that was emptied gets another id, so that nothing of the former one is deleted. If ZooKeeper lost only some
+    records of nodes that still run, their servers look like leaks. Use check mode first when the tree was restored.
 options:
   providers:
     description:
@@ -79,6 +80,23 @@ options:
       - With V(0) there is one look; what it sees first is deleted by a later run, at least 60 seconds after.
     type: float
     default: 0
+  adopt_sites:
+    description:
+      - Ids of other trees that are gone. What carries one of them and a provider's name is taken for leaked, whatever
+        node it was made for, unless a record of this tree names it.
+      - RV(things[].site) of a foreign thing tells the id. Nobody can see from here whether that tree is alive. When it
+        is, its nodes are deleted while they are in use.
+    type: list
+    elements: str
+    default: []
+  adopt_unmarked:
+    description:
+      - Take also what names a provider and no tree, and is older than so many seconds, when the node or upload that it
+        was made for is not known here. That is what a Nodepool or an earlier version of this collection left behind.
+      - Only for O(kinds) V(server), V(floating-ip) and V(image). With a Nodepool at work in the same project and with
+        the same names of providers, its nodes are deleted while they are in use.
+      - When unset, such things are foreign.
+    type: float
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.statsd
@@ -111,6 +129,19 @@ EXAMPLES = r"""
     providers: [cloud1]
     kinds: [floating-ip]
     min_age: 86400
+
+- name: Once, after the move from Nodepool, take servers that it left behind
+  stackci.nodepool.leak_cleanup:
+    config: /etc/nodepool/nodepool.yaml
+    kinds: [server]
+    adopt_unmarked: 86400
+    wait: 90
+
+- name: Delete what is left of a trial whose chroot is gone
+  stackci.nodepool.leak_cleanup:
+    config: /etc/nodepool/nodepool.yaml
+    adopt_sites: [4f1c0d6e2b7a49d08f3e5a6b7c8d9e0f]
+    wait: 90
 """
 
 RETURN = r"""
@@ -157,6 +188,10 @@ things:
       description: Seconds since it was made, null when nothing tells it.
       type: float
       returned: always
+    site:
+      description: The id of the tree that it belongs to.
+      type: str
+      returned: for what belongs to another tree
     first_seen:
       description: UNIX time of the first sighting.
       type: float

@@ -13,9 +13,11 @@ import openstack
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.run import run_sweep
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import floating_ip_description
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site
 
+TREE = "/nodepool/stackci/site"
 GONE = "0000099999"
 """A node that no tree of a test ever has."""
 
@@ -34,9 +36,31 @@ class Leftovers:
     def close(self) -> None:
         self.sdk.close()
 
-    def server(self, provider: str | None = "one", node_id: str = GONE, mark: str | None = None) -> str:
-        """A server in ACTIVE that carries a node's metadata, or (provider None) nobody's."""
+    @property
+    def tree(self) -> str:
+        """The id of the site's tree."""
+        requestor = self._site.requestor
+        document = requestor.read(TREE)
+        if not document:
+            document = {"id": uuid.uuid4().hex}
+            requestor.put(TREE, document)
+        return str(document["id"])
+
+    def description(self, mark: str, provider: str = "one", tree: str | None = None) -> str:
+        """What the launcher writes on a floating IP."""
+        return floating_ip_description(mark, provider, self.tree if tree is None else tree)
+
+    def server(
+        self, provider: str | None = "one", node_id: str = GONE, mark: str | None = None, tree: str | None = None
+    ) -> str:
+        """A server in ACTIVE that carries a node's metadata, or (provider None) nobody's.
+
+        :param tree: the id of another tree, "" for none.
+        """
         metadata = {} if provider is None else {"nodepool_provider_name": provider, "nodepool_node_id": node_id}
+        signed = self.tree if tree is None else tree
+        if metadata and signed:
+            metadata["stackci_site"] = signed
         if mark is not None:
             metadata["stackci_launch"] = mark
         flavor = next(item.id for item in self.sdk.compute.flavors() if item.name == "small")
@@ -64,8 +88,9 @@ class Leftovers:
     def volume(self) -> str:
         return str(self.sdk.block_storage.create_volume(size=1).id)
 
-    def image(self, provider: str | None, build: str = "f" * 32, upload: str = "0000000001") -> str:
-        properties = {} if provider is None else {"nodepool_provider_name": provider}
+    def image(self, provider: str | None, build: str = "f" * 32, upload: str = "0000000001", **more: str) -> str:
+        properties = {} if provider is None else {"nodepool_provider_name": provider, "stackci_site": self.tree}
+        properties |= more
         made = self.sdk.image.create_image(
             name=f"leftover-{uuid.uuid4().hex}",
             disk_format="qcow2",

@@ -109,9 +109,9 @@ class WorldOptions(LauncherOptions):
 class Cycle:
     """A launcher cycle that runs in a fiber."""
 
-    def __init__(self, world: World, options: WorldOptions) -> None:
+    def __init__(self, world: World, options: WorldOptions, keeper: MemoryZooKeeper) -> None:
         self.world = world
-        self.store = world.keeper.store()
+        self.store = keeper.store()
         self.lines: list[tuple[float, str]] = []
         self.inbox = VirtualInbox(world.agenda)
         account = Account(say=lambda line: self.lines.append((world.agenda.now, line)))
@@ -240,11 +240,20 @@ class World:
 
     # -- cycles --------------------------------------------------------------------------------------------------
 
-    def start(self, duration: float = 1e9, until: str = DEADLINE, providers: tuple[str, ...] | None = None) -> Cycle:
-        """Start a cycle; it runs while the world runs."""
+    def start(
+        self,
+        duration: float = 1e9,
+        until: str = DEADLINE,
+        providers: tuple[str, ...] | None = None,
+        keeper: MemoryZooKeeper | None = None,
+    ) -> Cycle:
+        """Start a cycle; it runs while the world runs.
+
+        :param keeper: another ZooKeeper: a second tree with the same configuration and the same clouds.
+        """
         options = WorldOptions(config="nodepool.yaml", duration=duration, until=until, providers=providers)
         object.__setattr__(options, "world", self)
-        cycle = Cycle(self, options)
+        cycle = Cycle(self, options, keeper or self.keeper)
         self.cycles.append(cycle)
         return cycle
 

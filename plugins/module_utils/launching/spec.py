@@ -18,6 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     META_NODE_ID,
     META_POOL,
     META_PROVIDER,
+    META_SITE,
     ServerSpec,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
@@ -44,13 +45,17 @@ def server_spec(
     image: ImageSettings,
     network_ids: tuple[str, ...],
     request: Mapping[str, Any],
+    site: str,
 ) -> ServerSpec:
-    """The create of a launch. *request* feeds dynamic-instance-properties; flavor and image are in the record."""
+    """The create of a launch. *request* feeds dynamic-instance-properties; flavor and image are in the record.
+
+    :param site: the id of the tree.
+    """
     return ServerSpec(
         name=server_name(launch.node_id),
         image_id=launch.cloud_image_id or "",
         flavor_id=launch.flavor_id or "",
-        metadata=metadata(launch, provider, pool, label, request),
+        metadata={**metadata(launch, provider, pool, label, request), META_SITE: site},
         az=launch.az,
         network_ids=network_ids,
         security_groups=pool.security_groups,

@@ -14,11 +14,13 @@ from datetime import datetime
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
 
-# Properties of the images that Nodepool uploads; the third is META_PROVIDER.
+# Properties of the images that Nodepool uploads; the third is META_PROVIDER. Ours have META_SITE, too.
 IMAGE_BUILD = "nodepool_build_id"
 IMAGE_UPLOAD = "nodepool_upload_id"
+_SNAPSHOT = ("instance_uuid", "base_image_ref")
+"""nova writes one of them on what it makes of a server, and copies the properties of the server's own image to it."""
 
-# Keys of nova metadata that we write on each server. The first six are Nodepool's (3.x and 11), the last is ours.
+# Keys of nova metadata that we write on each server. The first six are Nodepool's (3.x and 11), the last two are ours.
 META_GROUPS = "groups"
 META_NODE_ID = "nodepool_node_id"
 META_PROVIDER = "nodepool_provider_name"
@@ -27,6 +29,8 @@ META_IMAGE = "nodepool_image_name"
 META_LABEL = "nodepool_node_label"
 META_LAUNCH = "stackci_launch"
 """Our mark: ``<node id>-<attempt>-<nonce>``; stored in ZooKeeper before the create, so that the answer can be lost."""
+META_SITE = "stackci_site"
+"""The id of the tree in ZooKeeper (``/nodepool/stackci/site``) that a server or image was made for."""
 
 
 def moment(text: str | None) -> float | None:
@@ -79,6 +83,11 @@ class Server:
         return self.metadata.get(META_LAUNCH)
 
     @property
+    def site(self) -> str:
+        """The id of the tree that it was made for, "" when it names none."""
+        return self.metadata.get(META_SITE, "")
+
+    @property
     def boot_seconds(self) -> float | None:
         """What it took to become ACTIVE by the cloud's own clock, to a second; None where that does not tell."""
         created, launched = moment(self.created), moment(self.launched_at)
@@ -106,6 +115,16 @@ class Image:
     properties: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
     size: int | None = None
+
+    @property
+    def site(self) -> str:
+        """The id of the tree that it was uploaded for, "" when it names none."""
+        return self.properties.get(META_SITE, "")
+
+    @property
+    def is_snapshot(self) -> bool:
+        """True for what somebody made of a server; it may bear all marks of the image that the server was made from."""
+        return any(key in self.properties for key in _SNAPSHOT)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,10 @@ class StoreConflict(StoreError):
     """The znode was changed by somebody else since it was read, or exists already."""
 
 
+class TreeExchanged(StoreError):
+    """Where the tree was that a cycle began with there is another one now, or none: nothing it knows holds any more."""
+
+
 class CloudError(NodepoolError):
     """A cloud did not do what was asked.
 

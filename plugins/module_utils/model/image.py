@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents i
 DEFAULT_USERNAME = "zuul"
 DEFAULT_PYTHON = "/usr/bin/python2"
 _BUILD_ID = re.compile(r"[0-9a-f]{32}|\d{10}")
+_UUID_LENGTH = 32
 _UPLOAD_ID = re.compile(r"\d{10}")
 
 
@@ -48,6 +49,11 @@ class UploadState:
 def is_build_id(name: str) -> bool:
     """True for a uuid in hex and for the ten digits of old versions; a ``lock`` is no build."""
     return _BUILD_ID.fullmatch(name) is not None
+
+
+def is_unique(build_id: str) -> bool:
+    """True for a uuid: no other tree has a build of that name. The numbers of old versions are the same everywhere."""
+    return len(build_id) == _UUID_LENGTH and is_build_id(build_id)
 
 
 def is_upload_id(name: str) -> bool:

@@ -66,6 +66,11 @@ class Launch:
     superseded: list[str] = field(default_factory=list)
 
     @property
+    def marks(self) -> set[str]:
+        """The marks of all its attempts."""
+        return {mark for mark in (self.mark, *self.superseded) if mark}
+
+    @property
     def in_flight(self) -> bool:
         """True until it is ready or given up."""
         return self.phase in IN_FLIGHT
@@ -97,18 +102,34 @@ def node_of_mark(mark: str) -> str:
 
 
 _FLOATING_MARK = "stackci_launch="
+_FLOATING_SITE = "stackci_site="
 _FLOATING_PROVIDER = "nodepool_provider_name="
 
 
-def floating_ip_description(mark: str, provider: str) -> str:
-    """What we write on a floating IP: the mark of its launch, and whose it is (as a server's metadata says it)."""
-    return f"{_FLOATING_MARK}{mark} {_FLOATING_PROVIDER}{provider}"
+@dataclass(frozen=True)
+class Written:
+    """What a floating IP says of itself; *site* is "" on those of earlier versions."""
+
+    mark: str
+    provider: str
+    site: str = ""
 
 
-def read_description(text: str) -> tuple[str, str] | None:
-    """(mark, provider) of what :func:`floating_ip_description` wrote, None for anything else."""
+def floating_ip_description(mark: str, provider: str, site: str) -> str:
+    """What we write on a floating IP: the mark of its launch, and whose it is (as a server's metadata says it).
+
+    The provider comes last: a user chose its name, and there may be a space in it.
+    """
+    return f"{_FLOATING_MARK}{mark} {_FLOATING_SITE}{site} {_FLOATING_PROVIDER}{provider}"
+
+
+def read_description(text: str) -> Written | None:
+    """What :func:`floating_ip_description` wrote, None for anything else."""
     first, _space, rest = text.partition(" ")
-    if not first.startswith(_FLOATING_MARK) or not rest.startswith(_FLOATING_PROVIDER):
+    mark, site = first.removeprefix(_FLOATING_MARK), ""
+    if rest.startswith(_FLOATING_SITE):
+        site, _space, rest = rest.removeprefix(_FLOATING_SITE).partition(" ")
+    provider = rest.removeprefix(_FLOATING_PROVIDER)
+    if not mark or mark == first or not provider or provider == rest:
         return None
-    mark, provider = first.removeprefix(_FLOATING_MARK), rest.removeprefix(_FLOATING_PROVIDER)
-    return (mark, provider) if mark and provider else None
+    return Written(mark, provider, site)

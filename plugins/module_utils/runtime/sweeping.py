@@ -21,6 +21,8 @@ SWEEP_ARGUMENTS: dict[str, Any] = {
     "min_age": {"type": "float", "default": 600.0},
     "max_deletions": {"type": "int", "default": 50},
     "wait": {"type": "float", "default": 0.0},
+    "adopt_sites": {"type": "list", "elements": "str", "default": []},
+    "adopt_unmarked": {"type": "float"},
 }
 
 
@@ -37,6 +39,8 @@ def sweep(module: AnsibleModule) -> dict[str, Any]:
         min_age=params["min_age"],
         max_deletions=params["max_deletions"],
         wait=params["wait"],
+        adopt_sites=tuple(params["adopt_sites"]),
+        adopt_unmarked=params["adopt_unmarked"],
     )
     result = run_sweep(options, check=module.check_mode)
     if not module._diff:

@@ -3,14 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What in a provider's project leaked, what is foreign, and what is none of our business. Pure.
 
-Ownership is never told by looks: ours is what carries our mark or Nodepool's metadata with the name of this provider,
-or what a tombstone names. Whatever belongs to a node that is known and not idle is in use.
+Ownership is never told by looks, and not by a provider's name either, which another tree may use as well: ours is what
+carries the name of this provider and the id of this tree, or what a record or tombstone of this tree names. What a
+person claims is treated like it. Whatever belongs to a node that is known and not idle is in use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
@@ -25,19 +27,32 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Volume,
     moment,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload, UploadState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+    Upload,
+    UploadState,
+    is_unique,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
     Launch,
+    Written,
     node_of_mark,
     read_description,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Graveyard
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import (
+    NO_CLAIMS,
+    Claim,
+    Claims,
+    claimed,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind, Standing, Thing
 
 _Item: TypeAlias = "Server | Port | FloatingIp | Volume | Image"
 
 _GONE = ("DELETED", "SOFT_DELETED")
+STRANGE = frozenset({"other-tree", "no-tree", "no-node"})
+"""Codes of what bears the provider's name, and is not this tree's as far as anything proves."""
 _MARK_ALONE = "stackci_launch="
 
 
@@ -56,7 +71,8 @@ class Seen:
 class Known:
     """What ZooKeeper says, read after the cloud was.
 
-    *nodes* of all providers by id, None for a record that cannot be read; *launch_ids*: nodes with a launch record.
+    *nodes* of all providers by id, None for a record that cannot be read; *launch_ids*: nodes with a launch record;
+    *site*: the id of the tree; *claims*: what a person declares to be ours.
     """
 
     provider: str
@@ -66,6 +82,12 @@ class Known:
     launch_ids: Collection[str] = ()
     graveyard: Callable[[], Graveyard] = Graveyard
     uploads: Callable[[], Collection[Upload]] = tuple
+    site: str = ""
+    claims: Claims = NO_CLAIMS
+
+    def is_ours(self, site: str) -> bool:
+        """True for the id of this tree."""
+        return bool(site) and site == self.site
 
     def idle(self, node_id: str) -> bool:
         """True for a node that nobody launches, uses, holds, leases or deletes."""
@@ -74,7 +96,12 @@ class Known:
             return False
         return node.state == NodeState.READY and not self.is_locked(node_id)
 
-    @property
+    def launch_of(self, node_id: str) -> Launch | None:
+        """The launch record of a node of this provider."""
+        launch = self.launch(node_id)
+        return launch if launch is not None and launch.provider == self.provider else None
+
+    @cached_property
     def server_ids(self) -> set[str]:
         """The servers of all known nodes."""
         return {str(node.external_id) for node in self.nodes.values() if node is not None and node.external_id}
@@ -95,40 +122,82 @@ def _foreign(kind: str, item: _Item, code: str, **figures: str) -> Thing:
     return Thing(kind, item.id, Standing.FOREIGN, code, _name(item), figures, created=moment(item.created))
 
 
+def _unproven(kind: str, item: _Item, site: str) -> Thing:
+    """It names this provider, but another tree or none."""
+    return _foreign(kind, item, "other-tree", site=site) if site else _foreign(kind, item, "no-tree")
+
+
+def _claimed(kind: str, item: _Item, claim: Claim, node_id: str | None = None) -> Thing:
+    """Somebody says that it is ours. In another tree the number of its node means another node."""
+    known_node = None if "site" in claim.figures else node_id
+    return replace(_leaked(kind, item, claim.code, known_node, **claim.figures), min_age=claim.min_age)
+
+
 def _name(item: _Item) -> str:
     return item.address if isinstance(item, FloatingIp) else "" if isinstance(item, Port) else item.name
 
 
 def _servers(seen: Seen, known: Known) -> Iterator[Thing]:
     for server in (seen.servers or {}).values():
-        owner = server.metadata.get(META_PROVIDER)
-        if server.status in _GONE:
-            continue
-        if owner is None:
-            yield _foreign(Kind.SERVER, server, "unmarked")
-        elif owner != known.provider:
-            yield _foreign(Kind.SERVER, server, "other-provider", provider=owner)
-        else:
-            code, node_id = _server_leak(server, known)
-            if code:
-                yield _leaked(Kind.SERVER, server, code, node_id)
+        thing = None if server.status in _GONE else _server(server, known)
+        if thing is not None:
+            yield thing
 
 
-def _server_leak(server: Server, known: Known) -> tuple[str, str]:
-    """Why a server of this provider leaked ("" when it did not), and the id of its node."""
-    mark = server.launch_mark
+def _server(server: Server, known: Known) -> Thing | None:
+    provider, mark = server.metadata.get(META_PROVIDER), server.launch_mark
     node_id = server.metadata.get(META_NODE_ID) or (node_of_mark(mark) if mark else "")
+    if provider is None:
+        return _foreign(Kind.SERVER, server, "unmarked")
+    if provider != known.provider:
+        return _foreign(Kind.SERVER, server, "other-provider", provider=provider)
     if not node_id:
-        return "", ""
+        return _foreign(Kind.SERVER, server, "no-node")
+    if known.is_ours(server.site) or _names_server(server, node_id, known):
+        code = _server_leak(server, node_id, known)
+        return _leaked(Kind.SERVER, server, code, node_id) if code else None
+    if not server.site and _may_be_coming(server, node_id, known):
+        return None
+    claim = None if server.id in known.server_ids else claimed(known.claims, server.site)
+    if claim is None or (not server.site and node_id in known.nodes):
+        return _unproven(Kind.SERVER, server, server.site)
+    return _claimed(Kind.SERVER, server, claim, node_id)
+
+
+def _may_be_coming(server: Server, node_id: str, known: Known) -> bool:
+    """True where a record is about to name the server: Nodepool's launcher writes its id when it has been created.
+
+    What we create is named by the marks in its launch record before.
+    """
+    if node_id not in known.nodes or known.launch_of(node_id) is not None:
+        return False
+    node = known.nodes[node_id]
+    return node is None or node.external_id in (None, "", server.id)
+
+
+def _names_server(server: Server, node_id: str, known: Known) -> bool:
+    """True when a record or tombstone of this tree names the very server, or the mark that it alone bears."""
+    node, launch, mark = known.nodes.get(node_id), known.launch_of(node_id), server.launch_mark
+    if node is not None and node.external_id == server.id:
+        return True
+    if launch is not None and (server.id == launch.server_id or mark in launch.marks):
+        return True
+    graves = known.graveyard()
+    return server.id in graves.servers or (mark or "") in graves.marks
+
+
+def _server_leak(server: Server, node_id: str, known: Known) -> str:
+    """Why a server of this provider and tree leaked, "" when it did not."""
+    mark = server.launch_mark
     if node_id not in known.nodes:
-        return "node-unknown", node_id
+        return "node-unknown"
     node = known.nodes[node_id]
     if node is None or not known.idle(node_id) or node.external_id in (None, server.id) or mark is None:
-        return "", node_id
+        return ""
     launch = known.launch(node_id)
     if launch is None or server.id == launch.server_id or mark == launch.mark:
-        return "", node_id
-    return "superseded", node_id
+        return ""
+    return "superseded"
 
 
 def _ports(seen: Seen, known: Known) -> Iterator[Thing]:
@@ -147,39 +216,62 @@ def _ports(seen: Seen, known: Known) -> Iterator[Thing]:
 
 def _floating_ips(seen: Seen, known: Known) -> Iterator[Thing]:
     for floating in seen.floating_ips or ():
-        if floating.port_id:
-            continue
-        owner, node_id = _floating_owner(floating, known)
-        if not owner:
-            yield _foreign(Kind.FLOATING_IP, floating, "unmarked")
-        elif owner != known.provider:
-            yield _foreign(Kind.FLOATING_IP, floating, "other-provider", provider=owner)
-        else:
-            code = _floating_leak(floating, node_id, known)
-            if code:
-                yield _leaked(Kind.FLOATING_IP, floating, code, node_id)
+        thing = None if floating.port_id else _floating_ip(floating, known)
+        if thing is not None:
+            yield thing
 
 
-def _floating_owner(floating: FloatingIp, known: Known) -> tuple[str, str]:
-    """(provider, node id); empty when nothing tells."""
-    buried = known.graveyard().floating_ips.get(floating.id)
-    if buried is not None:
-        return known.provider, buried
+def _floating_ip(floating: FloatingIp, known: Known) -> Thing | None:
     written = read_description(floating.description)
-    if written is not None:
-        return written[1], node_of_mark(written[0])
+    node_id = _buried_address(floating, known)
+    if node_id is None and written is None:
+        return _foreign(Kind.FLOATING_IP, floating, "unmarked")
+    if node_id is None and written is not None:
+        if written.provider != known.provider:
+            return _foreign(Kind.FLOATING_IP, floating, "other-provider", provider=written.provider)
+        node_id = node_of_mark(written.mark)
+        if not known.is_ours(written.site) and not _names_address(floating, written, node_id, known):
+            return _strange_address(floating, written, node_id, known)
+    code = _floating_leak(floating, node_id or "", known)
+    return _leaked(Kind.FLOATING_IP, floating, code, node_id) if code else None
+
+
+def _strange_address(floating: FloatingIp, written: Written, node_id: str, known: Known) -> Thing | None:
+    """One that names this provider, and that nothing proves to be this tree's."""
+    in_use = any(node is not None and floating.address in _addresses(node) for node in known.nodes.values())
+    claim = None if in_use else claimed(known.claims, written.site)
+    if claim is None or (not written.site and node_id in known.nodes):
+        return _unproven(Kind.FLOATING_IP, floating, written.site)
+    return _claimed(Kind.FLOATING_IP, floating, claim, node_id)
+
+
+def _buried_address(floating: FloatingIp, known: Known) -> str | None:
+    """The node whose tombstone names the floating IP, or its mark where that is all it bears."""
+    graves = known.graveyard()
+    if floating.id in graves.floating_ips:
+        return graves.floating_ips[floating.id]
     if floating.description.startswith(_MARK_ALONE):
-        node_id = known.graveyard().marks.get(floating.description.removeprefix(_MARK_ALONE))
-        if node_id is not None:
-            return known.provider, node_id
-    return "", ""
+        return graves.marks.get(floating.description.removeprefix(_MARK_ALONE))
+    return None
+
+
+def _names_address(floating: FloatingIp, written: Written, node_id: str, known: Known) -> bool:
+    """True when a record or tombstone of this tree names the very floating IP, or the mark that it alone bears."""
+    launch = known.launch_of(node_id)
+    if launch is not None and (floating.id == launch.floating_ip_id or written.mark in launch.marks):
+        return True
+    return written.mark in known.graveyard().marks
+
+
+def _addresses(node: Node) -> tuple[str | None, ...]:
+    return node.public_ipv4, node.interface_ip
 
 
 def _floating_leak(floating: FloatingIp, node_id: str, known: Known) -> str:
     if node_id not in known.nodes:
         return "node-unknown"
     node = known.nodes[node_id]
-    if node is None or not known.idle(node_id) or floating.address in (node.public_ipv4, node.interface_ip):
+    if node is None or not known.idle(node_id) or floating.address in _addresses(node):
         return ""
     launch = known.launch(node_id)
     return "not-attached" if launch is not None and launch.floating_ip_id != floating.id else ""
@@ -215,15 +307,31 @@ def _images(seen: Seen, known: Known) -> Iterator[Thing]:
         owner = image.properties.get(META_PROVIDER)
         if build is None or image.id in in_use:
             continue
-        upload = by_number.get((build, number or "", owner or ""))
-        if owner is None or number is None:
+        if image.is_snapshot:
+            yield _foreign(Kind.IMAGE, image, "snapshot")
+        elif owner is None or number is None:
             yield _foreign(Kind.IMAGE, image, "unproven")
         elif owner != known.provider:
             yield _foreign(Kind.IMAGE, image, "other-provider", provider=owner)
-        elif upload is None:
-            yield _leaked(Kind.IMAGE, image, "upload-unknown", upload=number, build=build)
-        elif upload.external_id and upload.state != UploadState.UPLOADING:
-            yield _leaked(Kind.IMAGE, image, "replaced", upload=number, build=build, image=upload.external_id)
+        else:
+            thing = _image(image, by_number.get((build, number, owner)), build, number, known)
+            if thing is not None:
+                yield thing
+
+
+def _image(image: Image, upload: Upload | None, build: str, number: str, known: Known) -> Thing | None:
+    """An image of this provider that no upload has; *upload*: the record with its numbers."""
+    named = upload is not None and is_unique(build) and not image.site
+    if not known.is_ours(image.site) and not named:
+        claim = claimed(known.claims, image.site)
+        if claim is None or upload is not None:
+            return _unproven(Kind.IMAGE, image, image.site)
+        return _claimed(Kind.IMAGE, image, claim)
+    if upload is None:
+        return _leaked(Kind.IMAGE, image, "upload-unknown", upload=number, build=build)
+    if upload.external_id and upload.state != UploadState.UPLOADING:
+        return _leaked(Kind.IMAGE, image, "replaced", upload=number, build=build, image=upload.external_id)
+    return None
 
 
 def _launches(seen: Seen, known: Known) -> Iterator[Thing]:

@@ -93,6 +93,8 @@ class Row:
             "reason": self.thing.text,
             "age": None if self.age is None else round(self.age, 1),
         }
+        if self.thing.figures.get("site"):
+            shown["site"] = self.thing.figures["site"]
         if self.sighting is not None:
             shown["first_seen"] = self.sighting.first
             if self.sighting.tries:

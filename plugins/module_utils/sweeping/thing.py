@@ -49,10 +49,17 @@ _TEXTS = {
     "request-gone": "request {request} does not exist any more",
     "nobody-serves": "request {request} is pending and nobody holds its lock",
     "owner-gone": "{owner} does not exist any more",
+    "tree-adopted": "belongs to tree {site}, which somebody has declared to be gone",
+    "unmarked-adopted": "names this provider and no tree, is unknown to this one, and somebody claims such things",
     "lease-over": "the lease is over and nothing of it is left",
     # foreign
     "other-provider": "belongs to provider {provider}",
     "unmarked": "carries no mark of ours",
+    "other-tree": "belongs to another tree ({site})",
+    "no-tree": "names this provider, but no tree, and no record of this tree names it: a Nodepool or an"
+    " earlier version of this collection made it",
+    "no-node": "names this provider, but no node",
+    "snapshot": "a snapshot of a server that was made from an image of ours",
     "unproven": "looks as if it was left behind, but nothing proves that it is ours",
     "provider-unknown": "its provider {provider} is not in the configuration",
 }

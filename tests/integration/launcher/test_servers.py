@@ -53,6 +53,7 @@ def test_metadata_exactly(site: Site):
     node_id = server["name"].removeprefix("np")
     mark = metadata.pop("stackci_launch")
     assert MARK.fullmatch(mark) and mark.startswith(node_id)
+    assert metadata.pop("stackci_site") == site.requestor.read("/nodepool/stackci/site")["id"]
     assert metadata == {
         "groups": "one,debian-12,small",
         "nodepool_node_id": node_id,

@@ -64,7 +64,7 @@ def test_the_bound_of_deletions(site: Site, leftovers):
     site.configure()
     somebody = leftovers()
     for _unused in range(3):
-        somebody.floating_ip(f"stackci_launch={GONE}-1-a nodepool_provider_name=one")
+        somebody.floating_ip(somebody.description(f"{GONE}-1-a"))
     result = sweep(site, max_deletions=2)
     assert sorted(verdicts(result).values()) == ["beyond-bound", "deleted", "deleted"]
     assert result["counts"]["one"]["floating-ip"]["beyond_bound"] == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
@@ -67,7 +68,7 @@ def test_of_nodes_in_anybodys_hands_nothing_goes(site: Site, leftovers):
         node_id = site.requestor.make_node(state, external_id="other")
         site.requestor.lock(node_id)
         somebody.server(node_id=node_id, mark=f"{node_id}-1-a")
-        somebody.floating_ip(f"stackci_launch={node_id}-1-a nodepool_provider_name=one")
+        somebody.floating_ip(somebody.description(f"{node_id}-1-a"))
     held = site.requestor.make_node("hold", external_id="other")
     somebody.server(node_id=held)
     unreadable = site.requestor.make_node("ready")
@@ -98,12 +99,12 @@ def test_floating_ips(site: Site, leftovers):
     site.configure()
     somebody = leftovers()
     node_id, _unused = buried(site)
-    leaked = somebody.floating_ip(f"stackci_launch={GONE}-1-a nodepool_provider_name=one")
-    other = somebody.floating_ip(f"stackci_launch={GONE}-1-a nodepool_provider_name=two")
+    leaked = somebody.floating_ip(somebody.description(f"{GONE}-1-a"))
+    other = somebody.floating_ip(somebody.description(f"{GONE}-1-a", "two"))
     unmarked = somebody.floating_ip("of the bastion")
     stranger = somebody.server(provider=None)
     port_id = next(port.id for port in somebody.sdk.network.ports(device_id=stranger))
-    attached = somebody.floating_ip(f"stackci_launch={GONE}-2-b nodepool_provider_name=one", port_id)
+    attached = somebody.floating_ip(somebody.description(f"{GONE}-2-b"), port_id)
     mark = site.requestor.read(f"/nodepool/stackci/tombstones/one/{node_id}")["marks"][0]
     short = somebody.floating_ip(f"stackci_launch={mark}")
     result = sweep(site, kinds=("floating-ip",))
@@ -148,14 +149,21 @@ def test_images(site: Site, leftovers):
     used, replaced = somebody.image("one", "a" * 32), somebody.image("one", "a" * 32)
     coming, leaked = somebody.image("one", "b" * 32), somebody.image("one", "c" * 32)
     alien, nobody = somebody.image("two"), somebody.image(None)
+    snapshot = somebody.image("one", "c" * 32, instance_uuid=str(uuid.uuid4()))
     for build, state, external_id in (("a" * 32, "ready", used), ("b" * 32, "uploading", None)):
         root = f"/nodepool/images/debian/builds/{build}"
         site.requestor.put(root, {"state": "ready", "state_time": time.time()})
         upload = {"state": state, "state_time": time.time(), "external_id": external_id}
         site.requestor.put(f"{root}/providers/one/images/0000000001", upload)
     result = sweep(site)
-    assert verdicts(result) == {replaced: "deleted", leaked: "deleted", alien: "foreign", nobody: "foreign"}
-    assert {used, coming, alien, nobody} <= somebody.left()
+    assert verdicts(result) == {
+        replaced: "deleted",
+        leaked: "deleted",
+        alien: "foreign",
+        nobody: "foreign",
+        snapshot: "foreign",
+    }
+    assert {used, coming, alien, nobody, snapshot} <= somebody.left()
     assert not {replaced, leaked} & somebody.left()
 
 

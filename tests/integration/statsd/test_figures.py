@@ -36,7 +36,7 @@ def test_what_leaked_and_was_deleted_is_heard_of(site: Site, leftovers, listener
     somebody = leftovers()
     somebody.server()
     somebody.server(provider=None)
-    somebody.floating_ip("stackci_launch=0000099999-1-a nodepool_provider_name=one")
+    somebody.floating_ip(somebody.description("0000099999-1-a"))
     sweep(site, check=True)
     assert [line for line in listener.heard() if line.startswith("nodepool.")] == []
     sweep(site)

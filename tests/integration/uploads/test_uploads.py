@@ -68,6 +68,7 @@ def test_the_properties_of_an_image(builder: Builder) -> None:
         "nodepool_build_id": build.id,
         "nodepool_upload_id": "0000000001",
         "nodepool_provider_name": "one",
+        "stackci_site": builder.site.requestor.read("/nodepool/stackci/site")["id"],
         MD5: hashlib.md5(builder.file(build).read_bytes()).hexdigest(),
     }
     assert {key: image.properties.get(key) for key in wanted} == wanted

@@ -57,6 +57,8 @@ class Account:
     """How well the providers' APIs were at the end."""
     unusable: dict[str, str] = field(default_factory=dict)
     """Provider → why it was left out."""
+    strangers: dict[str, str] = field(default_factory=dict)
+    """Provider → what to say of servers there that bear its name and are not this tree's."""
     sweeps: Tally = field(default_factory=Tally)
     """What sweeping found and did."""
     stuck: list[dict[str, Any]] = field(default_factory=list)

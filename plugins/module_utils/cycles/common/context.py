@@ -29,13 +29,15 @@ LAUNCHES = "launches"
 class Context:
     """One cycle's common ground. Only the cycle's own thread touches it.
 
-    *actors* holds the providers that this cycle acts for, *pool_ids* (provider, pool) → stable pool id.
+    *site* is the id of the tree, *actors* holds the providers that this cycle acts for, *pool_ids* (provider, pool) →
+    stable pool id.
     """
 
     store: Store
     config: NodepoolConfig
     inbox: Inbox
     account: Account
+    site: str = ""
     actors: dict[str, ProviderActor] = field(default_factory=dict)
     pool_ids: dict[tuple[str, str], str] = field(default_factory=dict)
     random: Callable[[], float] = random.random

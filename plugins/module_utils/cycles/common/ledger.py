@@ -72,6 +72,7 @@ class _Share:
     freeing: bool
     zone: str | None
     spare_for: tuple[str, ...]
+    server_id: str
 
 
 class Ledger:
@@ -81,6 +82,7 @@ class Ledger:
     :ivar freeing: by provider, of those that are on their way out; *freeing_in_pool* by pool.
     :ivar zones: (provider, pool) → nodes that stay, by zone.
     :ivar stuck: nodes whose deletion does not get on; *to_float*: those that await a floating IP.
+    :ivar server_ids: the servers that records name.
     :ivar spare: label → nodes that nobody has, ready or on their way.
     """
 
@@ -93,6 +95,7 @@ class Ledger:
         self.freeing_in_pool: Sums[tuple[str, str]] = Sums()
         self.zones: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self.spare: Counter[str] = Counter()
+        self.server_ids: Counter[str] = Counter()
         self._shares: dict[str, _Share] = {}
         self.stuck: frozenset[str] = frozenset()
         self.to_float: frozenset[str] = frozenset()
@@ -141,6 +144,8 @@ class Ledger:
             self.zones[share.pool][share.zone] += 1
         for label in share.spare_for:
             self.spare[label] += 1
+        if share.server_id:
+            self.server_ids[share.server_id] += 1
 
     def _forget(self, share: _Share) -> None:
         self.by_provider.take(share.provider, share.size)
@@ -158,6 +163,10 @@ class Ledger:
                 del self.zones[share.pool][share.zone]
         for label in share.spare_for:
             self.spare[label] -= 1
+        if share.server_id:
+            self.server_ids[share.server_id] -= 1
+            if not self.server_ids[share.server_id]:
+                del self.server_ids[share.server_id]
 
 
 def _share(node: Node, stuck: bool, floats: bool) -> _Share:
@@ -176,6 +185,7 @@ def _share(node: Node, stuck: bool, floats: bool) -> _Share:
         freeing=leaving and not stuck,
         zone=node.az if node.az and not leaving and not stuck else None,
         spare_for=tuple(node.type) if coming and node.allocated_to is None else (),
+        server_id=node.external_id if isinstance(node.external_id, str) else "",
     )
 
 

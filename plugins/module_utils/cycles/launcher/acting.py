@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import LAUNCHES, Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import Ledger
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import check_tree, site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import News
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
@@ -28,8 +29,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.a
     Watched,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS, Ownership
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry, site_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.warming import Warming
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.meeting import Meeting
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.step import Sweeps
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
     DeleteNode,
@@ -70,7 +72,8 @@ class Acting:
     def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
         self._context = context
         self._ownership = Ownership(context.store)
-        self._registry = Registry(context.store, context.config, site_of(context.store, create=True))
+        context.site = site_of(context.store, create=True)
+        self._registry = Registry(context.store, context.config, context.site)
         self.roster = Roster(context, self._ownership, chosen, client, self._registry.origin)
         self._changes = self.roster.changes
         self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
@@ -80,6 +83,7 @@ class Acting:
         self._removals = Removals(context)
         self._deletions = Deletions(context, self._removals)
         self._serving = Serving(context, self._everybody)
+        self._meeting = Meeting(context)
         self._sweeps = Sweeps(context, self._removals)
         self._gates = Gates.of(context)
         self._launches = Launches(context, self._removals, self._gates, self._scanner, self._serving.finished)
@@ -87,6 +91,7 @@ class Acting:
         self._registered_at: dict[str, float] = {}
         self._news: dict[str, float] = {}
         self._quiet = False
+        self._abandoned = False
         self.acted_for: set[str] = set()
 
     # -- passes --------------------------------------------------------------------------------------------------
@@ -98,6 +103,7 @@ class Acting:
         """
         store = self._context.store
         store.catch_up()
+        check_tree(store, self._context.site)
         self._ledger.follow(self._nodes.refresh(), self._nodes.records, self._ledger.stuck, self._ledger.to_float)
         if self.roster.look(self._nodes.records.values()):
             self.lose()
@@ -120,6 +126,7 @@ class Acting:
         self._deletions.step(now)
         self._launches.step(now)
         self._serving.step()
+        self._meeting.step(now)
         self._sweeps.step(now, tree=self._ownership.keeps_spares)
         # What ended during this pass made room that the plan did not know of.
         self._quiet = not planned_with and self._is_quiet(plan)
@@ -185,7 +192,9 @@ class Acting:
 
     def _actor(self, provider: Provider, client: CloudClient) -> ProviderActor:
         context = self._context
-        return ProviderActor(provider, client, context.inbox, context.inbox.nudge, Times(), context.patience)
+        return ProviderActor(
+            provider, client, context.inbox, context.inbox.nudge, Times(), context.patience, context.site
+        )
 
     def _boot_times(self, name: str) -> Times:
         """What earlier cycles learned."""
@@ -237,13 +246,19 @@ class Acting:
         # What a pass that was left in the middle had just locked is in nobody's hands.
         self._context.store.release_locks()
 
+    def abandon(self) -> None:
+        """The tree is not ours any more: at the end nothing is written to it."""
+        self._abandoned = True
+
     def close(self) -> None:
         """End: wait a moment for creates under way, then give everything back."""
         context = self._context
-        end = context.now() + FAREWELL
+        end = context.now() + (0.0 if self._abandoned else FAREWELL)
         try:
             while context.store.state == "connected" and self._launches.creating and context.now() < end:
                 context.inbox.take(0.2)
+            if self._abandoned:
+                context.store.give_up()
             context.store.catch_up()
             self._remember()
             context.account.freezes = self._gates.freezes.document()
@@ -281,7 +296,7 @@ class Acting:
 
     def _remember(self) -> None:
         """What the next cycle wants to know of the providers."""
-        if self._context.store.state != "connected":
+        if self._context.store.state != "connected" or self._abandoned:
             return
         for name, actor in self._context.actors.items():
             self.roster.remember(name, actor.boot_times.samples)

@@ -35,7 +35,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.sto
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch, News
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.acting import Acting
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    ConfigError,
+    StoreError,
+    TreeExchanged,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
 
 SETTLED = "settled"
@@ -220,6 +224,9 @@ class LauncherCycle:
             away_since = None
             try:
                 ended = self._turn(now, deadline)
+            except TreeExchanged:
+                self._acting.abandon()
+                raise
             except StoreError as error:
                 self._recover(error)
                 continue
@@ -324,5 +331,5 @@ class LauncherCycle:
             "stuck_deletions": context.account.stuck,
             "config_problems": [*self._watch.problems, *self._acting.roster.documents()],
             "api_calls": self._acting.calls(),
-            "warnings": list(context.config.warnings),
+            "warnings": [*context.config.warnings, *context.account.strangers.values()],
         }

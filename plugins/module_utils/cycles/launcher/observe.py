@@ -147,7 +147,7 @@ def _provider_state(
     # Without demand it is read once all the same, so that the first request need not wait for it.
     actor.capacity.want(now, _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf)
     actor.in_cloud = ledger.in_cloud[name]
-    others = actor.others_now = actor.others(ledger.node_ids)
+    others = actor.others_now = actor.others(ledger.node_ids, ledger.server_ids)
     used = ledger.by_provider[name]
     actor.near_limit = _is_near(actor.bounds, actor.in_cloud + others, actor.largest_need)
     return ProviderState(

@@ -25,13 +25,15 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.con
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import take_stock
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.reach import reach_document, unreached
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.offers import label_recipe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry, site_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.meeting import would_say
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
     DeleteNode,
     DropRequest,
@@ -67,7 +69,8 @@ def preview(options: LauncherOptions, *, clock: Callable[[], float] = time.time)
 
 def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     store, began = context.store, context.now()
-    registry = Registry(store, context.config, site_of(store, create=False))
+    context.site = site_of(store, create=False)
+    registry = Registry(store, context.config, context.site)
     left_out = _take_providers(context, options, registry)
     actions = list(_upkeep(context))
     gates = Gates.of(context)
@@ -76,7 +79,11 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     pace = _pace(context, gates, plan)
     providers = _reached(context, left_out)
     unusable = [*unreached(providers), *grouped(_lacking(context, providers))]
-    lines = [*_lines(context, plan, actions), *map(_pace_line, pace), *(f"cannot be used: {why}" for why in unusable)]
+    met = would_say(context)
+    lines = [
+        *(*met, *_lines(context, plan, actions), *map(_pace_line, pace)),
+        *(f"cannot be used: {why}" for why in unusable),
+    ]
     return {
         "changed": bool(plan.admit or plan.decline or plan.spare or plan.delete or actions or _left_behind(context)),
         "ended": "check",
@@ -88,7 +95,7 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
         "acted_for": [],
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
         "api_calls": {name: actor.client.counters.document() for name, actor in context.actors.items()},
-        "warnings": list(context.config.warnings),
+        "warnings": [*context.config.warnings, *met],
     }
 
 
@@ -105,7 +112,8 @@ def _take_providers(context: Context, options: LauncherOptions, registry: Regist
         except CloudAuthError as error:
             left_out[name] = str(error)
             continue
-        actor = ProviderActor(provider, client, context.inbox, context.inbox.nudge, Times(), context.patience)
+        nudge = context.inbox.nudge
+        actor = ProviderActor(provider, client, context.inbox, nudge, Times(), context.patience, context.site)
         context.actors[name] = actor
         context.pool_ids.update(registry.ids(provider))
     return left_out

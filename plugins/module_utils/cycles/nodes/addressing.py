@@ -26,7 +26,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudRefused
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
     Launch,
+    Written,
     floating_ip_description,
+    read_description,
 )
 
 Done = Callable[["CloudError | None"], None]
@@ -112,11 +114,11 @@ class Addressing:
                 for wish in present:
                     wish.done(error)
                 return
-            by_text = {item.description: item for item in known}
+            by_mark = {written.mark: item for item in known if (written := self._ours(item, actor)) is not None}
             missing = []
             for wish in present:
                 self._doubtful.discard(wish.launch.mark)
-                found = by_text.get(floating_ip_description(wish.launch.mark, wish.launch.provider))
+                found = by_mark.get(wish.launch.mark)
                 if found is None and len(wish.unheard) >= MOST_UNHEARD:
                     wish.done(wish.unheard[-1])
                 elif found is None:
@@ -128,6 +130,13 @@ class Addressing:
                 self._look_up(actor, missing)
 
         actor.call("GET /floatingips", actor.client.list_floating_ips, answered)
+
+    def _ours(self, floating: FloatingIp, actor: ProviderActor) -> Written | None:
+        """What is written on it, unless another provider or another tree wrote that."""
+        written = read_description(floating.description)
+        if written is None or written.provider != actor.provider.name:
+            return None
+        return written if written.site in ("", self._context.site) else None
 
     def _look_up(self, actor: ProviderActor, wishes: list[_Wish]) -> None:
         ids = [wish.server.id for wish in wishes]
@@ -164,7 +173,7 @@ class Addressing:
                 return
             wish.done(error)
 
-        text = floating_ip_description(wish.launch.mark, wish.launch.provider)
+        text = floating_ip_description(wish.launch.mark, wish.launch.provider, self._context.site)
         actor.call("POST /floatingips", lambda: _create(actor, target, text), answered)
 
 

@@ -47,6 +47,7 @@ def prepare_create(context: Context, running: Running, now: float) -> ServerSpec
         running.image,
         tuple(ids.get(name, name) for name in networks),
         running.request,
+        context.site,
     )
 
 

@@ -77,6 +77,7 @@ class ProviderActor:
     """The provider that this cycle acts for. Only the cycle's own thread uses it.
 
     :param changed: called when an answer has changed what is known.
+    :param site: the id of the tree.
     """
 
     def __init__(
@@ -87,8 +88,10 @@ class ProviderActor:
         changed: Callable[[], None],
         boot: Times,
         patience: Patience | None = None,
+        site: str = "",
     ) -> None:
         self.provider = provider
+        self.site = site
         self.client = client
         self.inbox = inbox
         self.boot_times = boot
@@ -112,6 +115,8 @@ class ProviderActor:
         self._sorted: tuple[object, object] = (None, None)
         self._foreign = Resources()
         self._of_nodes: dict[str, Resources] = {}
+        self._unsigned: dict[str, Resources] = {}
+        self._named: Container[str] = ()
         self.servers: dict[str, Server] = {}
         self.listed_from: float = 0.0
         """When the call of the listing in *servers* began; 0 before the first."""
@@ -234,28 +239,42 @@ class ProviderActor:
         """The most that two readings at a distance showed; None before the second."""
         return self._largest
 
-    def others(self, node_ids: Container[str]) -> Resources:
+    def others(self, node_ids: Container[str], server_ids: Container[str] = ()) -> Resources:
         """What others use: their servers in the latest list, and what the services count that nobody can see.
 
-        Nodepool's rule: ours is what was made by this provider for a node that is known; the rest leaked, or is theirs.
+        Ours is what was made by this provider of this tree for a node that is known; the rest leaked, or is theirs.
+
+        :param server_ids: the servers that node records name: they are ours also without the id of the tree (Nodepool
+            and earlier versions made such).
         """
+        self._named = server_ids
         known = (self.servers, self.flavors.value)
         if any(new is not old for new, old in zip(known, self._sorted, strict=True)):
             self._sorted = known
             self._sort_servers()
         lost = (size for node_id, size in self._of_nodes.items() if node_id not in node_ids)
-        return total([self._foreign, *lost, self._hidden])
+        unnamed = (size for server_id, size in self._unsigned.items() if server_id not in server_ids)
+        return total([self._foreign, *lost, *unnamed, self._hidden])
 
     def _sort_servers(self) -> None:
-        """Once for each list: what is made for nodes, by node, and all the rest."""
+        """Once for each list: what this tree made for nodes, by node, what only bears our name, and all the rest."""
         foreign: list[Resources] = []
         nodes: dict[str, list[Resources]] = {}
+        self._unsigned = {}
         for server in self.servers.values():
-            mine = server.metadata.get(META_PROVIDER) == self.provider.name
-            where = nodes.setdefault(server.metadata.get(META_NODE_ID, ""), []) if mine else foreign
-            where.append(self.size(server))
+            if server.metadata.get(META_PROVIDER) != self.provider.name:
+                foreign.append(self.size(server))
+            elif self.site and server.site == self.site:
+                nodes.setdefault(server.metadata.get(META_NODE_ID, ""), []).append(self.size(server))
+            else:
+                self._unsigned[server.id] = self.size(server)
         self._foreign = total(foreign)
         self._of_nodes = {node_id: total(sizes) for node_id, sizes in nodes.items()}
+
+    def _is_mine(self, server: Server) -> bool:
+        if server.metadata.get(META_PROVIDER) != self.provider.name:
+            return False
+        return server.id in self._named or (bool(self.site) and server.site == self.site)
 
     def size(self, server: Server) -> Resources:
         """What a server uses, from the list itself or by its flavor."""
@@ -274,8 +293,12 @@ class ProviderActor:
         return will_need_floating_ip(names, self.networks.value or [], private=client.private, roles=client.roles)
 
     def by_mark(self) -> dict[str, Server]:
-        """Servers in the list that carry our mark."""
-        return {server.metadata[META_LAUNCH]: server for server in self.servers.values() if server.launch_mark}
+        """Servers in the list that carry our mark, but those of other trees."""
+        return {
+            server.metadata[META_LAUNCH]: server
+            for server in self.servers.values()
+            if server.launch_mark and server.site in ("", self.site)
+        }
 
     # -- polling -------------------------------------------------------------------------------------------------
 
@@ -353,10 +376,9 @@ class ProviderActor:
         What ended between the reading of the limits and that of the list is not hidden: a server of ours has its
         record until its end has been seen here.
         """
-        name = self.provider.name
         servers = capacity.servers.values()
-        ours = total(self.size(item) for item in servers if item.metadata.get(META_PROVIDER) == name)
-        theirs = total(self.size(item) for item in servers if item.metadata.get(META_PROVIDER) != name)
+        ours = total(self.size(item) for item in servers if self._is_mine(item))
+        theirs = total(self.size(item) for item in servers if not self._is_mine(item))
         used = capacity.limits.used
         return Resources({key: max(0, used[key] - theirs[key] - max(ours[key], self.in_cloud[key])) for key in used})
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import socket
-import uuid
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -28,13 +27,6 @@ def pool_id(site: str, provider: str, pool: str) -> str:
     """The stable launcher id of a pool: the same in every cycle and on every host of a site."""
     digest = hashlib.sha256("\0".join((site, provider, pool)).encode()).hexdigest()[:16]
     return f"stackci-PoolWorker.{provider}-{pool}-{digest}"
-
-
-def site_of(store: Store, *, create: bool) -> str:
-    """The identity of the tree; made once. Without *create* an unwritten one is "" (check mode writes nothing)."""
-    if create:
-        return str(store.own.create_once("site", {"id": uuid.uuid4().hex})["id"])
-    return str((store.own.get("site") or {}).get("id", ""))
 
 
 class Registry:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,9 +14,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import Claims
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Rules
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind
 
+_SITE = re.compile("[0-9a-f]{32}")
 DISTANCE = 60.0
 """Seconds between two sightings that count, unless the run waits for the second itself."""
 
@@ -28,6 +31,9 @@ class SweepOptions:
     :param min_age: seconds that a thing must have been there.
     :param max_deletions: deletions at most in each provider, and in the tree.
     :param wait: seconds after which to look a second time; 0 for one look.
+    :param adopt_sites: ids of trees that are gone, whose things are taken for this tree's.
+    :param adopt_unmarked: seconds of age from which on things that name a provider and no tree are taken for this
+        tree's; None: they are not.
     :param told: hears of each call of a cloud's services.
     """
 
@@ -40,6 +46,8 @@ class SweepOptions:
     min_age: float = 600.0
     max_deletions: int = 50
     wait: float = 0.0
+    adopt_sites: tuple[str, ...] = ()
+    adopt_unmarked: float | None = None
     told: Callable[[ApiCall], None] | None = None
 
     def load(self) -> NodepoolConfig:
@@ -51,6 +59,13 @@ class SweepOptions:
             f"{name} is {value:g}: give a number of 0 or more"
             for name, value in (("min_age", self.min_age), ("max_deletions", self.max_deletions), ("wait", self.wait))
             if value < 0
+        ]
+        if self.adopt_unmarked is not None and self.adopt_unmarked < 0:
+            problems.append(f"adopt_unmarked is {self.adopt_unmarked:g}: give an age in seconds")
+        problems += [
+            f"adopt_sites: {site!r} is not the id of a tree: it is what its servers have as stackci_site, 32 digits"
+            for site in self.adopt_sites
+            if not _SITE.fullmatch(site)
         ]
         if problems:
             raise ConfigError(problems)
@@ -72,6 +87,11 @@ class SweepOptions:
     def client(self, provider: Provider) -> CloudClient:
         """The client of a provider."""
         return CloudClient(provider, clouds_config=self.clouds_config, told=self.told)
+
+    @property
+    def claims(self) -> Claims:
+        """What is taken for this tree's."""
+        return Claims(self.adopt_sites, self.adopt_unmarked)
 
     @property
     def rules(self) -> Rules:

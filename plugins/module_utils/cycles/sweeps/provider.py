@@ -12,6 +12,7 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import confirm_tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import WorkerSet
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.reads import READS, seen_of
@@ -102,13 +103,15 @@ class ProviderSweep:
     def judge(self) -> list[Row]:
         """What was found, with what is to be done about it."""
         kinds = [kind for kind in (*self._found, Kind.LAUNCH) if kind in self._options.kinds]
-        known = known_to(self._context.store, self.name)
+        known = known_to(self._context.store, self._context.site, self.name, claims=self._options.claims)
         things = [thing for thing in find(seen_of(self._found), known) if thing.kind in kinds]
         self._judgement = judge(things, kinds, self._memory().sightings, self._options.rules, self._seen_at)
         return self._judgement.rows
 
     def delete(self) -> None:
         """Begin to delete what is due; the last look at each node is taken here."""
+        if self._judgement.due:
+            confirm_tree(self._context.store, self._context.site)
         for row in self._judgement.due:
             if not may_go(self._context.store, row.thing):
                 self.outcomes[row.thing.key] = None

@@ -18,6 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context, clients_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.metrics import send_sweep
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.provider import ProviderSweep
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.tree import look_at_tree, sweep_tree
@@ -49,6 +50,7 @@ def run_sweep(
     with Statsd.of_environment({} if check else os.environ) as sink:
         try:
             store.open(watch=not check)
+            context.site = site_of(store, create=False)
             result = _Run(replace(options, told=calls_to(sink)), context, check).run()
         finally:
             store.close()

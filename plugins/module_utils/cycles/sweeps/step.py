@@ -15,6 +15,7 @@ from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import confirm_tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import STUCK_AFTER, Removals
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.reads import READS, seen_of
@@ -212,13 +213,15 @@ class Sweeps:
         seen_at: float = look.found[Kind.SERVER][0]
         values: dict[str, Any] = {kind: result for kind, (_unused, result) in look.found.items()}
         kinds = [*values, Kind.LAUNCH]
-        known = known_to(store, name)
+        known = known_to(store, self._context.site, name)
         things = [thing for thing in find(seen_of(values), known) if thing.id not in self._removals]
         judgement = judge(things, kinds, memory.sightings, self._rules, seen_at)
         self._context.account.sweeps.look(name, kinds, judgement.rows)
         self._suspicious[name] = judgement.pending
         self._stuck[name] = _stuck(name, judgement)
         self._looked[name].update({kind: seen_at if kind == Kind.SERVER else look.began for kind in values})
+        if judgement.due:
+            confirm_tree(store, self._context.site)
         for row in judgement.due:
             if may_go(store, row.thing):
                 self._delete(name, look.actor, row, judgement)
@@ -278,6 +281,8 @@ class Sweeps:
         if self._tree_held is None:
             return
         judgement = look_at_tree(store, Kind.TREE, TREE_RULES, now)
+        if judgement.due:
+            confirm_tree(store, self._context.site)
         self._context.account.sweeps.look("", Kind.TREE, judgement.rows)
         self._clearing.extend(judgement.due)
         if judgement.sightings != memory.sightings:

@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import NO_CLAIMS, Claims
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.memory import graveyard
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.tree import (
@@ -26,9 +27,12 @@ MOST_LOCKS = 100
 """Lock directories of vanished requests that one look reads; the oldest come first."""
 
 
-def known_to(store: Store, provider: str, nodes: Iterable[Node] | None = None) -> Known:
+def known_to(
+    store: Store, site: str, provider: str, nodes: Iterable[Node] | None = None, claims: Claims = NO_CLAIMS
+) -> Known:
     """What sweeping a provider has to know; to be read after the cloud was.
 
+    :param site: the id of the tree.
     :param nodes: the nodes of the cache, where they are at hand.
     """
     records = store.nodes.list() if nodes is None else nodes
@@ -47,6 +51,8 @@ def known_to(store: Store, provider: str, nodes: Iterable[Node] | None = None) -
         launch_ids=[name for name in store.own.children(LAUNCHES) if name not in by_id],
         graveyard=cache(lambda: graveyard(store, provider)),
         uploads=cache(lambda: _uploads(store)),
+        site=site,
+        claims=claims,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
     UploadsAccount,
     upload_row,
@@ -102,6 +103,7 @@ def _delete(
     tools = Tools(
         store=store,
         images_dir=desk.images_dir,
+        site=site_of(store, create=False),
         view=lambda key: desk.view(clock(), frozenset()),
         say=progress,
         store_patience=patience,

@@ -16,7 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.disk_file import DiskFile
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import ACTIVE
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.tools import Tools
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.upload import marks_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.upload import images_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import (
     UploadCase,
     UploadCode,
@@ -38,7 +38,7 @@ def adopt_upload(upload: Upload, client: CloudClient, tools: Tools) -> bool:
     key = (upload.build_id, upload.provider)
     if upload.state != UploadState.UPLOADING or _wanted(tools.view(key), upload) is None:
         return False
-    image = _find(upload, client)
+    image = _find(upload, client, tools.site)
     if image is None or not _is_whole(image, upload, client, tools):
         return False
     # Comparing may have taken its time. Whoever uploads holds this lock, and finds its build there afterwards.
@@ -47,7 +47,7 @@ def adopt_upload(upload: Upload, client: CloudClient, tools: Tools) -> bool:
         return False
     try:
         case = _wanted(tools.view(key), upload)
-        there = _find(upload, client)
+        there = _find(upload, client, tools.site)
         if case is None or case.build is None or there is None or there.id != image.id:
             return False
         build = case.build
@@ -70,9 +70,9 @@ def _wanted(view: ImagesView, upload: Upload) -> UploadCase | None:
     return case if missing and case.build is not None and case.build.id == upload.build_id else None
 
 
-def _find(upload: Upload, client: CloudClient) -> Image | None:
+def _find(upload: Upload, client: CloudClient, site: str) -> Image | None:
     """The one active image with the upload's marks, which is also the one of its record if that names any."""
-    found = client.images.find(marks_of(upload))
+    found = images_of(upload, client, site)
     if len(found) != 1 or found[0].status != ACTIVE:
         return None
     return found[0] if upload.external_id in (None, found[0].id) else None

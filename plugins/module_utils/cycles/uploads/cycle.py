@@ -26,6 +26,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ima
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.opening import opened
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import check_tree, site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
     SETTLED_CASES,
@@ -64,7 +65,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     DeletionCode,
     MarkBuild,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError, TreeExchanged
 
 LONGEST_WAIT = 10.0
 """Seconds between two passes when nothing happens."""
@@ -127,6 +128,7 @@ class UploadsCycle:
         self._tools = Tools(
             store=desk.store,
             images_dir=desk.images_dir,
+            site=site_of(desk.store, create=True),
             view=lambda key: desk.view(clock(), self._lanes.keys - {key}),
             say=say,
             store_patience=self._patience,
@@ -180,6 +182,9 @@ class UploadsCycle:
             try:
                 quiet = self._pass(now, now < deadline)
                 self._mishaps = 0
+            except TreeExchanged:
+                self._leave()
+                raise
             except StoreError as error:
                 self._recover(error)
                 continue
@@ -195,6 +200,7 @@ class UploadsCycle:
         self._look(now)
         if not begin:
             return True
+        check_tree(self._desk.store, self._tools.site)
         view = self._desk.view(now, self._lanes.keys)
         self._cases = self._desk.cases(view)
         for name, problem in self._desk.problems.items():

@@ -12,7 +12,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.adoption import adopt_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.tools import Tools
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.upload import marks_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.upload import images_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteBuild,
     DeleteFiles,
@@ -75,7 +75,7 @@ def delete_upload(
         there.set_state(UploadState.DELETING, tools.clock())
         tools.store.images.write_upload(there, held=held, if_unchanged=True)
         if client is not None and not _is_shared(view, there):
-            _delete_image(there, client)
+            _delete_image(there, client, tools.site)
         tools.store.images.delete_upload(there)
     except StoreGone:
         return DeletionResult(upload, planned.code, True)
@@ -97,12 +97,12 @@ def _is_shared(view: ImagesView, upload: Upload) -> bool:
     )
 
 
-def _delete_image(upload: Upload, client: CloudClient) -> None:
+def _delete_image(upload: Upload, client: CloudClient, site: str) -> None:
     """The image of the record; without an id the one with its marks, if there is any."""
     if upload.external_id:
         client.images.delete(upload.external_id)
         return
-    for image in client.images.find(marks_of(upload)):
+    for image in images_of(upload, client, site):
         client.images.delete(image.id)
 
 

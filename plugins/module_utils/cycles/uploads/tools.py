@@ -30,6 +30,7 @@ class Interrupted(NodepoolError):
 class Tools:
     """Thread-safe, all of it.
 
+    :param site: the id of the tree.
     :param view: the world of images now; (build id, provider) that is not to count as being worked on by us.
     :param say: takes a line for people.
     :param store_patience: seconds for which ZooKeeper is waited for when something must be written.
@@ -37,6 +38,7 @@ class Tools:
 
     store: Store
     images_dir: ImagesDir
+    site: str
     view: Callable[[tuple[str, str] | None], ImagesView]
     say: Callable[[str], None]
     store_patience: float

@@ -35,6 +35,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     IMAGE_BUILD,
     IMAGE_UPLOAD,
     META_PROVIDER,
+    META_SITE,
+    Image,
     ImageSpec,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage, Provider
@@ -43,7 +45,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     NodepoolError,
     StoreError,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, Upload, UploadState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+    Build,
+    Upload,
+    UploadState,
+    is_unique,
+)
 
 LOOKS = 3
 LOOK_PAUSE = 1.0
@@ -180,7 +187,7 @@ class OneUpload:
         file = DiskFile(path, self._progress)
         known = self._tools.checksums.of(job.case.file, self._tools.check)
         spec = self._spec(upload, known)
-        upload.external_id = self._create(spec, marks_of(upload))
+        upload.external_id = self._create(spec, marks_of(upload, self._tools.site))
         upload.external_name = spec.name
         upload.format = spec.disk_format
         claim.write()
@@ -206,7 +213,7 @@ class OneUpload:
             OBJECT_KEY: f"images/{name}",
             **job.diskimage.metadata,
             **local.meta,
-            **marks_of(upload),
+            **marks_of(upload, self._tools.site),
         }
         return ImageSpec(name, job.case.format, properties)
 
@@ -296,6 +303,31 @@ class OneUpload:
         )
 
 
-def marks_of(upload: Upload) -> dict[str, str]:
-    """The properties by which an image is known to be that of an upload."""
+def marks_of(upload: Upload, site: str) -> dict[str, str]:
+    """The properties by which an image is known to be that of an upload.
+
+    :param site: the id of the tree; numbers of uploads are the same in every tree.
+    """
+    return {**_numbers(upload), META_SITE: site}
+
+
+def images_of(upload: Upload, client: CloudClient, site: str) -> list[Image]:
+    """The images that were made for an upload, also where its record does not name them.
+
+    Nodepool's builder, and ours of earlier versions, do not write the id of the tree: then the build's uuid tells.
+
+    :raises CloudError: the cloud does not tell.
+    """
+    return [
+        image
+        for image in client.images.find(_numbers(upload))
+        if not image.is_snapshot and _is_of_tree(image, upload, site)
+    ]
+
+
+def _is_of_tree(image: Image, upload: Upload, site: str) -> bool:
+    return image.site == site if image.site else is_unique(upload.build_id)
+
+
+def _numbers(upload: Upload) -> dict[str, str]:
     return {IMAGE_BUILD: upload.build_id, IMAGE_UPLOAD: upload.id, META_PROVIDER: upload.provider}

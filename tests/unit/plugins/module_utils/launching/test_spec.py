@@ -35,7 +35,9 @@ REQUEST = {"id": "100-1", "tenant_name": "t", "requestor_data": {"pr": 5}, "labe
 
 
 def spec(label: PoolLabel, pool: Pool | None = None):
-    return server_spec(LAUNCH, Provider("east", "cloud"), pool or Pool("main"), label, IMAGE, ("n1", "n2"), REQUEST)
+    return server_spec(
+        LAUNCH, Provider("east", "cloud"), pool or Pool("main"), label, IMAGE, ("n1", "n2"), REQUEST, "tree"
+    )
 
 
 def test_everything_that_the_label_and_the_pool_say_is_in_the_create():
@@ -62,11 +64,12 @@ def test_metadata_as_nodepool_writes_it_and_our_mark():
         "nodepool_image_name": "debian",
         "nodepool_node_label": "small",
         "stackci_launch": "0000000007-1-abc",
+        "stackci_site": "tree",
     }
 
 
 def test_the_user_may_replace_the_groups_but_nothing_that_nodepool_needs():
-    properties = {"groups": "mine", "nodepool_node_id": "1", "stackci_launch": "x", "a": "b"}
+    properties = {"groups": "mine", "nodepool_node_id": "1", "stackci_launch": "x", "stackci_site": "x", "a": "b"}
     label = PoolLabel(
         "small",
         cloud_image="debian",

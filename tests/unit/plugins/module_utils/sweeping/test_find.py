@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     META_LAUNCH,
     META_NODE_ID,
     META_PROVIDER,
+    META_SITE,
     FloatingIp,
     Port,
     Server,
@@ -20,6 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
     Launch,
     Phase,
+    Written,
     floating_ip_description,
     read_description,
 )
@@ -31,11 +33,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing im
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.tree import TreeView, find_in_tree
 
 NODE = "0000000007"
+TREE, OTHER = "a" * 32, "b" * 32
 NOW = 1_800_000_000.0
 
 
 def server(ident: str, mark: str = f"{NODE}-1-a", **more) -> Server:
-    metadata = {META_PROVIDER: "east", META_NODE_ID: NODE, META_LAUNCH: mark}
+    site = {META_SITE: tree} if (tree := more.pop("tree", TREE)) else {}
+    metadata = {META_PROVIDER: "east", META_NODE_ID: NODE, META_LAUNCH: mark, **site}
     return Server(ident, "np", more.pop("status", "ACTIVE"), metadata, **more)
 
 
@@ -49,7 +53,7 @@ def node(state: str = NodeState.READY, **more) -> Node:
 def known(launch: Launch | None = None, *, there: Node | None = None, **more) -> Known:
     launches = {} if launch is None else {NODE: launch}
     nodes = {} if there is None else {NODE: there}
-    return Known("east", nodes, launch=launches.get, launch_ids=tuple(launches), **more)
+    return Known("east", nodes, launch=launches.get, launch_ids=tuple(launches), site=TREE, **more)
 
 
 def record(**more) -> Launch:
@@ -79,7 +83,7 @@ def test_a_second_server_without_a_mark_or_a_record_stays():
 
 
 def test_our_mark_alone_names_the_node():
-    alone = Server("s2", "np", "ACTIVE", {META_PROVIDER: "east", META_LAUNCH: f"{NODE}-1-a"})
+    alone = Server("s2", "np", "ACTIVE", {META_PROVIDER: "east", META_LAUNCH: f"{NODE}-1-a", META_SITE: TREE})
     assert keys(Seen({"s2": alone}), known()) == {"server/s2"}
     assert keys(Seen({"s2": alone}), known(there=node(NodeState.IN_USE))) == set()
 
@@ -98,7 +102,7 @@ def test_a_launch_record_stays_while_something_of_it_is_there():
 
 
 def test_a_floating_ip_of_a_ready_node_that_uses_another():
-    mine = floating_ip_description(f"{NODE}-1-a", "east")
+    mine = floating_ip_description(f"{NODE}-1-a", "east", TREE)
     first = FloatingIp("f1", "192.0.2.1", "DOWN", None, mine)
     second = FloatingIp("f2", "192.0.2.2", "DOWN", None, mine)
     view = known(record(floating_ip_id="f1"), there=node())
@@ -132,7 +136,8 @@ def test_a_description_that_says_nothing(text):
 
 
 def test_a_description_is_read_as_it_was_written():
-    assert read_description(floating_ip_description("7-1-a", "my cloud")) == ("7-1-a", "my cloud")
+    assert read_description(floating_ip_description("7-1-a", "my cloud", TREE)) == Written("7-1-a", "my cloud", TREE)
+    assert read_description("stackci_launch=7-1-a nodepool_provider_name=my cloud") == Written("7-1-a", "my cloud")
 
 
 # -- the tree --------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from hypothesis import given, settings
@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     META_LAUNCH,
     META_NODE_ID,
     META_PROVIDER,
+    META_SITE,
     FloatingIp,
     Image,
     Port,
@@ -27,11 +28,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, floating_ip_description
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Graveyard, Tombstone
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import Claims
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Judgement, Rules, judge
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind, Standing
 from tests.support.effort import examples
 
+TREE, OTHER = "a" * 32, "b" * 32
 NOW = 1_800_000_000.0
 RULES = Rules(min_age=600, distance=60, most=10_000)
 OLD, YOUNG = NOW - 5000, NOW - 30
@@ -54,7 +57,11 @@ USES = {
 
 @dataclass
 class Project:
-    """A cloud and a tree; *leaked* are the keys of what is nobody's, old and of this provider."""
+    """A cloud and a tree.
+
+    *leaked* are the keys of what is nobody's, old and of this provider and tree; *strange* bears this provider's name,
+    and nothing else says that it is this tree's.
+    """
 
     nodes: dict[str, Node | None] = field(default_factory=dict)
     locked: set[str] = field(default_factory=set)
@@ -68,6 +75,7 @@ class Project:
     images: list[Image] = field(default_factory=list)
     leaked: set[str] = field(default_factory=set)
     young: set[str] = field(default_factory=set)
+    strange: set[str] = field(default_factory=set)
 
     def expect(self, key: str, created: float) -> None:
         """That will have to go, as soon as it is old."""
@@ -83,6 +91,7 @@ class Project:
             tuple(self.launches),
             lambda: Graveyard(self.tombstones),
             lambda: self.uploads,
+            TREE,
         )
 
     def look(self) -> Seen:
@@ -93,8 +102,9 @@ def iso(when: float) -> str:
     return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def metadata(provider: str, node_id: str, mark: str | None) -> dict[str, str]:
-    return {META_PROVIDER: provider, META_NODE_ID: node_id, **({META_LAUNCH: mark} if mark else {})}
+def metadata(provider: str, node_id: str, mark: str | None, tree: str) -> dict[str, str]:
+    signed = {**({META_LAUNCH: mark} if mark else {}), **({META_SITE: tree} if tree else {})}
+    return {META_PROVIDER: provider, META_NODE_ID: node_id, **signed}
 
 
 def add_node(project: Project, number: int, use: str, owner: str) -> str:
@@ -122,7 +132,7 @@ def projects(draw) -> Project:
         owner = draw(st.sampled_from(("east", "east", "west", "nodepool-east")))
         node_id = add_node(project, number, use, owner)
         if draw(st.booleans()):
-            add_server(project, number, node_id, use, owner, draw(st.sampled_from((OLD, YOUNG))), draw(st.booleans()))
+            add_server(project, number, node_id, use, owner, draw(st.sampled_from((OLD, YOUNG))), draw)
         elif use == "gone":
             add_remains(project, number, node_id, owner, draw(st.sampled_from((OLD, YOUNG))), draw(st.booleans()))
         if draw(st.booleans()):
@@ -133,15 +143,23 @@ def projects(draw) -> Project:
     return project
 
 
-def add_server(project: Project, number: int, node_id: str, use: str, owner: str, created: float, stock: bool) -> None:
-    """The node's server; *stock* nodes carry Nodepool's metadata only."""
-    mark = None if stock else "m"
-    server = Server(f"server-{number}", f"np{node_id}", "ACTIVE", metadata(owner, node_id, mark), created=iso(created))
+def add_server(project: Project, number: int, node_id: str, use: str, owner: str, created: float, draw) -> None:
+    """The node's server, or another tree's for a node of the same number; stock ones carry Nodepool's metadata only."""
+    mark = draw(st.sampled_from((None, f"{node_id}-1-{number}")))
+    tree = draw(st.sampled_from((TREE, TREE, OTHER, "")))
+    known = metadata(owner, node_id, mark, tree)
+    server = Server(f"server-{number}", f"np{node_id}", "ACTIVE", known, created=iso(created))
     project.servers[server.id] = server
     project.ports.append(Port(f"port-{number}", server.id, "n", status="DOWN", created=iso(OLD)))
     project.volumes.append(Volume(f"volume-{number}", "", "in-use", (server.id,), created=iso(OLD)))
+    buried = draw(st.sampled_from(("", "", "servers", "marks"))) if use == "gone" and mark else ""
+    if buried:
+        project.tombstones.append(Tombstone(node_id, NOW, **{buried: [server.id if buried == "servers" else mark]}))
     if use == "gone" and owner == "east":
-        project.expect(f"{Kind.SERVER}/{server.id}", created)
+        if tree == TREE or buried:
+            project.expect(f"{Kind.SERVER}/{server.id}", created)
+        else:
+            project.strange.add(f"{Kind.SERVER}/{server.id}")
 
 
 def add_remains(project: Project, number: int, node_id: str, owner: str, created: float, buried: bool) -> None:
@@ -158,17 +176,21 @@ def add_remains(project: Project, number: int, node_id: str, owner: str, created
 
 def add_floating_ip(project: Project, number: int, node_id: str, use: str, owner: str, created: float, draw) -> None:
     attached = draw(st.booleans())
-    written = draw(st.sampled_from((floating_ip_description("0-1-x", "east"), "", "bastion", None)))
-    text = floating_ip_description(f"{node_id}-1-n", owner) if written is None else written
-    if written is not None and written.startswith("stackci"):
-        text = floating_ip_description(f"{node_id}-1-n", "west")
+    written = draw(st.sampled_from(("west", "", "bastion", None)))
+    tree = draw(st.sampled_from((TREE, TREE, OTHER)))
+    text = floating_ip_description(f"{node_id}-1-n", owner, tree) if written is None else written
+    if written == "west":
+        text = floating_ip_description(f"{node_id}-1-n", "west", tree)
     made = FloatingIp(
         f"fip-{number}", f"192.0.2.{number}", "DOWN", "some-port" if attached else None, text, iso(created)
     )
     project.floating_ips.append(made)
     node = project.nodes.get(node_id)
-    if written is None and owner == "east" and not attached and use in ("gone", "ready"):
-        project.expect(f"{Kind.FLOATING_IP}/{made.id}", created)
+    if written is None and owner == "east" and not attached:
+        if tree != TREE:
+            project.strange.add(f"{Kind.FLOATING_IP}/{made.id}")
+        elif use in ("gone", "ready"):
+            project.expect(f"{Kind.FLOATING_IP}/{made.id}", created)
     assert node is None or use != "gone"
 
 
@@ -184,7 +206,9 @@ def add_foreign(project: Project, number: int) -> None:
 def add_image(project: Project, number: int, draw) -> None:
     owner = draw(st.sampled_from(("east", "west")))
     build, upload_id = f"{number:032x}", "0000000001"
-    properties = {META_PROVIDER: owner, IMAGE_BUILD: build, IMAGE_UPLOAD: upload_id}
+    tree = draw(st.sampled_from((TREE, TREE, OTHER, "")))
+    signed = {META_SITE: tree} if tree else {}
+    properties = {META_PROVIDER: owner, IMAGE_BUILD: build, IMAGE_UPLOAD: upload_id, **signed}
     created = draw(st.sampled_from((OLD, YOUNG)))
     project.images.append(Image(f"image-{number}", "x", "active", properties, iso(created)))
     state = draw(st.sampled_from(("none", "ready", "uploading", "other-image")))
@@ -194,7 +218,10 @@ def add_image(project: Project, number: int, draw) -> None:
         upload.external_id = {"ready": f"image-{number}", "other-image": "another"}.get(state)
         project.uploads.append(upload)
     if owner == "east" and state in ("none", "other-image"):
-        project.expect(f"{Kind.IMAGE}/image-{number}", created)
+        if tree == TREE or (not tree and state == "other-image"):
+            project.expect(f"{Kind.IMAGE}/image-{number}", created)
+        else:
+            project.strange.add(f"{Kind.IMAGE}/image-{number}")
 
 
 def look(project: Project, before: Judgement, when: float, rules: Rules = RULES) -> Judgement:
@@ -256,3 +283,32 @@ def test_kinds_that_were_not_looked_for_keep_their_sightings(project):
     second = judge(find(servers_only, project.known), (Kind.SERVER,), first.sightings, RULES, NOW + 100)
     assert {key for key in first.sightings if not key.startswith("server/")} <= set(second.sightings)
     assert all(row.thing.kind in (Kind.SERVER, Kind.LAUNCH) for row in second.rows)
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(projects())
+def test_what_bears_our_providers_name_alone_is_foreign(project):
+    rows = look(project, look(project, Judgement(), NOW), NOW + 10_000).rows
+    foreign = {row.thing.key: row.thing for row in rows if row.thing.standing == Standing.FOREIGN}
+    assert project.strange <= set(foreign)
+    assert {foreign[key].code for key in project.strange} <= {"other-tree", "no-tree"}
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(projects(), st.booleans(), st.sampled_from((None, 0.0)))
+def test_a_claim_takes_what_it_names_and_nothing_that_a_node_has(project, site, unmarked):
+    claims = Claims((OTHER,) if site else (), unmarked)
+    known = replace(project.known, claims=claims)
+    found = find(project.look(), known)
+    leaked = {thing.key: thing for thing in found if thing.standing == Standing.LEAKED}
+    assert project.leaked | project.young <= set(leaked)
+    for key in set(leaked) - project.leaked - project.young:
+        assert leaked[key].code == ("tree-adopted" if leaked[key].figures.get("site") else "unmarked-adopted")
+        assert leaked[key].figures.get("site") in (OTHER, None)
+    in_use = {node.external_id for node in project.nodes.values() if node is not None}
+    assert not {thing.id for thing in leaked.values() if thing.kind == Kind.SERVER} & in_use
+    if site:
+        left = {thing.id for thing in found if thing.code == "other-tree" and thing.kind != Kind.IMAGE}
+        assert left <= in_use | {address.id for address in project.floating_ips}
+    if unmarked is not None:
+        assert all(thing.node_id not in project.nodes for thing in leaked.values() if thing.code == "unmarked-adopted")

@@ -117,9 +117,14 @@ def test_what_belongs_to_a_server_that_is_listed_stays_whatever_a_tombstone_says
     assert {thing.id for thing in find(Seen({}, [port], None, volumes), known)} == {"p1", "v1", "v2"}
 
 
+BUILD = "b" * 32
+
+
 def test_an_image_whose_upload_goes_on_stays():
-    upload = Upload(build_id="b", provider="east", path="/x/0000000001", state=UploadState.UPLOADING, external_id="old")
-    properties = {"nodepool_build_id": "b", "nodepool_upload_id": "0000000001", "nodepool_provider_name": "east"}
+    upload = Upload(
+        build_id=BUILD, provider="east", path="/x/0000000001", state=UploadState.UPLOADING, external_id="old"
+    )
+    properties = {"nodepool_build_id": BUILD, "nodepool_upload_id": "0000000001", "nodepool_provider_name": "east"}
     known = Known("east", uploads=lambda: [upload])
     seen = Seen(images=[Image("new", "x", "queued", properties)])
     assert find(seen, known) == []

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import (
     KNOWN_FOR,
     Registry,
     pool_id,
-    site_of,
 )
 from tests.support.config_texts import parse
 from tests.support.memory_zookeeper import MemoryStore, MemoryZooKeeper

@@ -10,11 +10,13 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps import step as sweeps
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     META_LAUNCH,
     META_NODE_ID,
     META_PROVIDER,
+    META_SITE,
     FloatingIp,
     Port,
     Volume,
@@ -27,9 +29,11 @@ BRIEF = Habit(work=lambda chance: 30.0)
 NOBODY = "0000099999"
 
 
-def ghost(world: World, node_id: str = NOBODY, provider: str = "east") -> Any:
-    """A server of a node that does not exist."""
-    metadata = {META_PROVIDER: provider, META_NODE_ID: node_id, META_LAUNCH: f"{node_id}-1-abc"}
+def ghost(world: World, node_id: str = NOBODY, provider: str = "east", tree: str | None = None) -> Any:
+    """A server of a node that does not exist, of this tree unless another (or "": none) is named."""
+    mark = {META_PROVIDER: provider, META_NODE_ID: node_id, META_LAUNCH: f"{node_id}-1-abc"}
+    site_id = site_of(world.store, create=True) if tree is None else tree
+    metadata = {**mark, META_SITE: site_id} if site_id else mark
     (made,) = world.clouds["east"].add_foreign(1, **metadata)
     return made
 
@@ -150,8 +154,8 @@ def test_floating_ips_only_where_the_configuration_says_so():
     for wanted in (True, False):
         document = site(provider_document("east", pool, **{"clean-floating-ips": wanted}))
         with World(document) as world:
-            cloud = world.clouds["east"]
-            for name, text in (("ours", floating_ip_description(f"{NOBODY}-1-a", "east")), ("bastion", "")):
+            cloud, tree = world.clouds["east"], site_of(world.store, create=True)
+            for name, text in (("ours", floating_ip_description(f"{NOBODY}-1-a", "east", tree)), ("bastion", "")):
                 cloud.floating_ips[name] = (FloatingIp(name, "203.0.113.9", "DOWN", None, text), None)
             world.start()
             world.run(3000)

@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
 from tests.support.image_views import NOW, build, build_id, config, upload, view
 
 CONTENT = b"abc"
+SITE = "a" * 32
 MD5 = hashlib.md5(CONTENT).hexdigest()
 
 
@@ -46,7 +47,7 @@ class World:
         (folder / f"debian-{build_id(1)}.qcow2").write_bytes(CONTENT)
         self.upload = upload(1, state=UploadState.UPLOADING)
         self.view: ImagesView = view(None, ImageState("debian", builds=[build(1)], uploads=[self.upload]))
-        properties = {**marks_of(self.upload), "checksum": MD5, "disk_format": "qcow2"}
+        properties = {**marks_of(self.upload, SITE), "checksum": MD5, "disk_format": "qcow2"}
         self.image = Image("id-1", "debian-1", "active", properties, size=len(CONTENT))
         self.written: list[str] = []
         self.locked = False
@@ -54,6 +55,7 @@ class World:
         self.tools = Tools(
             store=cast(Store, SimpleNamespace(images=images)),
             images_dir=ImagesDir(str(folder)),
+            site=SITE,
             view=lambda key: self.view,
             say=lambda line: None,
             store_patience=1.0,
@@ -106,11 +108,27 @@ def of(image, **properties):
         lambda image: of(image, nodepool_upload_id="0000000009"),
         lambda image: of(image, nodepool_build_id=build_id(2)),
         lambda image: of(image, nodepool_provider_name="cloud2"),
+        lambda image: of(image, stackci_site="b" * 32),
+        lambda image: of(image, instance_uuid="1234"),
+        lambda image: of(image, base_image_ref="1234"),
     ],
-    ids=["status", "no size", "size", "checksum", "no checksum", "format", "upload", "build", "provider"],
+    ids=[
+        *("status", "no size", "size", "checksum", "no checksum", "format", "upload", "build", "provider"),
+        *("another tree", "snapshot", "snapshot of a volume"),
+    ],
 )
 def test_anything_less_is_not(world, change):
     assert not world.adopt(change(world.image))
+
+
+def test_a_snapshot_or_another_trees_image_beside_it_says_nothing(world):
+    others = [of(world.image, instance_uuid="1234"), of(world.image, stackci_site="b" * 32)]
+    assert world.adopt(world.image, *(replace(other, id=f"other-{n}") for n, other in enumerate(others)))
+
+
+def test_what_an_earlier_version_uploaded_bears_no_tree(world):
+    earlier = {key: value for key, value in world.image.properties.items() if key != "stackci_site"}
+    assert world.adopt(replace(world.image, properties=earlier))
 
 
 def test_what_is_not_one_image_is_not(world):
