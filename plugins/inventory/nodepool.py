@@ -122,6 +122,9 @@ options:
       - What to do when a cloud or ZooKeeper does not answer.
       - V(fail) fails. V(stale) uses what was cached for that cloud, however old it is, with a warning, and fails
         where nothing was cached; it needs O(cache). V(skip) goes on without that cloud, with a warning.
+      - Ansible itself only warns when an inventory fails, goes on without it, and has its other inventory plugins try
+        the same file. C(any_unparsed_is_failed) in section C([inventory]) of C(ansible.cfg) makes it end with an error,
+        and C(enable_plugins) there keeps the others quiet; there is such a file among the collection's examples.
       - How old the data of a host is can be seen in C(nodepool.listed_at) (seconds since 1970).
     type: str
     choices: [fail, stale, skip]
@@ -156,6 +159,7 @@ keyed_groups:
     prefix: distribution
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -173,15 +177,39 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     all_known_hosts,
     enriched,
     hosts,
+    of_servers,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import write_known_hosts
 
 RECORDS = "ZooKeeper"
 """Name of the node records among what is fetched; no cloud is called so, it would have a capital."""
 
+# Without a handler Python prints what the library logs to standard error; the errors that are raised say it better.
+logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
+
 Rows = list[dict[str, Any]]
 Part = dict[str, Any]
 """What was fetched from one place: ``listed_at`` (UNIX time) and ``rows``."""
+
+
+def _once(name: str, error: Exception) -> str:
+    """The error's text without the name that is said already."""
+    return str(error).removeprefix(f"provider {name}: ")
+
+
+class SaidOnce(AnsibleParserError):
+    """An error whose text is all there is to say.
+
+    Ansible notes in each the inventory that it comes from, and then shows the text once more together with that.
+    """
+
+    @property
+    def obj(self) -> None:
+        """None, whatever is noted."""
+        return None
+
+    @obj.setter
+    def obj(self, value: object) -> None: ...
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
@@ -208,7 +236,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             for host in self._hosts(path, cache):
                 self._add(host)
         except NodepoolError as error:
-            raise AnsibleParserError(f"{path}: {error}") from error
+            raise SaidOnce(f"{path}: {error}") from None
 
     # -- options ------------------------------------------------------------------------------------------------
 
@@ -237,7 +265,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _hosts(self, path: str, cache: bool) -> list[Host]:
         parts = self._parts(path, cache)
-        records = parts.pop(RECORDS, {"rows": []})["rows"]
+        records, strange = of_servers(parts.pop(RECORDS, {"rows": []})["rows"])
+        if strange:
+            self.display.warning(
+                f"node records that name something else than a server are left out: {', '.join(strange)};"
+                " another driver than openstack wrote them"
+            )
         rows = [{**row, "listed_at": part["listed_at"]} for part in parts.values() for row in part["rows"]]
         known_hosts = self._path("known_hosts")
         found = hosts(
@@ -306,14 +339,14 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         """One place did not answer: fail, use old data, or leave it out, as the user wants it."""
         policy = self.get_option("on_error")
         if policy == "skip":
-            self.display.warning(f"{name} is left out of the inventory (on_error: skip): {error}")
+            self.display.warning(f"{name} is left out of the inventory (on_error: skip): {_once(name, error)}")
         elif policy == "stale" and name in stored:
             age = time.time() - stored[name]["listed_at"]
             parts[name] = stored[name]
-            self.display.warning(f"{name} is shown as it was {age:.0f} s ago (on_error: stale): {error}")
+            self.display.warning(f"{name} is shown as it was {age:.0f} s ago (on_error: stale): {_once(name, error)}")
         else:
             hint = "; nothing of it was cached" if policy == "stale" else ""
-            raise AnsibleParserError(f"{name} could not be listed: {error}{hint}") from error
+            raise NodepoolError(f"{name} could not be listed: {_once(name, error)}{hint}") from error
 
     # -- fill ---------------------------------------------------------------------------------------------------
 

@@ -70,6 +70,20 @@ class Host:
     variables: dict[str, Any] = field(default_factory=dict)
 
 
+def of_servers(records: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """The records that may name a server, and the ids of those that name something else.
+
+    Other drivers of Nodepool keep whatever they need as ``external_id``, a dictionary for instance.
+    """
+    sorted_out: tuple[list[Mapping[str, Any]], list[str]] = [], []
+    for record in records:
+        if record["external_id"] is None or isinstance(record["external_id"], str):
+            sorted_out[0].append(record)
+        else:
+            sorted_out[1].append(str(record["id"]))
+    return sorted_out
+
+
 def enriched(rows: Iterable[dict[str, Any]], records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows with what their node records know. A record counts only for the very server that it names."""
     by_server = {(record["id"], record["external_id"]): record for record in records}

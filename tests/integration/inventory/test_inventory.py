@@ -17,7 +17,7 @@ from kazoo.client import KazooClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ServerSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
-from tests.support.ansible_run import command
+from tests.support.ansible_run import ROOT, command
 from tests.support.pace import allowed
 from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.zookeeper_server import ZooKeeperServer
@@ -77,7 +77,7 @@ class Site:
             "state_time": time.time(),
             "type": ["small"],
             "provider": "east",
-            "external_id": self.servers[node],
+            "external_id": self.servers.get(node),
             "interface_ip": "127.0.0.77",
             "connection_port": 2222,
             "connection_type": "ssh",
@@ -243,6 +243,30 @@ def test_a_cloud_that_fails(site: Site, fault: dict[str, Any]) -> None:
     _found, said = site.listed(fails=True, deadline=3, on_error="stale", **{**cache, "cache_connection": "other"})
     assert "nothing of it was cached" in said
     assert time.monotonic() - begin < allowed(40.0)
+
+
+def test_a_failure_is_told_once_and_ends_the_command_with_the_settings_of_the_examples(site: Site) -> None:
+    site.clouds.fault("east", "GET /servers/detail", fault="status", status=500)
+    file = site.write()
+    done = command(
+        *("ansible-inventory", "-i", file, "--list"),
+        folder=site.folder,
+        ANSIBLE_CONFIG=str(ROOT / "examples" / "ansible.cfg"),
+    )
+    said = " ".join(done.stderr.split())
+    assert done.returncode != 0, done.stdout
+    assert said.count("could not be listed") == 1 == said.count("simulated failure"), said
+    assert f"{file}: east could not be listed: GET /servers/detail" in said
+    assert "caused by" not in said and "YAML" not in said
+
+
+def test_a_record_of_another_driver_is_left_out_with_a_warning(site: Site) -> None:
+    site.put_record(1)
+    site.put_record(9, external_id={"pod": "a", "namespace": "b"}, provider="kubernetes")
+    found, said = site.listed(zookeeper=True)
+    assert found["_meta"]["hostvars"]["np0000000001"]["ansible_user"] == "zuul"
+    assert len(found["_meta"]["hostvars"]) == 4
+    assert "left out: 0000000009; another driver" in said
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     all_known_hosts,
     enriched,
     hosts,
+    of_servers,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.servers import server_row
 
@@ -72,6 +73,11 @@ RECORD: dict[str, Any] = {
 def test_server_of_somebody_else_is_no_node(missing: str) -> None:
     metadata = {key: value for key, value in METADATA.items() if key != missing}
     assert server_row(Server(id="x", name="y", status="ACTIVE", metadata=metadata)) is None
+
+
+def test_records_of_other_drivers_are_told_apart() -> None:
+    coming, strange = {**RECORD, "external_id": None}, {**RECORD, "id": "8", "external_id": {"pod": "x"}}
+    assert of_servers([RECORD, strange, coming]) == ([RECORD, coming], ["8"])
 
 
 def test_host_of_the_cloud_alone() -> None:
