@@ -62,6 +62,7 @@ class World:
         self.tools = Tools(
             store=self.mine,
             images_dir=ImagesDir(str(folder)),
+            site="a" * 32,
             view=lambda key: self.view(),
             say=lambda line: None,
             store_patience=1.0,
