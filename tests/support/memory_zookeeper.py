@@ -123,6 +123,20 @@ class MemoryZooKeeper:
         znode = self.znodes.get(path)
         return parse(znode.data) if znode else None
 
+    def store_raw(self, path: str, data: bytes) -> None:
+        """Somebody writes whatever he likes to *path*, parents included."""
+        parent, name = paths.split(path)
+        if path not in self.znodes:
+            if parent not in self.znodes:
+                self.store_raw(parent, b"")
+            self.znodes[path] = _Znode(b"", 0, 0, 0)
+            self.names[path] = set()
+            self.names[parent].add(name)
+        self._zxid += 1
+        znode = self.znodes[path]
+        znode.data, znode.mzxid, znode.version = data, self._zxid, znode.version + 1
+        self._tell(path, None)
+
     def answer(self, request: Any, session: MemorySession) -> Any:
         """Carry *request* out; raises kazoo's exceptions."""
         if isinstance(request, Multi):

@@ -228,6 +228,8 @@ def _uploads_of(view: ImagesView, state: ImageState, build: Build) -> Iterator[D
 
 def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: Upload) -> tuple[str, str] | None:
     """Code and sentence, or None to leave it."""
+    if upload.broken or upload.state not in UploadState.ALL:
+        return None
     if upload.state == UploadState.DELETING:
         return DeletionCode.ASKED, "it is marked for deletion"
     if state.name not in view.config.diskimages:
@@ -238,8 +240,6 @@ def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: U
         return DeletionCode.FAILED, "the upload failed"
     if upload.state == UploadState.UPLOADING:
         return DeletionCode.ABANDONED, "whoever uploaded it was ended meanwhile"
-    if upload.state != UploadState.READY:
-        return None
     if build.state == BuildState.DELETING:
         return DeletionCode.ASKED, f"build {build.id} is marked for deletion"
     kept = kept_uploads(state, upload.provider)

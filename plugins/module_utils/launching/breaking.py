@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
+
 FAILURES = 5
 FIRST = 60.0
 MOST = 900.0
@@ -32,7 +34,7 @@ class Breaker:
         failures = self.failures + 1
         if failures < FAILURES or now < self.until:
             return Breaker(failures if now >= self.until else self.failures, self.until, text)
-        return Breaker(failures, now + min(MOST, FIRST * 2.0 ** (failures - FAILURES)), text)
+        return Breaker(failures, now + min(MOST, FIRST * 2.0 ** min(failures - FAILURES, 20)), text)
 
     def is_open(self, now: float) -> bool:
         """True while nothing is to be launched."""
@@ -44,5 +46,8 @@ class Breaker:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Breaker:
-        """From what is stored; keys of a newer version are ignored."""
-        return cls(**{key: value for key, value in document.items() if key in ("failures", "until", "text")})
+        """From what is stored; keys of a newer version are ignored.
+
+        :raises BadDocument: it is something else.
+        """
+        return made(cls, document)

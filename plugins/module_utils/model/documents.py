@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How JSON documents in ZooKeeper are read and written.
 
-Others write these documents too, so reading never raises: what is not a JSON object is None, and a field of a
-wrong type becomes its default. Keys that we do not know are carried along in ``extra`` and written back.
+Others write these documents too, so reading never raises: what is not a JSON object, or is nested too deeply, is
+None, and a field of a wrong type becomes its default. Keys that we do not know are carried along in ``extra`` and
+written back.
 """
 
 from __future__ import annotations
@@ -17,16 +18,58 @@ from typing import Any, ClassVar, Self
 
 Reader = Callable[[Any], Any]
 
+DEEPEST = 100
+"""Levels of a document. What is copied and written recursively must not come near the interpreter's own bound."""
+
 
 def parse(data: bytes | None) -> dict[str, Any] | None:
     """The JSON object in *data*; None when it is empty or anything else."""
-    if not data:
-        return None
+    document, _problem = _read(data) if data else (None, None)
+    return document
+
+
+def why_unreadable(data: bytes | None) -> str | None:
+    """Why there is no JSON object in *data*; None when there is one, or nothing at all."""
+    return _read(data)[1] if data else None
+
+
+def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
+    """The JSON object, or what is wrong."""
     try:
-        document = json.loads(data, parse_constant=lambda _name: None)
-    except (ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None
+        # Not every writer keeps to JSON: NaN, Infinity and 1e400 are no numbers that anybody could reckon with.
+        document = json.loads(data, parse_constant=lambda _name: None, parse_float=_finite)
+    except RecursionError:
+        return None, _TOO_DEEP
+    except ValueError:
+        return None, "it is not JSON"
+    if not isinstance(document, dict):
+        return None, "it is not a JSON object"
+    # Whoever is deep has at least so many brackets: counting them costs next to nothing.
+    if data.count(b"{") + data.count(b"[") > DEEPEST and _is_too_deep(document):
+        return None, _TOO_DEEP
+    return document, None
+
+
+_TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+def _is_too_deep(document: dict[str, Any]) -> bool:
+    level: list[Any] = [document]
+    for _depth in range(DEEPEST):
+        level = [
+            inner
+            for item in level
+            for inner in (item.values() if isinstance(item, dict) else item)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def dump(document: Mapping[str, Any], *, sort_keys: bool = False) -> bytes:
@@ -143,6 +186,10 @@ class Document:
         made.broken = any(key not in document or cls.KEYS[key](document[key]) in (None, [], "") for key in cls.NEEDED)
         made.complete(document)
         return made
+
+    def lack(self) -> str:
+        """What is wrong with a broken one, as a part of a sentence."""
+        return f"it needs {' and '.join(self.NEEDED)}, and one of them is missing or of a wrong type"
 
     def complete(self, document: Mapping[str, Any]) -> None:
         """Fill in what depends on more than one key of *document*."""

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Freeze:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Freeze:
-        """From what is stored; keys of a newer version are ignored."""
-        known = {item.name for item in fields(cls)}
-        values = {key: value for key, value in document.items() if key in known}
-        values["evidence"] = Evidence(**values.get("evidence", {}))
-        return cls(**values)
+        """From what is stored; keys of a newer version are ignored.
+
+        :raises BadDocument: it is something else.
+        """
+        return made(cls, document, evidence=partial(made, Evidence))

@@ -10,8 +10,10 @@ never answered can be found again by its mark.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
 
 
 class Phase:
@@ -86,9 +88,11 @@ class Launch:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Launch:
-        """From what is stored; keys of a newer version are ignored."""
-        known = {item.name for item in fields(cls)}
-        return cls(**{key: value for key, value in document.items() if key in known})
+        """From what is stored; keys of a newer version are ignored.
+
+        :raises BadDocument: it is something else.
+        """
+        return made(cls, document)
 
 
 def make_mark(node_id: str, attempt: int, nonce: str) -> str:

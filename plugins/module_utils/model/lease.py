@@ -13,12 +13,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import seconds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, made
 
 REQUESTOR = "stackci.nodepool"
 """``requestor`` of every request that belongs to a lease."""
@@ -76,6 +78,12 @@ class LeaseSpec:
             raise LeaseError("; ".join(problems))
 
 
+def _read_sets(value: Any) -> list[LeaseSet]:
+    if not isinstance(value, list):
+        raise BadDocument("'sets' is not a list")
+    return [made(LeaseSet, part) for part in value]
+
+
 @dataclass
 class LeaseSet:
     """One set: its request while there is one, and its nodes once they are held."""
@@ -113,14 +121,12 @@ class Lease:
     def from_document(cls, document: Mapping[str, Any]) -> Lease:
         """Read what :meth:`document` wrote; raises LeaseError when it is something else."""
         try:
-            values = {item.name: document[item.name] for item in fields(cls) if item.name != "sets"}
-            sets = [LeaseSet(request=part["request"], nodes=list(part["nodes"])) for part in document["sets"]]
-        except (KeyError, TypeError) as error:
+            return made(cls, document, sets=_read_sets)
+        except BadDocument as problem:
             raise LeaseError(
-                f"the document of lease {document.get('name')!r} in ZooKeeper cannot be read ({error!r}):"
+                f"the document of lease {document.get('name')!r} in ZooKeeper cannot be used: {problem};"
                 " release its nodes by hand and delete the document"
-            ) from error
-        return cls(sets=sets, **values)
+            ) from problem
 
     def document(self) -> dict[str, Any]:
         """As it is stored."""
@@ -142,7 +148,7 @@ def lock_path(name: str) -> str:
 
     One of 256 that stay: a lock inside the lease's own folder would vanish under a waiter when the lease is deleted.
     """
-    return f"lease-locks/{hashlib.sha256(name.encode()).hexdigest()[:2]}"
+    return f"lease-locks/{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:2]}"
 
 
 def hold_job(name: str) -> str:
@@ -188,8 +194,7 @@ def request_expiry(request: NodeRequest) -> float | None:
     data = request.requestor_data
     if request.requestor != REQUESTOR or not isinstance(data, Mapping):
         return None
-    expires_at = data.get("expires_at")
-    return float(expires_at) if isinstance(expires_at, (int, float)) else None
+    return seconds(data.get("expires_at"))
 
 
 def is_marked(node: Node, name: str) -> bool:

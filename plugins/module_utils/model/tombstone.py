@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
 
 TOMBSTONES = "tombstones"
 """Folder in our own subtree: ``tombstones/<provider>/<node id>``."""
@@ -47,9 +48,11 @@ class Tombstone:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """From what is stored; keys of a newer version are ignored."""
-        known = {item.name for item in fields(cls)}
-        return cls(**{key: value for key, value in document.items() if key in known})
+        """From what is stored; keys of a newer version are ignored.
+
+        :raises BadDocument: it is something else.
+        """
+        return made(cls, document)
 
     def is_past(self, now: float) -> bool:
         """True when nothing can turn up any more."""

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, made
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Standing, Thing
 
 FORGOTTEN_AFTER = 7 * 86400.0
@@ -64,13 +65,8 @@ class Sighting:
     def from_document(cls, document: Any) -> Self | None:
         """From what is stored; None when it cannot be read."""
         try:
-            return cls(
-                float(document["first"]),
-                int(document.get("tries", 0)),
-                float(document.get("tried", 0)),
-                str(document.get("answer", "")),
-            )
-        except (TypeError, KeyError, ValueError, AttributeError):
+            return made(cls, document)
+        except BadDocument:
             return None
 
 

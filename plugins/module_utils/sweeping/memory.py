@@ -12,6 +12,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.paths import segment
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import is_number
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import (
     MOST,
     TOMBSTONES,
@@ -55,7 +56,7 @@ class Memory:
             {
                 key: float(value)
                 for key, value in (looked.items() if isinstance(looked, Mapping) else ())
-                if isinstance(value, int | float)
+                if is_number(value)
             },
         )
 
@@ -72,8 +73,7 @@ class Memory:
 def bury(store: Store, node_id: str, provider: str, launch: Launch | None, server_id: str | None, now: float) -> None:
     """Remember what a node (or one attempt of its launch) had in the cloud, before its record goes."""
     path = f"{TOMBSTONES}/{segment(provider)}/{node_id}"
-    document = store.own.get(path)
-    tombstone = Tombstone(node_id) if document is None else Tombstone.from_document(document)
+    tombstone = store.own.understood(path, Tombstone.from_document, key="node_id") or Tombstone(node_id)
     if tombstone.add(launch, server_id):
         tombstone.buried = now
         store.own.put(path, tombstone.document())
@@ -82,18 +82,21 @@ def bury(store: Store, node_id: str, provider: str, launch: Launch | None, serve
 def graveyard(store: Store, provider: str) -> Graveyard:
     """All that is remembered of a provider's nodes."""
     root = f"{TOMBSTONES}/{segment(provider)}"
-    documents = (store.own.get(f"{root}/{name}") for name in store.own.children(root))
-    return Graveyard(Tombstone.from_document(document) for document in documents if document is not None)
+    stones = (
+        store.own.understood(f"{root}/{name}", Tombstone.from_document, key="node_id")
+        for name in store.own.children(root)
+    )
+    return Graveyard(stone for stone in stones if stone is not None)
 
 
 def weather(store: Store, provider: str, now: float, most_at_once: int = 200) -> int:
     """Forget tombstones that are too old or too many; how many went."""
     root = f"{TOMBSTONES}/{segment(provider)}"
-    found = [(name, store.own.get(f"{root}/{name}")) for name in store.own.children(root)]
-    known = sorted(
-        ((Tombstone.from_document(document), name) for name, document in found if document is not None),
-        key=lambda pair: pair[0].buried,
-    )
+    found = [
+        (store.own.understood(f"{root}/{name}", Tombstone.from_document, key="node_id"), name)
+        for name in store.own.children(root)
+    ]
+    known = sorted(((stone, name) for stone, name in found if stone is not None), key=lambda pair: pair[0].buried)
     surplus = len(known) - MOST
     past = [name for place, (stone, name) in enumerate(known) if place < surplus or stone.is_past(now)]
     for name in past[:most_at_once]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import seconds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LEASES, lock_path
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
@@ -104,7 +105,7 @@ def _document(store: Store, path: str, now: float) -> bool:
         return False
     try:
         there = store.own.get(path)
-        if there == document and now >= float(document.get("expires_at") or 0):
+        if there == document and now >= (seconds(document.get("expires_at")) or 0):
             store.own.delete(path)
             return True
         return False

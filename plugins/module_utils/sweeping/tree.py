@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import seconds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind, Standing, Thing
 
@@ -84,13 +85,16 @@ def _wait(path: str, document: Mapping[str, Any], view: TreeView, now: float) ->
 
 def _lease(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     """A lease is over when its time is, and nothing that it names is left."""
-    expires_at, sets = document.get("expires_at"), document.get("sets")
-    if not isinstance(expires_at, int | float) or not isinstance(sets, list) or now < expires_at:
+    over, sets = seconds(document.get("expires_at")), document.get("sets")
+    if over is None or not isinstance(sets, list) or now < over:
         return None
     for part in sets:
-        if part.get("request") in view.requests or set(part.get("nodes") or ()) & set(view.node_ids):
+        nodes = part.get("nodes") or [] if isinstance(part, Mapping) else None
+        if not isinstance(nodes, list):
             return None
-    return "lease-over", float(expires_at), "lease"
+        if part.get("request") in [*view.requests] or any(node in nodes for node in view.node_ids):
+            return None
+    return "lease-over", over, "lease"
 
 
 def _freeze(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
@@ -103,28 +107,28 @@ def _freeze(path: str, document: Mapping[str, Any], view: TreeView, now: float) 
 def _breaker(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     """Breakers are by provider; one goes when no pool of the provider is known any more."""
     provider = path.partition("/")[2]
-    known = {item.get("provider_name") for key, item in view.documents.items() if key.startswith("pools/")}
+    known = [item.get("provider_name") for key, item in view.documents.items() if key.startswith("pools/")]
     return None if provider in known or _in_force(document, now) else ("owner-gone", None, f"provider {provider}")
 
 
 def _pool(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
-    pool_id, last_seen = path.partition("/")[2], document.get("last_seen")
-    if pool_id in view.pools or not isinstance(last_seen, int | float) or now - last_seen < PARTED_AFTER:
+    pool_id, seen = path.partition("/")[2], seconds(document.get("last_seen"))
+    if pool_id in view.pools or seen is None or now - seen < PARTED_AFTER:
         return None
-    return "owner-gone", float(last_seen), f"the launcher of pool {pool_id}"
+    return "owner-gone", seen, f"the launcher of pool {pool_id}"
 
 
 def _in_force(document: Mapping[str, Any], now: float) -> bool:
     """True for freezes and breakers of which one is not over yet."""
-    return any(isinstance(item, Mapping) and float(item.get("until") or 0) > now for item in document.values())
+    return any(isinstance(item, Mapping) and (seconds(item.get("until")) or 0) > now for item in document.values())
 
 
 def _stuck(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     """What a cycle noted of a deletion that did not get on; as long as one tries, it is written again."""
-    node_id, tried = document.get("node"), document.get("tried")
-    if node_id in view.node_ids or not isinstance(tried, int | float):
+    node_id, tried = document.get("node"), seconds(document.get("tried"))
+    if node_id in [*view.node_ids] or tried is None:
         return None
-    return "owner-gone", float(tried), f"node {node_id}" if node_id else "what it tells of"
+    return "owner-gone", tried, f"node {node_id}" if node_id else "what it tells of"
 
 
 OWNERS: dict[str, Callable[[str, Mapping[str, Any], TreeView, float], Found]] = {

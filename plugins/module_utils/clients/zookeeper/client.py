@@ -24,8 +24,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperTls
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError, StoreError
 
 IMPORT_ERROR: str | None = None
 try:
@@ -155,7 +156,12 @@ class TreeClient(KazooClient):
         self._call(request, result)
 
     def absolute(self, path: str) -> str:
-        """*path* with the chroot in front, as requests want it."""
+        """*path* with the chroot in front, as requests want it.
+
+        :raises StoreError: there can be no such path.
+        """
+        if not paths.can_be(path):
+            raise StoreError(f"{path!r} is no path that ZooKeeper could have: correct the document that names it")
         return (self.chroot + path.rstrip("/") if path == "/" else self.chroot + path) or "/"
 
     def watch_below(self, path: str, callback: Callable[[Any], None]) -> None:

@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.component i
     PoolComponent,
     registration,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import why_unreadable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
 
 
@@ -104,7 +105,10 @@ class Components:
         pools = []
         for name, entry in self._session.tree.documents(root):
             pool = entry.parsed(PoolComponent.from_bytes, name)
-            if pool is not None and not pool.broken:
+            if pool is None or pool.broken:
+                problem = pool.lack() if pool is not None else why_unreadable(entry.data)
+                self._session.odd.note(f"{root}/{name}", problem or "it is empty")
+            else:
                 pool = pool.clone()
                 pool.path = f"{root}/{name}"
                 pools.append(pool)

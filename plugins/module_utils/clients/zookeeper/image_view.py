@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import why_unreadable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
     Build,
     BuildState,
@@ -37,7 +38,10 @@ class ImageView:
         """All builds of *image*, by id."""
         found = []
         for build_id, entry in self._session.tree.documents(paths.builds(image)):
-            build = _as_build(image, build_id, entry) if is_build_id(build_id) else None
+            if not is_build_id(build_id):
+                continue
+            build = _as_build(image, build_id, entry)
+            self._note_odd(paths.build(image, build_id), build, entry)
             if build is not None:
                 found.append(build)
         return found
@@ -72,17 +76,28 @@ class ImageView:
     # -- uploads ------------------------------------------------------------------------------------------------
 
     def uploads(self, image: str, provider: str | None = None) -> list[Upload]:
-        """All uploads of *image*, to *provider* or anywhere; by build, provider and number."""
+        """All uploads of *image*, to *provider* or anywhere; by build, provider and number.
+
+        One that holds something else than a document is among them, as broken: its build and its image must not be
+        deleted behind its back.
+        """
         tree = self._session.tree
         found = []
         for build_id in filter(is_build_id, tree.names(paths.builds(image))):
             everywhere = tree.names(f"{paths.build(image, build_id)}/providers")
             for name in [provider] if provider is not None else everywhere:
                 for upload_id, entry in tree.documents(paths.uploads(image, build_id, name)):
-                    upload = _as_upload(image, build_id, name, upload_id, entry) if is_upload_id(upload_id) else None
-                    if upload is not None:
-                        found.append(upload)
+                    if is_upload_id(upload_id) and entry.data:
+                        upload = _as_upload(image, build_id, name, upload_id, entry)
+                        self._note_odd(f"{paths.uploads(image, build_id, name)}/{upload_id}", upload, entry)
+                        found.append(upload or _broken(image, build_id, name, upload_id))
         return found
+
+    def _note_odd(self, path: str, record: Build | Upload | None, entry: Entry) -> None:
+        if record is None and entry.data:
+            self._session.odd.note(path, why_unreadable(entry.data) or "it cannot be read")
+        elif record is not None and record.broken:
+            self._session.odd.note(path, record.lack())
 
     def uploading(self, image: str) -> set[tuple[str, str]]:
         """Build id and provider of the uploads whose lock is taken."""
@@ -184,6 +199,11 @@ def _as_build(image: str, build_id: str, entry: Entry) -> Build | None:
     build: Build = parsed.clone()
     build.image, build.path, build.born = image, paths.build(image, build_id), entry.stat.czxid
     return build
+
+
+def _broken(image: str, build_id: str, provider: str, upload_id: str) -> Upload:
+    path = f"{paths.uploads(image, build_id, provider)}/{upload_id}"
+    return Upload(id=upload_id, image=image, build_id=build_id, provider=provider, path=path, state="", broken=True)
 
 
 def _as_upload(image: str, build_id: str, provider: str, upload_id: str, entry: Entry) -> Upload | None:

@@ -5,16 +5,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import copied, dump, parse
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    copied,
+    dump,
+    parse,
+    why_unreadable,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument
 
 _ROUNDS = 10
+T = TypeVar("T")
 
 
 class OwnDocuments:
@@ -24,9 +32,40 @@ class OwnDocuments:
         self._session = session
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """The document, from the cache; None when there is none or it is no JSON object. The caller's own copy."""
-        entry = self._session.tree.entry(paths.own(path))
-        return copied(entry.parsed(_parse, path)) if entry else None
+        """The document, from the cache; None when there is none or it is no JSON object. The caller's own copy.
+
+        A path that cannot be is one where nothing is: others write names into their documents.
+        """
+        entry = self._session.tree.entry(f"{paths.OWN}/{path}")
+        document = entry.parsed(_parse, path) if entry else None
+        if document is None and entry is not None and entry.data:
+            self._session.odd.note(paths.own(path), why_unreadable(entry.data) or "it cannot be read")
+        return copied(document)  # type: ignore[no-any-return]
+
+    def understood(
+        self,
+        path: str,
+        reader: Callable[[Mapping[str, Any]], T],
+        *,
+        key: str | None = None,
+        fresh: bool = False,
+    ) -> T | None:
+        """What *reader* makes of the document; None when there is none, or none that it can use.
+
+        :param reader: raises BadDocument for a document that it cannot use; that is told once.
+        :param key: what the document must have the name of its znode under.
+        :param fresh: ask ZooKeeper itself, and not the cache.
+        """
+        document = self.read(path) if fresh else self.get(path)
+        if document is None:
+            return None
+        try:
+            if key is not None and key in document and document[key] != paths.split(path)[1]:
+                raise BadDocument(f"{key!r} is not the name of its znode")
+            return reader(document)
+        except BadDocument as problem:
+            self._session.odd.note(paths.own(path), str(problem))
+            return None
 
     def read(self, path: str) -> dict[str, Any] | None:
         """The document, fresh from ZooKeeper; None when there is none or it is no JSON object."""
@@ -38,9 +77,12 @@ class OwnDocuments:
         root = paths.own(path) if path else paths.OWN
         return [name for name, _entry in self._session.tree.documents(root)]
 
-    def folder_of(self, path: str) -> Folder:
-        """What there is below *path*, from the cache, for whoever asks for single names."""
-        return Folder(self._session, paths.own(path))
+    def folder_of(self, path: str, reader: Callable[[Mapping[str, Any]], object], *, key: str | None = None) -> Folder:
+        """What there is below *path*, from the cache, for whoever asks for single names.
+
+        :param reader: as of :meth:`understood`, *key* too; what cannot be used is not there.
+        """
+        return Folder(self, path, reader, key)
 
     def put(self, path: str, document: dict[str, Any], batch: Batch | None = None) -> None:
         """Create or replace the document; creates parents.
@@ -105,14 +147,18 @@ class OwnDocuments:
 
 
 class Folder:
-    """Tells whether there is a document of some name."""
+    """Tells whether there is a document of some name that can be used."""
 
-    def __init__(self, session: Session, root: str) -> None:
-        self._session = session
-        self._root = root
+    def __init__(
+        self, own: OwnDocuments, path: str, reader: Callable[[Mapping[str, Any]], object], key: str | None
+    ) -> None:
+        self._own = own
+        self._path = path
+        self._reader = reader
+        self._key = key
 
     def __contains__(self, name: object) -> bool:
-        return self._session.tree.entry(f"{self._root}/{name}") is not None
+        return self._own.understood(f"{self._path}/{name}", self._reader, key=self._key) is not None
 
 
 def _parse(_path: str, data: bytes, _version: int) -> dict[str, Any] | None:

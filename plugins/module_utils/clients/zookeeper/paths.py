@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
@@ -24,7 +25,17 @@ CONTENDER = "__lock__"
 _IMAGE_LOCKS = (4, 5, 8, 9)
 """Where a lock may stand in a path below images: of an image's builds, of a build, of a build at a provider, of an
 upload. Anything may be called "lock" elsewhere: an image, a provider."""
+_IMPOSSIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]|//|/\.\.?(?:/|$)")
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.+@ ():,")
+
+
+def can_be(path: str) -> bool:
+    """True when there can be a znode of that path: others write ids into documents that are none.
+
+    The rules are those of ZooKeeper's own ``PathUtils.validatePath``; a path that could not be encoded would end the
+    thread that talks to the server. (A path that ends in a slash is the beginning of a sequence.)
+    """
+    return _IMPOSSIBLE.search(path) is None
 
 
 def split(path: str) -> tuple[str, str]:

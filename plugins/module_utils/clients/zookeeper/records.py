@@ -15,7 +15,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry, Stat
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.view import View
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import StatefulDocument
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    StatefulDocument,
+    why_unreadable,
+)
 
 R = TypeVar("R", bound=StatefulDocument)
 
@@ -36,7 +39,7 @@ class Records(Generic[R]):
         """All records, from the cache; each object is the caller's own. Znodes without a JSON object are left out."""
         records = []
         for name, entry in self._session.tree.documents(self.ROOT):
-            record = entry.parsed(self._parse, name)
+            record = self._parsed(entry, name)
             if record is not None:
                 records.append(record.clone())
         return records
@@ -52,6 +55,10 @@ class Records(Generic[R]):
 
     def _parsed(self, entry: Entry, record_id: str) -> R | None:
         record: R | None = entry.parsed(self._parse, record_id)
+        if record is None and entry.data:
+            self._session.odd.note(self._path(record_id), why_unreadable(entry.data) or "it cannot be read")
+        elif record is not None and record.broken:
+            self._session.odd.note(self._path(record_id), record.lack())
         return record
 
     def ids(self) -> builtins.list[str]:
@@ -61,7 +68,7 @@ class Records(Generic[R]):
     def get(self, record_id: str) -> R | None:
         """One record from the cache; the object is the caller's own."""
         entry = self._session.tree.entry(self._path(record_id))
-        record = entry.parsed(self._parse, record_id) if entry else None
+        record = self._parsed(entry, record_id) if entry else None
         return record.clone() if record else None
 
     def read(self, record_id: str) -> R | None:

@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.feed import Feed
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import CONNECTED, Link
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.oddities import Oddities
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
@@ -129,6 +130,7 @@ class Session(Link):
     def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
         super().__init__(settings, connect_timeout=connect_timeout)
         self._own = _Own()
+        self.odd = Oddities()
         self.held: set[Releasable] = set()
         """The locks that are ours, or were in an earlier session."""
 
@@ -195,6 +197,8 @@ class Session(Link):
 
     def read(self, path: str) -> tuple[bytes, Stat] | None:
         """Data and stat, fresh; None when there is no such znode."""
+        if not paths.can_be(path) or path.endswith("/"):
+            return None
         client = self._reader(path)
         try:
             data, stat = self.perform(GetData(client.absolute(path), None), client=client)

@@ -22,6 +22,7 @@ class View(Generic[R]):
     :param parse: makes a record of an entry, None of one that is no JSON object.
     :ivar records: all records by id, in no particular order.
     :ivar free: those of them that nobody has locked.
+    :ivar unreadable: ids of those that are there and cannot be read: whoever made them may well be able to.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class View(Generic[R]):
         self._tree: Tree | None = None
         self.records: dict[str, R] = {}
         self.free: dict[str, R] = {}
+        self.unreadable: set[str] = set()
 
     def refresh(self) -> set[str]:
         """Look again.
@@ -52,7 +54,7 @@ class View(Generic[R]):
             self._tree = tree
             for root in sorted({self._root, self._lock_root}):
                 tree.follow(root)
-            changed = {*self.records, *tree.names(self._root)}
+            changed = {*self.records, *self.unreadable, *tree.names(self._root)}
         else:
             changed = tree.changed(self._root)
         if self._lock_root != self._root:
@@ -64,7 +66,10 @@ class View(Generic[R]):
     def _look_at(self, tree: Tree, record_id: str) -> None:
         entry = tree.entry(f"{self._root}/{record_id}")
         record = self._parse(entry, record_id) if entry is not None else None
+        self.unreadable.discard(record_id)
         if record is None:
+            if entry is not None and entry.data:
+                self.unreadable.add(record_id)
             self.records.pop(record_id, None)
             self.free.pop(record_id, None)
             return

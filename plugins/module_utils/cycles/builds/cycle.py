@@ -192,6 +192,8 @@ class BuildsCycle:
             self._registration = register_builder(shop.store)
         self._cleared += clear_machine(shop.store, self._config.images_dir or "", shop.say)
         view = self._view()
+        for line in shop.store.odd_documents():
+            shop.say(line)
         failed = fail_abandoned(shop.store, view, now, shop.say)
         if failed:
             self._abandoned += failed

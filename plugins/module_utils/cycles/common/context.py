@@ -59,9 +59,8 @@ class Context:
 
         :param fresh: ask ZooKeeper itself: somebody else has written it last, and the cache may be behind.
         """
-        own, path = self.store.own, f"{LAUNCHES}/{node_id}"
-        document = own.read(path) if fresh else own.get(path)
-        return None if document is None else Launch.from_document(document)
+        path = f"{LAUNCHES}/{node_id}"
+        return self.store.own.understood(path, Launch.from_document, key="node_id", fresh=fresh)
 
     def save(self, launch: Launch, batch: Batch | None = None) -> None:
         """Store a launch record; always before the call that it describes.

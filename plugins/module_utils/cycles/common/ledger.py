@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
@@ -17,17 +17,25 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     PORTS,
     Resources,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import is_number
 
 K = TypeVar("K")
 
+MOST = 1e12
+"""Of any resource; sums of it stay exact enough to be taken apart again."""
 COMING = frozenset({NodeState.READY, NodeState.BUILDING, NodeState.INIT})
 LEAVING = frozenset({NodeState.USED, NodeState.DELETING, NodeState.DELETED, NodeState.FAILED, NodeState.ABORTED})
 
 
 def size_of(node: Node) -> Resources:
     """What a node uses by its record; a record without figures (others write them too) counts as one instance."""
-    amounts = {name: value for name, value in (node.resources or {}).items() if isinstance(value, int | float)}
+    amounts = {name: value for name, value in (node.resources or {}).items() if _is_amount(value)}
     return Resources({INSTANCES: 1, PORTS: 1, **amounts, **({FLOATING_IPS: 1} if _has_floating(node) else {})})
+
+
+def _is_amount(value: Any) -> bool:
+    """What others wrote may be anything: below nothing, or more than any cloud has."""
+    return is_number(value) and 0 <= value <= MOST
 
 
 def _has_floating(node: Node) -> bool:

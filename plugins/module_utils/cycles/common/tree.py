@@ -19,9 +19,15 @@ SITE = "site"
 
 def site_of(store: Store, *, create: bool) -> str:
     """The identity of the tree; made once. Without *create* an unwritten one is "" (check mode writes nothing)."""
-    if create:
-        return str(store.own.create_once(SITE, {"id": uuid.uuid4().hex})["id"])
-    return _id(store.own.get(SITE))
+    if not create:
+        return _id(store.own.get(SITE))
+    fresh = uuid.uuid4().hex
+    found = store.own.create_once(SITE, {"id": fresh}).get("id")
+    if not isinstance(found, str) or not found:
+        # Somebody has spoilt it: what carries the old identity is foreign from now on, but the work goes on.
+        store.own.put(SITE, {"id": fresh})
+        return fresh
+    return found
 
 
 def check_tree(store: Store, site: str) -> None:

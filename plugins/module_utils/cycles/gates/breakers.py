@@ -11,8 +11,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.con
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import Breaker
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import all_made
 
 BREAKERS = "breakers"
+_READ = all_made(Breaker.from_document)
 
 
 class Breakers:
@@ -65,8 +67,7 @@ class Breakers:
         return found
 
     def _known(self, provider: str) -> dict[str, Breaker]:
-        stored = self._context.store.own.get(f"{BREAKERS}/{provider}") or {}
-        return {key: Breaker.from_document(document) for key, document in stored.items()}
+        return self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ) or {}
 
     def _store(self, provider: str, image: str, flavor: str, breaker: Breaker | None) -> None:
         known = self._known(provider)

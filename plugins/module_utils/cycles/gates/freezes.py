@@ -24,8 +24,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model import reas
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Evidence, Freeze
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import INSTANCES, Resources
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import all_made
 
 FREEZES = "freezes"
+_READ = all_made(Freeze.from_document)
 
 
 class Freezes:
@@ -169,8 +171,7 @@ class Freezes:
 
     def of(self, pool_id: str) -> dict[str, Freeze]:
         """What is stored for a pool, by resource."""
-        stored = self._context.store.own.get(f"{FREEZES}/{pool_id}") or {}
-        return {name: Freeze.from_document(document) for name, document in stored.items()}
+        return self._context.store.own.understood(f"{FREEZES}/{pool_id}", _READ) or {}
 
     def _store(self, pool_id: str, freezes: dict[str, Freeze]) -> None:
         document = {name: freeze.document() for name, freeze in freezes.items()}

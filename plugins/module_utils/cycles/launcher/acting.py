@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
@@ -50,8 +51,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
     Provider,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, is_number
 
 FAREWELL = 5.0
 """Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
@@ -199,9 +202,7 @@ class Acting:
     def _boot_times(self, name: str) -> Times:
         """What earlier cycles learned."""
         times = Times()
-        times.samples.extend(
-            (self._context.store.own.get(f"{PROVIDERS}/{name}") or {}).get("boot_seconds", [])[-SAMPLES:]
-        )
+        times.samples.extend(self._context.store.own.understood(f"{PROVIDERS}/{name}", _boot_seconds) or ())
         return times
 
     # -- standing by ---------------------------------------------------------------------------------------------
@@ -330,7 +331,7 @@ class Acting:
                 and not _is_pending(requests.get(node.allocated_to or ""))
                 and not node.broken
                 and not store.nodes.is_locked(node.id)
-                and store.own.get(f"{LAUNCHES}/{node.id}") is not None
+                and self._context.launch(node.id) is not None
             ):
                 self._adopt_orphan(node)
 
@@ -358,8 +359,8 @@ class Acting:
                 if node.provider in context.actors and node.id not in busy and not node.broken
             ],
             requests=requests,
-            owners=owners(requests),
-            launches=store.own.folder_of(LAUNCHES),
+            owners=owners(requests) | self._requests.unreadable,
+            launches=store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
             providers={name: actor.provider for name, actor in context.actors.items()},
         )
         for action in upkeep(idle, context.config.labels, context.config.max_hold_age, now):
@@ -460,6 +461,13 @@ class Acting:
 
 def _is_pending(request: NodeRequest | None) -> bool:
     return request is not None and request.state == RequestState.PENDING
+
+
+def _boot_seconds(document: Mapping[str, Any]) -> list[float]:
+    found = document.get("boot_seconds", [])
+    if not isinstance(found, list) or not all(is_number(item) and item >= 0 for item in found):
+        raise BadDocument("'boot_seconds' is not a list of seconds")
+    return found[-SAMPLES:]
 
 
 def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:

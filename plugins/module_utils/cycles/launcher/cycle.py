@@ -269,6 +269,8 @@ class LauncherCycle:
             self._acting.reload(self._news)
             self._news = News()
         due = self._acting.work(now)
+        for line in store.odd_documents():
+            self._context.account.say(line)
         if self._metrics is not None:
             self._metrics.step(now, leads=self._acting.leads)
         return due

@@ -46,6 +46,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import Idle, owners, upkeep
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
 
@@ -95,7 +96,7 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
         "acted_for": [],
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
         "api_calls": {name: actor.client.counters.document() for name, actor in context.actors.items()},
-        "warnings": [*context.config.warnings, *met],
+        "warnings": [*context.config.warnings, *met, *store.odd_documents()],
     }
 
 
@@ -200,7 +201,9 @@ def _upkeep(context: Context) -> Iterable[DeleteNode | FreeNode | DropRequest]:
     ]
     requests = store.requests.list()
     providers = {name: actor.provider for name, actor in context.actors.items()}
-    idle = Idle(nodes, requests, owners(requests), set(store.own.children(LAUNCHES)), providers)
+    idle = Idle(
+        nodes, requests, owners(requests), store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"), providers
+    )
     return upkeep(idle, context.config.labels, context.config.max_hold_age, context.now())
 
 

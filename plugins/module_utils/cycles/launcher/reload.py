@@ -12,7 +12,7 @@ were launched, and the new cloud would answer that they do not exist. What the c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.o
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, kind_of
 
 DRAIN = "drain"
 
@@ -81,7 +82,7 @@ class Roster:
 
         Its nodes may be elsewhere: then it was moved while nobody looked, and is drained first.
         """
-        known = self._context.store.own.get(f"{PROVIDERS}/{name}") or {}
+        known = self._context.store.own.understood(f"{PROVIDERS}/{name}", checked_connection) or {}
         provider = self.settings[name]
         moved = name not in self._draining and "cloud" in known and not self._is_home(name, provider, known)
         if moved and self._remaining(name):
@@ -221,13 +222,13 @@ class Roster:
         """Providers that were taken out of this very configuration while no cycle ran."""
         own, config = self._context.store.own, self._context.config
         for name in sorted({node.provider for node in nodes if node.provider} - set(config.providers)):
-            known = own.get(f"{PROVIDERS}/{name}") or {}
+            known = own.understood(f"{PROVIDERS}/{name}", checked_connection) or {}
             if known.get("config") == self._origin and "cloud" in known and own.get(f"{DRAIN}/{name}") is None:
                 own.put(f"{DRAIN}/{name}", {key: known[key] for key in known if key != "boot_seconds"})
 
     def _look_at(self, name: str, left: int) -> bool:
         own = self._context.store.own
-        document = own.get(f"{DRAIN}/{name}")
+        document = own.understood(f"{DRAIN}/{name}", checked_connection)
         configured = self._configured.get(name)
         if configured is None and name in self._context.config.providers:
             return False
@@ -351,6 +352,14 @@ class Roster:
         if client is not None:
             self._spent.setdefault(name, []).append(client.counters)
             client.close()
+
+
+def checked_connection(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What is stored of a provider's connection; raises BadDocument when nothing can be reached by it."""
+    for key, kinds in (("cloud", (str,)), ("region", (str, type(None)))):
+        if key in document and not isinstance(document[key], kinds):
+            raise BadDocument(f"{key!r} is {kind_of(document[key])}, not a text")
+    return dict(document)
 
 
 def _address(provider: Provider) -> tuple[str, str | None]:

@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import backoff
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import seconds, whole_or_zero
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudConflict,
     CloudError,
@@ -141,8 +142,8 @@ class Removals:
         if before is not None:
             # An earlier cycle did not get on with it either.
             removal.stored = before
-            removal.began = float(before.get("since") or removal.began)
-            removal.tries = int(before.get("tries") or 0)
+            removal.began = min(seconds(before.get("since")) or removal.began, removal.began)
+            removal.tries = max(0, whole_or_zero(before.get("tries")))
             removal.trouble = str(before.get("answer") or "")
         self._running[key] = removal
 

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
@@ -23,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument
 
 WAITS = "waits"
 DECLINES = "declines"
@@ -290,7 +292,7 @@ class Serving:
         fail = fail or (bool(self._everybody) and self._everybody <= set(request.declined_by))
         request.set_state(RequestState.FAILED if fail else RequestState.REQUESTED, self._context.now())
         documents = [reason.document() for reason in why.values()]
-        past = (self._context.store.own.get(f"{DECLINES}/{request.id}") or {}).get("reasons", [])
+        past = self._context.store.own.understood(f"{DECLINES}/{request.id}", _past_reasons) or []
         self._context.store.own.put(f"{DECLINES}/{request.id}", {"reasons": [*past, *documents]})
         self._write(served)
         self._leave(served)
@@ -364,6 +366,13 @@ class Serving:
             if known == pool_id:
                 return f"{provider}/{pool}"
         return pool_id
+
+
+def _past_reasons(document: Mapping[str, Any]) -> list[Any]:
+    found = document.get("reasons", [])
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise BadDocument("'reasons' is not a list of objects")
+    return found
 
 
 def _doings(served: Served) -> str:

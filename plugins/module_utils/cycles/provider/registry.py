@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import socket
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Registration
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import OtherPool
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import ComponentKind, ComponentState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import (
+    DEFAULT_POOL_PRIORITY,
+    ComponentKind,
+    ComponentState,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Pool, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import INSTANCES
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
 
 KNOWN_POOLS = "pools"
 KNOWN_FOR = 86400.0
@@ -27,6 +33,23 @@ def pool_id(site: str, provider: str, pool: str) -> str:
     """The stable launcher id of a pool: the same in every cycle and on every host of a site."""
     digest = hashlib.sha256("\0".join((site, provider, pool)).encode()).hexdigest()[:16]
     return f"stackci-PoolWorker.{provider}-{pool}-{digest}"
+
+
+@dataclass(frozen=True)
+class KnownPool:
+    """A pool that somebody registered once, as ``pools/<pool id>`` has it. *last_seen*: UNIX time."""
+
+    provider_name: str
+    name: str
+    supported_labels: list[str] = field(default_factory=list)
+    priority: int = DEFAULT_POOL_PRIORITY
+    config: str | None = None
+    last_seen: float = 0.0
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> KnownPool:
+        """From what is stored; raises BadDocument."""
+        return made(cls, document)
 
 
 class Registry:
@@ -97,14 +120,14 @@ class Registry:
                     paused=pool.paused,
                 )
         for key in self._store.own.children(KNOWN_POOLS):
-            document = self._store.own.get(f"{KNOWN_POOLS}/{key}")
-            if key not in mine and key not in found and document is not None and not self._is_past(document, now):
+            known = self._known(key)
+            if key not in mine and key not in found and known is not None and not self._is_past(known, now):
                 found[key] = OtherPool(
                     id=key,
-                    provider=str(document.get("provider_name")),
-                    name=str(document.get("name")),
-                    labels=frozenset(document.get("supported_labels", ())),
-                    priority=int(document.get("priority", 100)),
+                    provider=known.provider_name,
+                    name=known.name,
+                    labels=frozenset(known.supported_labels),
+                    priority=known.priority,
                     present=False,
                 )
         for unserved in self._unserved():
@@ -131,8 +154,8 @@ class Registry:
     def forget_past(self, now: float) -> None:
         """Remove known pools that nobody will serve again."""
         for key in self._store.own.children(KNOWN_POOLS):
-            document = self._store.own.get(f"{KNOWN_POOLS}/{key}")
-            if document is not None and self._is_past(document, now):
+            known = self._known(key)
+            if known is not None and self._is_past(known, now):
                 self._store.own.delete(f"{KNOWN_POOLS}/{key}")
 
     @property
@@ -140,13 +163,16 @@ class Registry:
         """Host and path of the configuration."""
         return f"{self._hostname}:{self.config.path}"
 
-    def _is_past(self, document: dict[str, Any], now: float) -> bool:
+    def _known(self, key: str) -> KnownPool | None:
+        return self._store.own.understood(f"{KNOWN_POOLS}/{key}", KnownPool.from_document)
+
+    def _is_past(self, known: KnownPool, now: float) -> bool:
         """Long unseen, or taken out of the very configuration that once registered it."""
-        if now - float(document.get("last_seen", 0)) > KNOWN_FOR:
+        if now - known.last_seen > KNOWN_FOR:
             return True
-        provider = self.config.providers.get(str(document.get("provider_name")))
-        listed = provider is not None and str(document.get("name")) in provider.pools
-        return document.get("config") == self.origin and not listed
+        provider = self.config.providers.get(known.provider_name)
+        listed = provider is not None and known.name in provider.pools
+        return known.config == self.origin and not listed
 
 
 def _fields(key: str, provider: Provider, pool: Pool) -> dict[str, Any]:

@@ -40,8 +40,7 @@ def known_to(
     by_id.update((node.id, node) for node in records)
 
     def launch(node_id: str) -> Launch | None:
-        document = store.own.get(f"{LAUNCHES}/{node_id}")
-        return None if document is None else Launch.from_document(document)
+        return store.own.understood(f"{LAUNCHES}/{node_id}", Launch.from_document, key="node_id")
 
     return Known(
         provider=provider,

@@ -203,6 +203,8 @@ class UploadsCycle:
         check_tree(self._desk.store, self._tools.site)
         view = self._desk.view(now, self._lanes.keys)
         self._cases = self._desk.cases(view)
+        for line in self._desk.store.odd_documents():
+            self._say(line)
         for name, problem in self._desk.problems.items():
             if name not in self._told:
                 self._told.add(name)

@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documents that nothing can be done with: each is told once, left as it is, and never in the way of the others."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+MOST = 1000
+"""Documents that are told, so that a tree full of them does not fill a log."""
+
+
+class Oddities:
+    """Thread-safe; noted by whoever reads, taken by whoever tells."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._told: set[str] = set()
+        self._news: deque[str] = deque()
+
+    def note(self, path: str, problem: str) -> None:
+        """The document at *path* cannot be used.
+
+        :param problem: the part of a sentence that says why, e.g. "it is not JSON".
+        """
+        if path in self._told or len(self._told) >= MOST:
+            return
+        with self._lock:
+            if path not in self._told:
+                self._told.add(path)
+                self._news.append(f"{path} is left out: {problem}; it stays as it is: correct it, or delete it by hand")
+
+    def take(self) -> list[str]:
+        """The sentences that nobody has taken yet."""
+        with self._lock:
+            news = list(self._news)
+            self._news.clear()
+        return news
