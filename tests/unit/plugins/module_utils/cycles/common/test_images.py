@@ -29,7 +29,12 @@ from tests.support.virtual_time import START, Agenda
 
 IMAGE = "/nodepool/images/fedora"
 UPLOADED = f"{IMAGE}/builds/{BUILD}/providers/east/images/0000000001"
-MARKS = {"nodepool_build_id": BUILD, "nodepool_upload_id": "0000000001", "nodepool_provider_name": "east"}
+MARKS = {
+    "nodepool_build_id": BUILD,
+    "nodepool_upload_id": "0000000001",
+    "nodepool_provider_name": "east",
+    "stackci_site": "s",
+}
 CLOUD_IMAGE = Image(id="i-1", name="fedora", status="active", properties=MARKS, created="2020-01-01T00:00:00Z")
 CONFIG = config(["fedora"], {"east": ["fedora"]}, images_dir="/images")
 
@@ -72,7 +77,7 @@ def test_an_upload_that_cannot_be_read_keeps_its_record_its_build_and_its_image(
         configured = config(images, {"east": images}, images_dir="/images")
         view = view_images(store, configured, now=START + 1e6, provider_formats={}, files=(), builder_id="b2")
         assert not plan_deletions(view)
-    known = Known("east", uploads=lambda: store.images.uploads("fedora"))
+    known = Known("east", site="s", uploads=lambda: store.images.uploads("fedora"))
     assert find(Seen(images=[CLOUD_IMAGE]), known) == []
     told = store.odd_documents()
     assert [line.partition(" is left out: ")[0] for line in told] == [UPLOADED]
@@ -81,7 +86,7 @@ def test_an_upload_that_cannot_be_read_keeps_its_record_its_build_and_its_image(
 
 def test_an_upload_without_its_record_is_found_by_the_same_look():
     store = stored({f"{IMAGE}/builds/{BUILD}": b'{"state": "ready"}'})
-    known = Known("east", uploads=lambda: store.images.uploads("fedora"))
+    known = Known("east", site="s", uploads=lambda: store.images.uploads("fedora"))
     assert [thing.code for thing in find(Seen(images=[CLOUD_IMAGE]), known)] == ["upload-unknown"]
 
 
