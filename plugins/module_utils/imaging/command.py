@@ -71,11 +71,13 @@ def command(
     images_dir: str,
     elements_dir: str | None,
     environment: Mapping[str, str],
+    nonce: str,
 ) -> Command:
     """The call that makes *formats* of *image*.
 
     :param formats: what diskimage-builder makes (:attr:`Formats.made`).
     :param environment: the builder's own.
+    :param nonce: 32 random hex digits, which keep others from making the temporary directory first.
     :raises ConfigError: ``dib-cmd`` cannot be split into words, is empty, or names Nodepool's package.
     """
     names = sorted(set(formats))
@@ -95,7 +97,8 @@ def command(
     # A directory of our own below whatever the operator chose: what is in it is ours to remove. diskimage-builder looks
     # at both variables, and at TMPDIR first.
     chosen = variables.get("TMPDIR") or variables.get("TMP_DIR") or images_dir
-    temporary = f"{chosen.rstrip('/')}/{TEMPORARY}/{build_id}"
+    own = TEMPORARY if chosen == images_dir else f"{TEMPORARY}-{nonce}"
+    temporary = f"{chosen.rstrip('/')}/{own}/{build_id}"
     variables.update({"TMP_DIR": temporary, "TMPDIR": temporary, MARK: build_id})
     return Command(tuple(argv), variables, output, temporary)
 

@@ -12,7 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import processes
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import Isolation
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.logs import append_line
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.logs import (
+    append_line,
+    open_log,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
@@ -61,7 +64,7 @@ class Child:
         :raises ImageFileError: the log cannot be written.
         """
         try:
-            log = open(self.log, "ab")  # noqa: SIM115
+            log = open_log(self.log)
         except OSError as problem:
             raise ImageFileError(
                 f"{self.log}: the log of the build cannot be written: {problem.strerror}; see build-log-dir"

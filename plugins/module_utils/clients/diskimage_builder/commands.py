@@ -28,11 +28,15 @@ class Answer:
         return self.code == 0
 
 
-Run = Callable[[Sequence[str]], Answer]
+Run = Callable[..., Answer]
+"""As :func:`run`."""
 
 
-def run(argv: Sequence[str], timeout: float = TIMEOUT) -> Answer:
-    """Run a command to its end; its output is short."""
+def run(argv: Sequence[str], timeout: float = TIMEOUT, *, folder: int | None = None) -> Answer:
+    """Run a command to its end; its output is short.
+
+    :param folder: descriptor of the directory in which it begins; None for that of this process.
+    """
     try:
         done = subprocess.run(
             list(argv),
@@ -41,6 +45,7 @@ def run(argv: Sequence[str], timeout: float = TIMEOUT) -> Answer:
             stderr=subprocess.STDOUT,
             timeout=timeout,
             check=False,
+            cwd=None if folder is None else f"/proc/self/fd/{folder}",
         )
     except subprocess.TimeoutExpired:
         return Answer(None, f"{argv[0]} did not end within {timeout:g} s")

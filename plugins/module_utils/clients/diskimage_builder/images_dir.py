@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -118,19 +119,27 @@ class ImagesDir:
         :return: what could not be removed, one sentence each.
         """
         problems = []
-        for name in names:
-            if "/" in name or name in ("", ".", ".."):
-                raise ImageFileError(f"{name!r} is no name of a file in {self.path}")
-            path = os.path.join(self.path, name)
-            try:
-                if os.path.isdir(path) and not os.path.islink(path):
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)
-            except FileNotFoundError:
-                continue
-            except OSError as problem:
-                problems.append(f"{path} cannot be removed: {problem.strerror}")
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return []
+        except OSError as problem:
+            return [f"files in {self.path} cannot be removed: {problem.strerror}"]
+        try:
+            for name in names:
+                if "/" in name or name in ("", ".", ".."):
+                    raise ImageFileError(f"{name!r} is no name of a file in {self.path}")
+                try:
+                    if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+                        shutil.rmtree(name, dir_fd=fd)
+                    else:
+                        os.unlink(name, dir_fd=fd)
+                except FileNotFoundError:
+                    continue
+                except OSError as problem:
+                    problems.append(f"{os.path.join(self.path, name)} cannot be removed: {problem.strerror}")
+        finally:
+            os.close(fd)
         return problems
 
     def checksums(self, name: str) -> dict[str, str]:

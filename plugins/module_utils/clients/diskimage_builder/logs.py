@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterable
+from typing import BinaryIO
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
@@ -86,9 +89,22 @@ class LogTail:
         self.last_line = text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
 
 
+def open_log(path: str) -> BinaryIO:
+    """A log to add to, made when it is not there. Never one that somebody else has put in its place.
+
+    :raises OSError: it cannot be opened.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    found = os.fstat(fd)
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
+        return os.fdopen(fd, "ab+")
+    os.close(fd)
+    raise OSError(errno.EPERM, "it is not a file of the builder's own", path)
+
+
 def append_line(path: str, text: str) -> None:
     """Add a line to a log, on a line of its own. A log that cannot be written is left as it is."""
-    with contextlib.suppress(OSError), open(path, "ab+") as file:
+    with contextlib.suppress(OSError), open_log(path) as file:
         if file.seek(0, os.SEEK_END) > 0:
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
@@ -120,6 +136,11 @@ def list_logs(folder: str) -> list[tuple[str, float]]:
 
 def remove_logs(folder: str, names: Iterable[str]) -> None:
     """Remove logs; those that are gone or cannot be removed are left."""
-    for name in names:
-        with contextlib.suppress(OSError):
-            os.unlink(os.path.join(folder, name))
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for name in names:
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=fd)
+        finally:
+            os.close(fd)

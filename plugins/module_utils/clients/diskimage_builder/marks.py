@@ -9,4 +9,4 @@ MARK = "STACKCI_NODEPOOL_BUILD"
 """The environment variable that every process of a build carries; its value is the build's id."""
 
 TEMPORARY = ".stackci-tmp"
-"""The directory with a directory for each build, in images-dir or in TMP_DIR."""
+"""The directory with a directory for each build in images-dir; in TMP_DIR a random part follows."""

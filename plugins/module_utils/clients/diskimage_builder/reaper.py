@@ -3,15 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Removes what a build has left on its machine: processes, mounts, loop devices, temporary files. Nothing else.
 
-What is ours is told by the build's mark and by its directory; what lies outside both is never touched.
+What is ours is told by the build's mark and by its directory; what lies outside both is never touched. No link is
+followed on the way to the directory, and what it lies in has to belong to the user of the builder alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import processes
@@ -20,8 +22,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     as_root,
     run,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.folders import (
+    open_own,
+    open_without_links,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import TEMPORARY
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import Leftover
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
 MOST_MOUNTS = 1000
 _ROUNDS = 5
@@ -69,8 +76,8 @@ def reap(leftover: Leftover, *, grace: float = 2.0, group: int | None = None, sy
     :param group: the process group of its child, where that is known.
     """
     machine = system or System()
-    places = list(dict.fromkeys(os.path.realpath(place) for place in (leftover.place, leftover.claim)))
     done = Reaped(leftover.build_id)
+    places = [place for place in dict.fromkeys((leftover.place, leftover.claim)) if _is_ours(done, place)]
     _end_processes(done, leftover, grace, group, machine)
     for _round in range(_ROUNDS):  # a loop device may hold a mount of a partition of it, and the other way round
         mounts, devices = mounts_below(places, machine.proc), loop_devices_below(places, machine.sys)
@@ -86,6 +93,44 @@ def reap(leftover: Leftover, *, grace: float = 2.0, group: int | None = None, sy
         for place in places:
             _remove(done, place, machine)
     return done
+
+
+@contextlib.contextmanager
+def _parent(place: str) -> Iterator[tuple[int, int]]:
+    """Descriptors of the directory that *place* lies in, and of the one above that.
+
+    :raises ImageFileError: it is not ours alone.
+    :raises OSError: it is not there, or a part of its path became a link.
+    """
+    path = os.path.dirname(place)
+    above = open_without_links(os.path.dirname(path))
+    try:
+        parent = open_own(os.path.basename(path), above, path)
+        try:
+            yield parent, above
+        finally:
+            os.close(parent)
+    finally:
+        os.close(above)
+
+
+def _is_ours(done: Reaped, place: str) -> bool:
+    """Whether something may be done below a place; one that is gone may have left a loop device."""
+    try:
+        with _parent(place):
+            return True
+    except FileNotFoundError:
+        return True
+    except (ImageFileError, OSError) as problem:
+        done.problems.append(f"{place} is left alone: {_words(problem)}")
+        return False
+
+
+def _words(problem: Exception) -> str:
+    if not isinstance(problem, OSError):
+        return str(problem)
+    link = isinstance(problem, NotADirectoryError)
+    return "a part of its path is a link or a file now" if link else problem.strerror or str(problem)
 
 
 def _end_processes(done: Reaped, leftover: Leftover, grace: float, group: int | None, machine: System) -> None:
@@ -151,7 +196,9 @@ def _lies_below(backing: str, place: str) -> bool:
         return True
     own = "/".join(["", *place.split("/")[-2:], ""])
     front, found, _rest = backing.partition(own)
-    return bool(found) and own.startswith(f"/{TEMPORARY}/") and f"{place}/".endswith(f"{front}{own}")
+    return (
+        bool(found) and own.startswith((f"/{TEMPORARY}/", f"/{TEMPORARY}-")) and f"{place}/".endswith(f"{front}{own}")
+    )
 
 
 def _unmount(done: Reaped, mounts: Iterable[str], machine: System) -> None:
@@ -171,9 +218,17 @@ def _detach(done: Reaped, devices: Iterable[str], machine: System) -> None:
 
 
 def _remove(done: Reaped, place: str, machine: System) -> None:
-    if not os.path.lexists(place):
+    name = os.path.basename(place)
+    try:
+        with _parent(place) as (parent, above):
+            # The files belong to root where sudo made them. It begins in the directory that was looked at, so no path
+            # is looked up again. Nothing is mounted below any more; the option makes sure of it.
+            answer = machine.runner(as_root(["rm", "-rf", "--one-file-system", "--", f"./{name}"]), folder=parent)
+            if not answer.ok:
+                done.problems.append(f"{place} cannot be removed: {answer.output}")
+            elif os.path.basename(os.path.dirname(place)) != TEMPORARY:
+                os.rmdir(os.path.basename(os.path.dirname(place)), dir_fd=above)  # it was made for this one
+    except FileNotFoundError:
         return
-    # The files belong to root where sudo made them. Nothing is mounted below any more; the option makes sure of it.
-    answer = machine.runner(as_root(["rm", "-rf", "--one-file-system", "--", place]))
-    if not answer.ok:
-        done.problems.append(f"{place} cannot be removed: {answer.output}")
+    except (ImageFileError, OSError) as problem:
+        done.problems.append(f"{place} cannot be removed: {_words(problem)}")

@@ -5,6 +5,10 @@
 
 ``<images-dir>/.stackci-tmp/<build id>`` tells that a build was begun here. Whoever makes it holds a lock on a file in
 it, which ends with its process, however that ends: what is there and not locked was left behind.
+
+Temporary files that go elsewhere (TMPDIR, TMP_DIR) are in ``.stackci-tmp-<random>/<build id>`` there: nobody can make
+that first. The claim names it before it is made. All of it belongs to the user of the builder and is open to nobody
+else, and what is not so is never believed or removed: root would do it for whoever made it.
 """
 
 from __future__ import annotations
@@ -13,11 +17,20 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
+import stat
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Self
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.folders import (
+    PRIVATE,
+    make_own,
+    open_own,
+    open_without_links,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import TEMPORARY
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import is_build_id
@@ -25,6 +38,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
 _OWNER = "owner.json"
 _COMING = "coming-"
 _FORGET = 3600.0
+_PLACE = re.compile(rf"(/[^/\0]+)*/{re.escape(TEMPORARY)}(-[0-9a-f]{{32}})?/[^/\0]+")
 
 
 @dataclass(frozen=True)
@@ -54,20 +68,12 @@ class Claim:
         """Claim a build that begins now.
 
         :param place: directory of the temporary files; None for the one in images-dir.
-        :raises ImageFileError: something cannot be written.
+        :raises ImageFileError: something cannot be written, or somebody else made it first.
         """
-        claim = os.path.join(images_dir, TEMPORARY, build_id)
-        leftover = Leftover(build_id, image, claim, place or claim)
-        coming = os.path.join(images_dir, TEMPORARY, f"{_COMING}{build_id}")
+        claim = os.path.join(os.path.realpath(images_dir), TEMPORARY, build_id)
+        leftover = Leftover(build_id, image, claim, _resolved(place) if place else claim)
         try:
-            # Under its name there is none that is not locked: somebody would take it for left behind.
-            os.makedirs(coming, exist_ok=True)
-            owner = open(os.path.join(coming, _OWNER), "w", encoding="utf-8")  # noqa: SIM115
-            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            json.dump({"image": image, "place": leftover.place, "pid": os.getpid()}, owner)
-            owner.flush()
-            os.rename(coming, claim)
-            os.makedirs(leftover.place, exist_ok=True)
+            owner = _claim(leftover)
         except OSError as problem:
             raise ImageFileError(
                 f"{problem.filename or claim}: cannot be made or written: {problem.strerror}; it is for the temporary "
@@ -82,35 +88,99 @@ class Claim:
         self._owner.close()
 
 
+def _resolved(place: str) -> str:
+    """The directory with the operator's own links resolved, once: later ones are somebody else's."""
+    chosen, parent, name = place.rsplit("/", 2)
+    return os.path.join(os.path.realpath(chosen or "/"), parent, name)
+
+
+def _claim(leftover: Leftover) -> IO[str]:
+    """Make the directories of a build, the record before the rest; the open file whose lock says that it lives."""
+    root_path, name = os.path.split(leftover.claim)
+    os.makedirs(os.path.dirname(root_path), exist_ok=True)
+    with _closed(_root(root_path, create=True)) as root:
+        # Under its name there is none that is not locked: somebody would take it for left behind.
+        coming = f"{_COMING}{name}"
+        with _closed(make_own(coming, root, os.path.join(root_path, coming))) as claim:
+            owner = os.fdopen(_open_file(claim, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8")
+        try:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            json.dump({"image": leftover.image, "place": leftover.place, "pid": os.getpid()}, owner)
+            owner.flush()
+            os.rename(coming, name, src_dir_fd=root, dst_dir_fd=root)
+            if leftover.place != leftover.claim:
+                _make_place(leftover.place)
+        except BaseException:
+            owner.close()
+            raise
+    return owner
+
+
+def _make_place(place: str) -> None:
+    chosen, parent, name = place.rsplit("/", 2)
+    os.makedirs(chosen or "/", exist_ok=True)
+    with _closed(open_without_links(chosen or "/")) as above:
+        os.mkdir(parent, PRIVATE, dir_fd=above)  # nobody knows the name: what is there already is not ours
+        with _closed(open_own(parent, above, os.path.dirname(place))) as own:
+            os.mkdir(name, PRIVATE, dir_fd=own)
+
+
+@contextlib.contextmanager
+def _closed(fd: int) -> Iterator[int]:
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _root(path: str, *, create: bool = False) -> int:
+    """A descriptor of the directory of the claims."""
+    above, name = os.path.split(path)
+    with _closed(open_without_links(above)) as parent:
+        return (make_own if create else open_own)(name, parent, path)
+
+
+def _open_file(claim: int, flags: int) -> int:
+    fd = os.open(_OWNER, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600, dir_fd=claim)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise FileNotFoundError(_OWNER)
+
+
 def claimed(images_dir: str) -> list[str]:
     """Ids of the builds that living processes of this machine make here."""
-    root = os.path.join(images_dir, TEMPORARY)
-    with contextlib.suppress(OSError):
-        return [name for name in sorted(os.listdir(root)) if is_build_id(name) and _is_owned(os.path.join(root, name))]
-    return []
+    return [name for name, _left, owned in _claims(images_dir) if owned]
 
 
 def leftovers(images_dir: str) -> list[Leftover]:
     """Builds that were begun here and that nobody makes any more, by id."""
-    root = os.path.join(images_dir, TEMPORARY)
-    found = []
-    try:
-        names = sorted(os.listdir(root))
-    except OSError:
-        return []
-    for name in names:
-        path = os.path.join(root, name)
-        if is_build_id(name) and not _is_owned(path):
-            found.append(_read(root, name))
-        elif name.startswith(_COMING):
-            with contextlib.suppress(OSError):
-                if time.time() - os.stat(path).st_mtime > _FORGET and not _is_owned(path):
-                    shutil.rmtree(path)
-    return found
+    return [left for _name, left, owned in _claims(images_dir) if not owned]
 
 
-def _is_owned(claim: str) -> bool:
-    with contextlib.suppress(FileNotFoundError), open(os.path.join(claim, _OWNER), "rb") as owner:
+def _claims(images_dir: str) -> Iterator[tuple[str, Leftover, bool]]:
+    """(build id, what its record says, whether somebody makes it) of what was claimed by this user.
+
+    A directory of somebody else says nothing; whoever wants to build is told of it.
+    """
+    root_path = os.path.join(os.path.realpath(images_dir), TEMPORARY)
+    with contextlib.suppress(OSError, ImageFileError), _closed(_root(root_path)) as root:
+        for name in sorted(os.listdir(root)):
+            if is_build_id(name):
+                with contextlib.suppress(OSError, ImageFileError), _closed(open_own(name, root, name)) as claim:
+                    yield name, _read(claim, os.path.join(root_path, name)), _is_owned(claim)
+            elif name.startswith(_COMING):
+                _forget(name, root)
+
+
+def _forget(name: str, root: int) -> None:
+    with contextlib.suppress(OSError, ImageFileError), _closed(open_own(name, root, name)) as coming:
+        if time.time() - os.fstat(coming).st_mtime > _FORGET and not _is_owned(coming):
+            shutil.rmtree(name, dir_fd=root)
+
+
+def _is_owned(claim: int) -> bool:
+    with contextlib.suppress(FileNotFoundError), _closed(_open_file(claim, os.O_RDONLY)) as owner:
         try:
             fcntl.flock(owner, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
@@ -118,13 +188,13 @@ def _is_owned(claim: str) -> bool:
     return False
 
 
-def _read(root: str, build_id: str) -> Leftover:
-    claim = os.path.join(root, build_id)
+def _read(claim: int, path: str) -> Leftover:
     document: object = None
-    with contextlib.suppress(OSError, ValueError), open(os.path.join(claim, _OWNER), encoding="utf-8") as owner:
+    build_id = os.path.basename(path)
+    with contextlib.suppress(OSError, ValueError), os.fdopen(_open_file(claim, os.O_RDONLY), encoding="utf-8") as owner:
         document = json.load(owner)
     known = document if isinstance(document, dict) else {}
-    image, place = str(known.get("image") or ""), str(known.get("place") or claim)
-    # Only what ends like a directory of ours is ever removed.
-    ours = place.endswith(f"/{TEMPORARY}/{build_id}") and os.path.isabs(place) and ".." not in place.split("/")
-    return Leftover(build_id, image, claim, place if ours else claim)
+    image, place = str(known.get("image") or ""), str(known.get("place") or path)
+    # Only what is called like a directory of ours is ever removed.
+    ours = _PLACE.fullmatch(place) and os.path.basename(place) == build_id and ".." not in place.split("/")
+    return Leftover(build_id, image, path, place if ours else path)

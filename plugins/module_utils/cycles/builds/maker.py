@@ -10,6 +10,7 @@ it is there, its files.
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import convert
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.child import CANNOT_RUN, Child
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.folders import refuse_shared
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import (
     CHECKSUMS,
     ImagesDir,
@@ -69,6 +71,7 @@ class Job:
 
     :param formats: of the files that are wanted.
     :param notes: what is known of the last build; None when nothing is.
+    :param nonce: part of the name of its temporary directory outside of images-dir.
     """
 
     image: Diskimage
@@ -80,6 +83,7 @@ class Job:
     elements_dir: str | None = None
     convert_vhd: bool = False
     notes: BuildNotes = field(default_factory=BuildNotes)
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
     @property
     def base(self) -> str:
@@ -159,6 +163,10 @@ class Maker:
         room = lacking_room(room_needed(job, planned.temporary))
         if room:
             raise ImageFileError("; ".join(lack.text() for lack in room))
+        scratch = os.path.dirname(os.path.dirname(planned.temporary))
+        refuse_shared(job.images_dir, "images-dir")
+        refuse_shared(job.log_dir, "build-log-dir")
+        refuse_shared(scratch, "TMPDIR", sticky=True)
         make_folder(job.log_dir)
         remove_logs(job.log_dir, logs_to_prune(list_logs(job.log_dir), job.image.name, job.log_retention))
 
@@ -216,6 +224,7 @@ class Maker:
             images_dir=job.images_dir,
             elements_dir=job.elements_dir,
             environment=self._environment,
+            nonce=job.nonce,
         )
 
 

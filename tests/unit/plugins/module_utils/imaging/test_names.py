@@ -28,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 from tests.support.image_views import build_id
 
 HEX = build_id(7)
+NONCE = "c" * 32
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def made(image=None, formats=("raw", "qcow2"), environment=None, elements_dir="/
         images_dir="/srv/dib/",
         elements_dir=elements_dir,
         environment=environment or {"PATH": "/bin"},
+        nonce=NONCE,
     )
 
 
@@ -108,11 +110,11 @@ def test_env_vars_win_and_secrets_are_not_shown():
     image = Diskimage("debian", release="1", env_vars={"DIB_RELEASE": "2", "TOKEN": "sesame", "TMP_DIR": "/big/"})
     found = made(image)
     assert found.environment["DIB_RELEASE"] == "2"
-    assert found.temporary == found.environment["TMP_DIR"] == f"/big/.stackci-tmp/{HEX}"
+    assert found.temporary == found.environment["TMP_DIR"] == f"/big/.stackci-tmp-{NONCE}/{HEX}"
     assert "sesame" not in repr(found)
     marked = Diskimage("debian", env_vars={"STACKCI_NODEPOOL_BUILD": "x"})
     assert made(marked).environment["STACKCI_NODEPOOL_BUILD"] == HEX
-    assert made(environment={"TMPDIR": "/fast", "TMP_DIR": "/slow"}).temporary == f"/fast/.stackci-tmp/{HEX}"
+    assert made(environment={"TMPDIR": "/fast", "TMP_DIR": "/slow"}).temporary == f"/fast/.stackci-tmp-{NONCE}/{HEX}"
 
 
 @pytest.mark.parametrize(("dib_cmd", "why"), [("a 'b", "quotes"), (" ", "no program"), ("%p/../dib", "%p")])

@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     append_line,
     list_logs,
     make_folder,
+    open_log,
     remove_logs,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
@@ -108,3 +109,16 @@ def test_logs_are_listed_and_removed(tmp_path):
     assert list_logs(str(tmp_path / "no")) == []
     remove_logs(str(tmp_path), ["a.log", "gone.log", "dir.log"])
     assert list_logs(str(tmp_path)) == []
+
+
+def test_a_log_that_somebody_else_put_there_is_not_written(tmp_path):
+    passwd = tmp_path / "passwd"
+    passwd.write_text("root")
+    (tmp_path / "soft.log").symlink_to(passwd)
+    (tmp_path / "hard.log").hardlink_to(passwd)
+    os.mkfifo(tmp_path / "pipe.log")
+    for name in ("soft.log", "hard.log", "pipe.log"):
+        append_line(str(tmp_path / name), "toor")
+        with pytest.raises(OSError, match=name):
+            open_log(str(tmp_path / name))
+    assert passwd.read_text() == "root"

@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import Leftover
 
 ID = "d" * 32
+OWN = f".stackci-tmp-{'e' * 32}"
 
 
 class Machine:
@@ -43,7 +44,7 @@ class Machine:
             else:
                 backing.unlink(missing_ok=True)
 
-    def run(self, argv):
+    def run(self, argv, folder=None):
         argv = list(argv)
         if argv[:2] == ["sudo", "-n"]:  # whoever is not root does it so
             del argv[:2]
@@ -56,7 +57,7 @@ class Machine:
         elif argv[0] == "losetup":
             del self.devices[os.path.basename(argv[-1])]
         elif argv[0] == "rm":
-            return commands.run(argv)
+            return commands.run(argv, folder=folder)
         self.write()
         return Answer(0)
 
@@ -130,10 +131,55 @@ def test_a_device_that_stays_is_told(tmp_path, left):
 
 
 def test_both_places_go(tmp_path, left):
-    place = tmp_path / "fast" / ".stackci-tmp" / ID
+    place = tmp_path / "fast" / OWN / ID
     place.mkdir(parents=True)
     done = Machine(tmp_path).reap(Leftover(ID, "deb", left.claim, str(place)))
     assert done.problems == []
     assert not done.anything
-    assert not place.exists() and place.parent.exists()
+    assert not place.parent.exists() and place.parent.parent.exists()
     assert not os.path.exists(left.claim)
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A folder of root's that somebody wants to have removed."""
+    folder = tmp_path / "victim"
+    (folder / ID).mkdir(parents=True)
+    (folder / ID / "file").touch()
+    return folder
+
+
+def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path, left, victim):
+    place = tmp_path / "shared" / OWN / ID
+    place.parent.mkdir(parents=True)
+    place.symlink_to(victim / ID)
+    machine = Machine(tmp_path)
+    machine.mounts = [str(victim / ID / "mnt")]
+    machine.reap(Leftover(ID, "deb", left.claim, str(place)))
+    assert (victim / ID / "file").exists()
+    assert machine.mounts == [str(victim / ID / "mnt")]
+    assert not place.is_symlink()
+
+
+@pytest.mark.parametrize("part", ["shared", f"shared/{OWN}"])
+def test_a_link_on_the_way_is_told_and_not_followed(tmp_path, left, victim, part):
+    (tmp_path / part).parent.mkdir(exist_ok=True)
+    (tmp_path / part).symlink_to(victim if part.endswith(OWN) else victim.parent / "away")
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / OWN).symlink_to(victim)
+    place = tmp_path / "shared" / OWN / ID
+    done = Machine(tmp_path).reap(Leftover(ID, "deb", left.claim, str(place)))
+    assert (victim / ID / "file").exists()
+    assert f"{place} is left alone: " in done.text() and "link" in done.text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_lies_in_a_directory_of_another_user_is_left_alone(tmp_path, left):
+    place = tmp_path / "shared" / OWN / ID
+    place.mkdir(parents=True)
+    os.chown(place.parent, 4321, 4321)
+    machine = Machine(tmp_path)
+    machine.mounts = [f"{place}/mnt"]
+    done = machine.reap(Leftover(ID, "deb", left.claim, str(place)))
+    assert place.exists() and machine.mounts
+    assert "belongs to user 4321" in done.text()

@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import Claim, leftovers
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import (
+    Claim,
+    claimed,
+    leftovers,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
 BUILD = "a" * 32
+OWN = f".stackci-tmp-{'e' * 32}"
 
 
 def test_what_is_claimed_is_no_leftover_until_its_owner_ends(tmp_path):
@@ -38,11 +45,86 @@ def test_the_claim_of_a_killed_process_is_left_over(tmp_path):
 
 
 def test_another_place_is_remembered(tmp_path):
-    place = tmp_path / "fast" / ".stackci-tmp" / BUILD
+    place = tmp_path / "fast" / OWN / BUILD
     with Claim.make(str(tmp_path), "deb", BUILD, str(place)):
         assert place.is_dir()
     (left,) = leftovers(str(tmp_path))
     assert left.place == str(place)
+
+
+def test_nobody_else_may_look_into_a_directory_of_a_build(tmp_path):
+    place = tmp_path / "fast" / OWN / BUILD
+    with Claim.make(str(tmp_path), "deb", BUILD, str(place)) as claim:
+        folders = [place, place.parent, Path(claim.leftover.claim), tmp_path / ".stackci-tmp"]
+        assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700] * 4
+
+
+def test_the_claim_tells_the_place_before_it_is_made(tmp_path, monkeypatch):
+    """A process that is killed in between leaves nothing that nobody knows of."""
+    place = tmp_path / "fast" / OWN / BUILD
+    known = []
+
+    def make(name, *args, **options):
+        if name == OWN:
+            known.append(json.loads((tmp_path / ".stackci-tmp" / BUILD / "owner.json").read_text())["place"])
+        return mkdir(name, *args, **options)
+
+    mkdir = os.mkdir
+    monkeypatch.setattr(os, "mkdir", make)
+    with Claim.make(str(tmp_path), "deb", BUILD, str(place)):
+        assert known == [str(place)]
+
+
+def test_links_of_the_operator_are_resolved_once(tmp_path):
+    (tmp_path / "disk" / "images").mkdir(parents=True)
+    (tmp_path / "images").symlink_to(tmp_path / "disk" / "images")
+    (tmp_path / "fast").symlink_to(tmp_path / "disk")
+    images = str(tmp_path / "images")
+    with Claim.make(images, "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD)) as claim:
+        assert claim.leftover.place == str(tmp_path / "disk" / OWN / BUILD)
+        assert claimed(images) == [BUILD]
+    assert leftovers(images) == [claim.leftover]
+
+
+def test_a_place_that_somebody_made_first_is_refused(tmp_path):
+    (tmp_path / "fast" / OWN).mkdir(parents=True)
+    with pytest.raises(ImageFileError, match=rf"{OWN}: cannot be made"):
+        Claim.make(str(tmp_path), "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD))
+
+
+def test_a_link_instead_of_the_directory_of_claims(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / BUILD).mkdir(parents=True)
+    (tmp_path / ".stackci-tmp").symlink_to(elsewhere)
+    assert leftovers(str(tmp_path)) == claimed(str(tmp_path)) == []
+    with pytest.raises(ImageFileError, match=r"\.stackci-tmp is a link"):
+        Claim.make(str(tmp_path), "deb", "b" * 32)
+    assert os.listdir(elsewhere) == [BUILD]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_another_user_planted_is_not_believed(tmp_path):
+    victim = tmp_path / "root" / ".stackci-tmp" / BUILD
+    victim.mkdir(parents=True)
+    root = tmp_path / ".stackci-tmp"
+    claim = root / BUILD
+    claim.mkdir(parents=True)
+    (claim / "owner.json").write_text(json.dumps({"image": "deb", "place": str(victim)}))
+    for planted in (claim / "owner.json", claim):
+        os.chown(planted, 4321, 4321)
+    assert leftovers(str(tmp_path)) == []
+    os.chown(root, 4321, 4321)
+    assert leftovers(str(tmp_path)) == []
+    with pytest.raises(ImageFileError, match="belongs to user 4321, but builds run as user 0"):
+        Claim.make(str(tmp_path), "deb", "b" * 32)
+
+
+def test_a_directory_of_ours_that_others_may_write_to_becomes_private(tmp_path):
+    root = tmp_path / ".stackci-tmp"
+    root.mkdir()
+    root.chmod(0o777)
+    leftovers(str(tmp_path))
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize(
@@ -55,6 +137,7 @@ def test_another_place_is_remembered(tmp_path):
         json.dumps({"image": "deb", "place": f"/x/../.stackci-tmp/{BUILD}"}).encode(),
         json.dumps({"image": "deb", "place": f"x/.stackci-tmp/{BUILD}"}).encode(),
         json.dumps({"image": "deb", "place": "/x/.stackci-tmp/other"}).encode(),
+        json.dumps({"image": "deb", "place": f"/x/.stackci-tmp-etc/{BUILD}"}).encode(),
     ],
 )
 def test_a_place_that_is_not_ours_is_not_believed(tmp_path, written):
@@ -82,6 +165,6 @@ def test_a_claim_that_nobody_finished_is_forgotten(tmp_path):
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / ".stackci-tmp").write_text("a file")
-    with pytest.raises(ImageFileError, match=r"\.stackci-tmp.*images-dir and TMP_DIR"):
-        Claim.make(str(tmp_path), "deb", BUILD)
+    (tmp_path / "images").write_text("a file")
+    with pytest.raises(ImageFileError, match=r"images: cannot be made.*images-dir and TMP_DIR"):
+        Claim.make(str(tmp_path / "images"), "deb", BUILD)

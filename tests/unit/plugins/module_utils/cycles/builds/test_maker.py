@@ -66,3 +66,11 @@ def test_logs_are_pruned_before_the_next_is_begun(tmp_path):
         os.utime(log, (number, number))
     Maker(Isolation(), environment={}).prepare(job(tmp_path))
     assert os.listdir(tmp_path / "logs") == [f"deb-{2:032x}.log"]
+
+
+@pytest.mark.parametrize("option", ["images", "logs", "scratch"])
+def test_no_build_where_every_user_may_write(tmp_path, option):
+    (tmp_path / option).mkdir()
+    (tmp_path / option).chmod(0o777)
+    with pytest.raises(ImageFileError, match=rf"every user of this machine may write to {tmp_path}/{option}"):
+        Maker(Isolation(), environment={"TMPDIR": str(tmp_path / "scratch")}).prepare(job(tmp_path))
