@@ -52,7 +52,8 @@ options:
     default: false
   request:
     description:
-      - Only ask for builds of O(image_names), as C(nodepool image-build) does. A later cycle makes them.
+      - Only ask for builds of O(image_names), as C(nodepool image-build) does. A later cycle makes them; those of an
+        image that is paused by O(pause) wait until that is taken back.
     type: bool
     default: false
   pause:

@@ -25,7 +25,6 @@ def valid_document() -> dict[str, Any]:
         "zookeeper-timeout": 12.5,
         "images-dir": "/images",
         "build-log-retention": 3,
-        "webapp": {"port": 8006, "listen_address": "::"},
         "max-hold-age": 60,
         "labels": [{"name": "small", "min-ready": 1, "max-ready-age": 5}, {"name": "large"}, {"name": "spare"}],
         "diskimages": [

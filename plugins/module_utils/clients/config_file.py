@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.va
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.yaml_document import read_yaml
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.build import build
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.check import check, check_secure
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.lenient import as_nodepool_reads
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Problem, Source, split
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import NODEPOOL, SECURE
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.substitution import expand
@@ -50,7 +51,7 @@ def load_config(
     :param strict: unknown keys, keys that are written twice and providers of other drivers are errors, not warnings.
     :param environ: where ``%(NODEPOOL_X)`` is looked up; None for the environment of this process.
     :param sleep: called with 0.5 s, three times at most for each file, while the file does not exist.
-    :raises ConfigError: with every problem of both files.
+    :raises ConfigError: with every problem of both files, and all warnings.
     :raises MissingLibraryError: PyYAML or jsonschema is not installed.
     """
     problems: list[str] = []
@@ -92,7 +93,7 @@ def parse_config(
     errors, warnings = split(main, main_problems, strict=strict)
     secure_errors, secure_warnings = split(secure, secure_problems, strict=strict)
     if errors or secure_errors:
-        raise ConfigError(errors + secure_errors)
+        raise ConfigError(errors + secure_errors, warnings + secure_warnings)
     return build(main.data, secure.data, path=path, warnings=warnings + secure_warnings)
 
 
@@ -107,6 +108,10 @@ def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = Fa
         kind = "list" if isinstance(data, list) else "single value"
         problems.append(Problem((), f"holds a {kind}; expected 'key: value' lines, such as labels: and providers:"))
         source = replace(source, data=None)
+    elif data is not None:
+        data, more = as_nodepool_reads(data)
+        source = replace(source, data=data)
+        problems += more
     return source, problems
 
 

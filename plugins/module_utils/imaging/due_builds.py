@@ -3,12 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which images are to be built now, and why the others are not.
 
-Nodepool's rules: by age, for want of a ready build or of a format, and by request. What is different:
+Nodepool's rules: by age, for want of a ready build or of a format, and by request; a pause, in the configuration or
+by hand, goes over all of them (``_checkImageForManualBuildRequest`` in nodepool/builder.py). What is different:
 
 * failures back off; a request that is newer than the last failure is tried at once;
 * a request that was made before a build began is served by it, whatever that build was made for;
-* a request goes over a pause flag only when it is the newer of the two, so that pausing ends a series of failures. A
-  ``pause`` of the configuration goes over everything;
 * of several builders with different formats each keeps a build of its own: they do not rebuild in turn for ever;
 * a build whose files were lost, though its own builder should have them, is made anew.
 """
@@ -173,8 +172,9 @@ def _hindrance(
 ) -> tuple[str, str, float | None] | None:
     if image.pause:
         return BuildCode.PAUSED, "paused in the configuration", None
-    if state.paused is not None and (request is None or request <= state.paused):
-        return BuildCode.PAUSED, "paused", None
+    if state.paused is not None:
+        waits = "; the build that was asked for waits until that is taken back" if request is not None else ""
+        return BuildCode.PAUSED, f"paused{waits}", None
     if not wanted_formats(view, image.name):
         unknown = unknown_formats(view, image.name)
         if unknown:

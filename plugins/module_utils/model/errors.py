@@ -33,10 +33,12 @@ class ConfigError(NodepoolError):
     """The user's configuration cannot be used.
 
     :param problems: one sentence for each problem, each naming file, path in it and remedy.
+    :param warnings: the same for what would not have been an error: it may tell what the mistake was.
     """
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    def __init__(self, problems: Sequence[str], warnings: Sequence[str] = ()) -> None:
         self.problems = list(problems)
+        self.warnings = list(warnings)
         super().__init__("\n".join(self.problems))
 
 

@@ -64,6 +64,8 @@ def failure(error: NodepoolError) -> dict[str, Any]:
         details = {**error.result, **details}
     elif isinstance(error, ConfigError):
         details["problems"] = error.problems
+        if error.warnings:
+            details["warnings"] = error.warnings
     elif isinstance(error, DeadlineExceeded):
         details["last_state"] = error.last_state
     elif isinstance(error, CloudError):

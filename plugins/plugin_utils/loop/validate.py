@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         for problem in error.problems:
             print(problem, file=sys.stderr)
+        for warning in error.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
         return 1
     except NodepoolError as error:
         print(error, file=sys.stderr)

@@ -54,13 +54,17 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
         ]
     if problems:
         raise ConfigError(problems)
-    changed, lines = [], []
+    changed: list[str] = []
+    lines: list[str] = []
+    warnings = list(config.warnings)
     store = Store(config.zookeeper)
     try:
         store.open(watch=not check)
         for name in names:
             done = _request(store, name, config, check) if request else []
             done += _pause(store, name, pause, check) if pause is not None else []
+            if request and (store.images.is_paused(name) if pause is None else pause):
+                warnings.append(f"image {name} is paused: the build that was asked for waits until that is taken back")
             changed += [name] if done else []
             lines += [f"image {name}: {text}" for text in done]
     finally:
@@ -70,7 +74,7 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
         "ended": "check" if check else "done",
         "images": changed,
         "diff": _diff(lines),
-        "warnings": list(config.warnings),
+        "warnings": warnings,
     }
 
 

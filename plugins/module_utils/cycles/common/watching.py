@@ -129,6 +129,8 @@ class ConfigWatch:
             self._broken = list(error.problems)
             for problem in self._broken:
                 self._say(f"configuration: {problem}")
+            for warning in error.warnings:
+                self._say(f"configuration: warning: {warning}")
             self._say("configuration: cannot be used, the former one stays in force")
             return None
         self._broken = []

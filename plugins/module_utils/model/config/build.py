@@ -54,7 +54,8 @@ def build(
         ),
         tenant_limits={item["tenant-name"]: _tenant_limits(item) for item in main.get("tenant-resource-limits") or []},
         warnings=tuple(warnings),
-        **_given(main, ("max-hold-age", "images-dir", "elements-dir", "build-log-dir", "build-log-retention")),
+        max_hold_age=max(0, int(main.get("max-hold-age") or 0)),
+        **_given(main, ("images-dir", "elements-dir", "build-log-dir", "build-log-retention")),
         **{f"webapp_{key}": value for key, value in _given(webapp, ("port", "listen_address")).items()},
     )
 
@@ -95,13 +96,15 @@ def _zookeeper(main: Raw, secure: Raw) -> types.ZooKeeperSettings:
 
 
 def _label(item: Raw) -> types.Label:
-    given = _given(item, ("name", "min-ready", "max-ready-age"))
-    return types.Label(**{**given, "min_ready": max(0, given.get("min_ready", 0))})
+    given = _given(item, ("min-ready", "max-ready-age"))
+    return types.Label(name=item["name"], **{key: max(0, value) for key, value in given.items()})
 
 
 def _diskimages(main: Raw, secure: Raw) -> dict[str, types.Diskimage]:
     entries = {item["name"]: item for item in main.get("diskimages") or []}
-    secrets = {item["name"]: item.get("env-vars") or {} for item in secure.get("diskimages") or []}
+    secrets: dict[str, dict[str, str]] = {}
+    for item in secure.get("diskimages") or []:
+        secrets.setdefault(item["name"], {}).update(item.get("env-vars") or {})
     return {
         name: _diskimage(merged(item, entries), secrets.get(name, {}))
         for name, item in entries.items()
@@ -190,7 +193,14 @@ def _pool(item: Raw, provider: types.Provider) -> types.Pool:
     )
     given = {"priority": provider.priority, **_given(item, keys)}
     pool = types.Pool(**given, limits=Limits(_limits(item)), node_attributes=item.get("node-attributes"))
-    return replace(pool, labels=_by_name(_pool_label(label, pool) for label in item.get("labels") or []))
+    labels = _by_name(_pool_label(label, pool) for label in item.get("labels") or [])
+    # Without an image that is uploaded here there can be no node: the label is not offered, as in Nodepool.
+    offered = {
+        name: label
+        for name, label in labels.items()
+        if label.diskimage is None or label.diskimage in provider.diskimages
+    }
+    return replace(pool, labels=offered)
 
 
 def _pool_label(item: Raw, pool: types.Pool) -> types.PoolLabel:

@@ -15,7 +15,7 @@ import string
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OTHER_DRIVERS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OTHER_DRIVERS, OURS
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.inheritance import (
     cycle_from,
     ineffective_keys,
@@ -24,6 +24,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.mess
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Path, Problem, shown
 
 IMAGE_NAME_FIELDS = ("image_name", "upload_id", "timestamp")
+LAST_WINS = "and the last one counts, as in Nodepool: rename or remove one"
+BOTH_COUNT = "and all of them count, the last one most, as in Nodepool: write one entry"
 
 
 def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
@@ -35,6 +37,7 @@ def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
     images = Images(main)
     return [
         *_zookeeper(main, zookeeper_elsewhere),
+        *_webapp(main),
         *_unique(main, ("labels",)),
         *_unique(main, ("diskimages",)),
         *_unique(main, ("providers",)),
@@ -47,7 +50,7 @@ def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
 def check_secure(secure: Any, main: Any) -> list[Problem]:
     """Problems of secure.conf that need nodepool.yaml to be seen."""
     images = Images(main)
-    problems = [*_unique(secure, ("diskimages",)), *_servers(secure)]
+    problems = [*_unique(secure, ("diskimages",), rule=BOTH_COUNT), *_servers(secure)]
     for index, item in _items(secure, "diskimages"):
         name = _name(item)
         if name in images.abstract:
@@ -107,16 +110,17 @@ def _undefined(
     return Problem(path, f"names the {kind} {shown(name)!r}, which is not defined {where}: {hint or 'define it there'}")
 
 
-def _unique(section: Any, prefix: Path, key: str = "name") -> Iterator[Problem]:
-    """*prefix* leads to *section*'s list and ends with its key."""
+def _unique(section: Any, prefix: Path, key: str = "name", rule: str = LAST_WINS) -> Iterator[Problem]:
+    """*prefix* leads to *section*'s list and ends with its key; *rule*: what Nodepool makes of a second entry."""
     seen: dict[str, int] = {}
     for index, item in _items(section, str(prefix[-1])):
         name = _name(item, key)
         if name is None:
             continue
         if name in seen:
-            message = f"is the name of an earlier entry (number {seen[name] + 1}): rename or remove one"
-            yield Problem((*prefix, index, key), message)
+            yield Problem(
+                (*prefix, index, key), f"is the name of entry number {seen[name] + 1}, too, {rule}", "lenient"
+            )
         seen.setdefault(name, index)
 
 
@@ -124,6 +128,16 @@ def _zookeeper(main: Any, elsewhere: bool) -> Iterator[Problem]:
     if isinstance(main, dict) and main.get("zookeeper-servers") is None and not elsewhere:
         yield Problem((), "lacks the key zookeeper-servers: add it here or in secure.conf")
     yield from _servers(main)
+
+
+def _webapp(main: Any) -> Iterator[Problem]:
+    if isinstance(main, dict) and main.get("webapp"):
+        yield Problem(
+            ("webapp",),
+            "has no effect, there is no web service here: node_launch in check mode, dib_image_info, image_info and "
+            "the inventory tell what Nodepool's told; remove the section when no Nodepool reads this file any more",
+            "warning",
+        )
 
 
 def _servers(section: Any) -> Iterator[Problem]:
@@ -195,6 +209,8 @@ def _providers(main: Any, images: Images) -> Iterator[Problem]:
                 "lenient",
             )
             continue
+        if driver is not None and driver != OURS:
+            continue  # the schema has said so; what its keys mean nobody knows
         yield from _image_name_format(provider, path)
         yield from _provider_images(provider, path, images)
         yield from _unique(provider, (*path, "pools"))
@@ -235,17 +251,24 @@ def _pool(
     pool: dict[str, Any], path: Path, labels: set[str] | None, provider: dict[str, Any], images: Images
 ) -> Iterator[Problem]:
     yield from _unique(pool, (*path, "labels"))
-    local = {"diskimage": _names(provider, "diskimages"), "cloud-image": _names(provider, "cloud-images")}
+    clouds, disks = _names(provider, "cloud-images"), _names(provider, "diskimages")
     for number, item in _items(pool, "labels"):
         place: Path = (*path, "labels", number)
         name = _name(item)
         if name is not None and labels is not None and name not in labels:
             yield _undefined((*place, "name"), "label", name, labels)
-        for kind, known in local.items():
-            image = _name(item, kind)
-            if image is None or known is None or image in known:
-                continue
-            if kind == "diskimage" and images.known is not None and image not in images.known:
-                yield _undefined((*place, kind), kind, image, images.known)
-            else:
-                yield _undefined((*place, kind), kind, image, known, f"in the {kind}s of this provider")
+        cloud_image, diskimage = _name(item, "cloud-image"), _name(item, "diskimage")
+        if cloud_image is not None and clouds is not None and cloud_image not in clouds:
+            where = "in the cloud-images of this provider"
+            yield _undefined((*place, "cloud-image"), "cloud-image", cloud_image, clouds, where)
+        if diskimage is None or diskimage in (disks or ()):
+            continue
+        if images.known is not None and diskimage not in images.known:
+            yield _undefined((*place, "diskimage"), "diskimage", diskimage, images.known)
+        elif disks is not None:
+            yield Problem(
+                (*place, "diskimage"),
+                f"names the diskimage {shown(diskimage)!r}, which this provider does not list: the label is not "
+                "offered here. List the image in the provider's diskimages, or take the label out of the pool",
+                "lenient",
+            )

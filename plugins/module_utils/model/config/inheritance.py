@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a diskimage takes over what its parents say.
 
-Nodepool's rules: parents first, then the entry itself. A single value of the entry wins unless it is empty, 0 or false;
-elements are appended, env-vars are laid over the parent's, formats replace the parent's; name, abstract, parent and
-metadata are never inherited.
+Nodepool's rules (``DiskImage.setFromConfig`` of 11.0.0): parents first, then the entry itself. A single value of the
+entry wins unless it is empty, 0 or false; delete-after-upload also when it is false. elements are appended, env-vars
+are laid over the parent's, formats replace the parent's; name, abstract, parent and metadata are never inherited.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ OVERRIDDEN = (
     "shell-type",
     "dib-cmd",
 )
+SWITCHED_OFF = ("delete-after-upload",)
+"""What an image can switch off although its parent has it on."""
 
 
 def lineage(image: RawImage, images: Mapping[str, RawImage]) -> list[RawImage]:
@@ -63,7 +65,7 @@ def merged(image: RawImage, images: Mapping[str, RawImage]) -> dict[str, Any]:
     for ancestor in lineage(image, images):
         elements += ancestor.get("elements") or []
         env_vars |= ancestor.get("env-vars") or {}
-        result |= {key: ancestor[key] for key in OVERRIDDEN if ancestor.get(key)}
+        result |= {key: ancestor[key] for key in OVERRIDDEN if _counts(ancestor, key)}
     return {**result, "elements": elements, "env-vars": env_vars}
 
 
@@ -71,11 +73,16 @@ def ineffective_keys(image: RawImage, images: Mapping[str, RawImage]) -> Iterato
     """Keys that *image* sets to false, 0 or nothing although an ancestor sets them: key and name of that ancestor."""
     ancestors = lineage(image, images)[:-1]
     for key in OVERRIDDEN:
-        if key in image and image[key] is not None and not image[key]:
+        if image.get(key) is not None and not _counts(image, key):
             for ancestor in reversed(ancestors):
                 if ancestor.get(key):
                     yield key, str(ancestor.get("name"))
                     break
+
+
+def _counts(image: RawImage, key: str) -> bool:
+    """Whether a value goes over that of the parent."""
+    return bool(image.get(key)) or (key in SWITCHED_OFF and image.get(key) is False)
 
 
 def _parent(image: RawImage) -> str | None:

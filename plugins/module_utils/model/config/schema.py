@@ -123,7 +123,9 @@ LABEL = _object(
     {
         "name": _needed_text("Name of the label."),
         "min-ready": _count("Nodes to keep ready; 0 or less for none.", least=None, unit="nodes", default=0),
-        "max-ready-age": _seconds("Ready nodes older than this are deleted; 0 switches it off.", default=0),
+        "max-ready-age": _seconds(
+            "Ready nodes older than this are deleted; 0 or less switches it off.", least=-MOST_SECONDS, default=0
+        ),
     },
     ("name",),
 )
@@ -284,9 +286,9 @@ PROVIDER = _object(
 
 ANY_PROVIDER: Schema = {
     "type": "object",
-    "if": {"required": ["driver"], "properties": {"driver": {"enum": list(OTHER_DRIVERS)}}},
-    "then": {"properties": _ANY_PROVIDER, "required": ["name"]},
-    "else": PROVIDER,
+    "if": {"properties": {"driver": {"enum": [OURS, None]}}},
+    "then": PROVIDER,
+    "else": {"properties": _ANY_PROVIDER, "required": ["name"]},
 }
 
 TENANT_LIMIT: Schema = {
@@ -324,14 +326,16 @@ NODEPOOL = _object(
             "Logs to keep for each image; 0 acts as 1, -1 keeps all.", least=-1, unit="logs", default=7
         ),
         "webapp": _object(
-            "The web service.",
+            "Nodepool's web service. Accepted, without effect: there is none here.",
             {
                 "port": _value("integer", "TCP port.", default=8005, **_PORT),
                 "listen_address": _text("Address to listen on.", default="0.0.0.0"),
             },
             type=["object", "null"],
         ),
-        "max-hold-age": _seconds("Held nodes are released after this; 0 switches it off.", default=0),
+        "max-hold-age": _seconds(
+            "Held nodes are released after this; 0 or less switches it off.", least=-MOST_SECONDS, default=0
+        ),
         "labels": _list("Labels that can be asked for.", LABEL),
         "diskimages": _list("Images that are built here.", DISKIMAGE),
         "providers": _list("Clouds to use.", ANY_PROVIDER),

@@ -92,10 +92,13 @@ def test_a_pause_in_the_configuration_goes_over_everything(requested):
     assert (found.due, found.code) == (False, BuildCode.PAUSED)
 
 
-def test_of_a_pause_and_a_request_the_newer_counts():
-    assert case(view(None, state(paused=5))).code == BuildCode.PAUSED
-    assert case(view(None, state(paused=5, requested=4))).code == BuildCode.PAUSED
-    assert case(view(None, state(paused=5, requested=6))).code == BuildCode.REQUESTED
+def test_a_pause_goes_over_a_request_whichever_is_newer():
+    assert case(view(None, state(paused=5))).reason == "paused"
+    for requested in (4, 6):
+        found = case(view(None, state(paused=5, requested=requested)))
+        assert (found.due, found.code, found.requested) == (False, BuildCode.PAUSED, requested)
+        assert found.reason == "paused; the build that was asked for waits until that is taken back"
+    assert case(view(None, state(requested=6))).code == BuildCode.REQUESTED
 
 
 def test_a_request_wins_over_age():

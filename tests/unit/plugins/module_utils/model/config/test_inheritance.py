@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.inheritance import (
     OVERRIDDEN,
+    SWITCHED_OFF,
     cycle_from,
     ineffective_keys,
     lineage,
@@ -54,7 +54,8 @@ def test_what_an_image_gets_is_told_by_its_parent_and_itself_alone(images):
         assert got["env-vars"] == {**parent["env-vars"], **image["env-vars"]}
         assert got["metadata"] == image.get("metadata")
         for key in OVERRIDDEN:
-            assert got.get(key) == (image.get(key) or parent.get(key))
+            switched_off = key in SWITCHED_OFF and image.get(key) is False
+            assert got.get(key) == (False if switched_off else image.get(key) or parent.get(key))
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -94,9 +95,8 @@ def test_ineffective_keys_are_those_where_an_empty_value_meets_a_set_one(images)
     for image in images.values():
         told = {key for key, _unused in ineffective_keys(image, images)}
         rest = merged(images[image["parent"]], images) if "parent" in image else {}
-        assert told == {
-            key for key in OVERRIDDEN if key in image and image[key] is not None and not image[key] and rest.get(key)
-        }
+        empty = {key for key in OVERRIDDEN if image.get(key) is not None and not image[key] and rest.get(key)}
+        assert told == {key for key in empty if key not in SWITCHED_OFF or image[key] is not False}
 
 
 def test_a_chain_through_yaml():
@@ -116,13 +116,21 @@ diskimages:
     assert (leaf.formats, leaf.release, leaf.metadata) == (("raw",), "9", {})
 
 
-@pytest.mark.parametrize("key", ["pause", "delete-after-upload"])
-def test_a_parent_is_not_switched_off_as_in_nodepool_but_said_so(key):
+def test_files_that_a_site_means_to_keep_are_kept_as_in_nodepool():
+    """``setFromConfig`` of Nodepool 11.0.0 takes delete-after-upload unless it is None."""
+    key = "delete-after-upload"
     config = parse(ZOOKEEPER + f"diskimages: [{{name: b, {key}: true}}, {{name: c, parent: b, {key}: false}}]")
-    assert getattr(config.diskimages["c"], key.replace("-", "_")) is True
+    assert config.diskimages["b"].delete_after_upload is True
+    assert config.diskimages["c"].delete_after_upload is False
+    assert config.warnings == ()
+
+
+def test_a_parent_is_not_switched_off_as_in_nodepool_but_said_so():
+    config = parse(ZOOKEEPER + "diskimages: [{name: b, pause: true}, {name: c, parent: b, pause: false}]")
+    assert config.diskimages["c"].pause is True
     assert config.warnings == (
         (
-            f"nodepool.yaml:2: diskimages[c].{key}: cannot switch off what the parent b sets, as in Nodepool: "
+            "nodepool.yaml:2: diskimages[c].pause: cannot switch off what the parent b sets, as in Nodepool: "
             "set it in those images that need it and not in the parent"
         ),
     )

@@ -38,7 +38,7 @@ def test_a_missing_variable_is_told_with_its_line_and_nothing_follows_from_it():
             "set it where this runs, or write the value itself"
         ),
         (
-            "nodepool.yaml:5: max-hold-age: is the text 'nonsense'; expected a whole number of seconds, 0 or more: "
+            "nodepool.yaml:5: max-hold-age: is the text 'nonsense'; expected a whole number of seconds: "
             "write the number alone, in seconds"
         ),
     ]
