@@ -38,8 +38,10 @@ options:
       - V(absent) marks the build O(build_id) for deletion, ready or failed. Its uploads are deleted by the cycle of
         uploads, then its files, then its record; providers go back to the previous build. Where there are no uploads,
         the record and the files on this machine are removed at once.
+      - V(cleared) removes what killed builds have left on this machine, and marks their records as failed. Nothing is
+        built. A cycle of builds does the same before it builds.
     type: str
-    choices: [present, absent]
+    choices: [present, absent, cleared]
     default: present
   build_id:
     description:
@@ -255,13 +257,13 @@ not_built:
       formats: [qcow2]
 cleared:
   description: What was cleared away of builds that were killed.
-  returned: when building
+  returned: when building, and with O(state=cleared)
   type: list
   elements: str
   sample: []
 abandoned:
   description: Ids of builds that were killed and are now marked as failed.
-  returned: when building with records
+  returned: when building with records, and with O(state=cleared)
   type: list
   elements: str
   sample: []

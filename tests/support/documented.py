@@ -37,7 +37,7 @@ def differences(block: str, result: Mapping[str, Any], *, check: bool, also: Col
 
 def _applies(returned: str, check: bool, also: Collection[str]) -> bool:
     when = {"success": True, "always": True, "in check mode": check, "when not in check mode": not check}
-    return when.get(returned, returned in also)
+    return any(when.get(part, part in also) for part in returned.split(", and "))
 
 
 def _compare(documented: Mapping[str, Any], shown: Mapping[str, Any], where: str) -> Iterator[str]:

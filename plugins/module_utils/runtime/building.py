@@ -15,7 +15,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.apa
     formats_apart,
     load_apart,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.byhand import delete_build, set_flags
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.byhand import (
+    clear_away,
+    delete_build,
+    set_flags,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cycle import failures_of, run_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import BuildOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.preview import preview_builds
@@ -36,7 +40,7 @@ BUILD_ARGUMENTS: dict[str, Any] = {
     **CONTROL_ARGUMENTS,
     **CHECK_ARGUMENTS,
     "image_names": {"type": "list", "elements": "str", "aliases": ["name", "image_name"]},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "state": {"type": "str", "choices": ["present", "absent", "cleared"], "default": "present"},
     "build_id": {"type": "str"},
     "force": {"type": "bool", "default": False},
     "request": {"type": "bool", "default": False},
@@ -99,7 +103,7 @@ def _check(params: dict[str, Any]) -> None:
         f"formats: {name!r} is no format of a disk image: give one such as qcow2, raw or vhd" for name in known
     ]
     acts = {
-        "state=absent": params["state"] == "absent",
+        f"state={params['state']}": params["state"] != "present",
         "request": params["request"],
         "record=false": not params["record"],
         "force": params["force"],
@@ -124,6 +128,8 @@ def _work(module: AnsibleModule, options: BuildOptions) -> dict[str, Any]:
     params, check = module.params, module.check_mode
     if params["state"] == "absent":
         return delete_build(options, params["build_id"], check=check)
+    if params["state"] == "cleared":
+        return clear_away(options, check=check, progress=Progress(params["progress_file"]).line)
     if params["request"] or params["pause"] is not None:
         return set_flags(options, request=params["request"], pause=params["pause"], check=check)
     formats = tuple(params["formats"] or ())

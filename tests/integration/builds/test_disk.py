@@ -21,7 +21,9 @@ MIB = 1 << 20
 def small(site):
     """A disk of 8 MiB for the images."""
     site.images_dir.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(site.images_dir)], check=True, timeout=30)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m,mode=0755", "none", str(site.images_dir)], check=True, timeout=30
+    )
     yield site
     subprocess.run(["umount", "-l", str(site.images_dir)], check=True, timeout=30)
 

@@ -222,6 +222,22 @@ def test_pause_and_unpause(site):
         assert run_directly(site, name="fake", pause=pause).result["changed"] is False
 
 
+def test_clearing_away_builds_nothing_although_something_is_due(site):
+    site.configure(image())
+    left = site.images_dir / ".stackci-tmp" / ("0" * 32)
+    left.mkdir(parents=True)
+    check = run_directly(site, check=True, diff=True, state="cleared").result
+    assert documented(check, "with O(state=cleared)") == []
+    assert check["changed"] is True and left.exists()
+    assert "clear away what it has left" in check["diff"]["after"]
+    result = run_directly(site, state="cleared").result
+    assert documented(result, "with O(state=cleared)") == []
+    assert result["changed"] is True and not left.exists()
+    assert ("0" * 32) in result["cleared"][0]
+    assert site.records() == {} and site.files() == []
+    assert run_directly(site, state="cleared").result["changed"] is False
+
+
 def test_a_build_without_uploads_is_deleted_at_once(site):
     site.configure(image())
     site.run()

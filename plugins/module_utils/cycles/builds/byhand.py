@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked of images by hand: build requests, pauses, and the deletion of a build."""
+"""What is asked of images by hand: build requests, pauses, the deletion of a build, clearing away. Nothing is built."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import claimed
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import (
+    claimed,
+    leftovers,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.clearing import (
+    clear_machine,
+    fail_abandoned,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import BuildOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     image_state,
@@ -23,6 +30,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteBuild,
     DeleteFiles,
+    abandoned_builds,
     plan_deletions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
@@ -96,6 +104,41 @@ def _pause(store: Store, name: str, pause: bool, check: bool) -> list[str]:
 
 def _diff(lines: list[str]) -> dict[str, str]:
     return {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "images"}
+
+
+def clear_away(
+    options: BuildOptions,
+    *,
+    check: bool,
+    progress: Callable[[str], None] = lambda line: None,
+    clock: Callable[[], float] = time.time,
+) -> dict[str, Any]:
+    """Remove what killed builds have left on this machine, and mark their records as failed."""
+    config = options.load()
+    folder = ImagesDir(config.images_dir or "")
+    formats, _problems = provider_formats(config, options.clouds_config)
+    store = Store(config.zookeeper)
+    try:
+        store.open(watch=not check)
+        left = leftovers(folder.path)
+        cleared = [] if check else clear_machine(store, folder.path, progress)
+        view = _look(store, config, folder, formats, clock())
+        abandoned = [build.id for build in abandoned_builds(view)]
+        if not check:
+            abandoned = fail_abandoned(store, view, view.now, progress)
+    finally:
+        store.close()
+    return {
+        "changed": bool(left or cleared or abandoned),
+        "ended": "check" if check else "done",
+        "cleared": cleared,
+        "abandoned": abandoned,
+        "diff": _diff(
+            [f"build {leftover.build_id}: clear away what it has left on this machine" for leftover in left]
+            + [f"build {build_id}: mark as failed, nobody makes it any more" for build_id in abandoned]
+        ),
+        "warnings": list(config.warnings),
+    }
 
 
 def delete_build(
