@@ -22,7 +22,7 @@ description:
     C(build-timeout) is over, when the cycle is stopped, or when whoever started the module is gone, everything that it
     has started is ended. Loop devices, mounts, temporary files and processes of ours are cleared away after every
     build, and before the next where a cycle was killed.
-  - Nothing is built while there is less room than the last build took.
+  - Nothing is built while there is less room than the last build took, or O(first_build_room) before the first.
   - Uploading is the work of another cycle.
 options:
   image_names:
@@ -85,6 +85,12 @@ options:
         Such an image is a dynamic one of exactly the size of its source.
     type: bool
     default: false
+  first_build_room:
+    description:
+      - MiB that must be free for the files of an image that was never built here, and as many for its temporary files;
+        on one file system they add up. What the last good build took decides afterwards.
+    type: int
+    default: 1024
   duration:
     description:
       - Seconds in which builds are begun. One that is running then is finished, within its C(build-timeout).

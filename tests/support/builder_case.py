@@ -121,6 +121,7 @@ class BuilderSite:
             "clouds_config": str(self.clouds_yaml),
             "duration": CYCLE_SECONDS,
             "state_dir": str(self.folder / "state"),
+            "first_build_room": 0,
             **changes,
         }
         return BuildOptions(**values)

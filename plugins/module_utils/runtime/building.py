@@ -49,6 +49,7 @@ BUILD_ARGUMENTS: dict[str, Any] = {
     "output_dir": {"type": "path"},
     "formats": {"type": "list", "elements": "str"},
     "qemu_img_vhd": {"type": "bool", "default": False},
+    "first_build_room": {"type": "int", "default": 1024},
     "duration": {"type": "float", "default": 300.0},
     "until": {"type": "str", "choices": ["settled", "deadline"], "default": "settled"},
     "state_dir": {"type": "path"},
@@ -73,6 +74,7 @@ def build(module: AnsibleModule) -> dict[str, Any]:
         until=params["until"],
         state_dir=default_folder() if params["state_dir"] is None else params["state_dir"],
         convert_vhd=params["qemu_img_vhd"],
+        first_build_room=params["first_build_room"],
     )
     result = _work(module, options)
     if not module._diff:
@@ -96,6 +98,8 @@ def _check(params: dict[str, Any]) -> None:
     problems = []
     if params["duration"] < 0:
         problems.append(f"duration is {params['duration']:g}: give the seconds to stay, 0 or more")
+    if params["first_build_room"] < 0:
+        problems.append(f"first_build_room is {params['first_build_room']}: give MiB, 0 or more")
     if params["image_names"] is not None and not params["image_names"]:
         problems.append("image_names is empty: name an image, or leave the option out for all that are due")
     known = [name for name in params["formats"] or () if not name.isalnum()]

@@ -178,22 +178,23 @@ class ImagesDir:
 
 @dataclass(frozen=True)
 class Room:
-    """A file system without enough room. Numbers are bytes."""
+    """A file system without enough room. Numbers are bytes. *reason*: whence it is known what is needed."""
 
     path: str
     needed: int
     free: int
+    reason: str
 
     def text(self) -> str:
         """For people."""
         mib = 1 << 20
         return (
-            f"{self.path} has {self.free // mib} MiB free, but {-(-self.needed // mib)} MiB are needed by what the "
-            "last build took: remove something, or use a larger file system"
+            f"{self.path} has {self.free // mib} MiB free, but {-(-self.needed // mib)} MiB are needed {self.reason}: "
+            "remove something, or use a larger file system"
         )
 
 
-def lacking_room(needs: Mapping[str, int]) -> list[Room]:
+def lacking_room(needs: Mapping[str, int], reason: str = "by what the last build took") -> list[Room]:
     """File systems that cannot take what is needed.
 
     :param needs: directory → bytes; those of directories on the same file system add up. One that does not exist
@@ -210,4 +211,4 @@ def lacking_room(needs: Mapping[str, int]) -> list[Room]:
             continue  # whoever writes there will tell what is wrong
         first, before, _free = totals.get(device, (path, 0, 0))
         totals[device] = (first, before + needed, stat.f_bavail * stat.f_frsize)
-    return [Room(path, needed, free) for path, needed, free in totals.values() if needed > free]
+    return [Room(path, needed, free, reason) for path, needed, free in totals.values() if needed > free]

@@ -22,6 +22,18 @@ _STAMP = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \| ?")
 _TRACE = re.compile(r"^\++ ")
 _NOISE = re.compile(r"^(DEBUG |INFO diskimage_builder\.block|Unmount /|dib-run-parts (Sourcing .*|-+.*)?$|/\S+'?$)")
 """What says nothing to people, or comes after what they want to know: the clean-up."""
+_CONSEQUENCE = re.compile(
+    r"(Exiting with failure status due to previous errors|Error is not recoverable: exiting now)$"
+)
+"""What only says that something went wrong before."""
+_CAUSE = re.compile(
+    r"No space left on device|Disk quota exceeded|Read-only file system|Cannot allocate memory|Out of memory"
+    r"|Input/output error|Too many open files"
+    r"|Could not resolve host|Temporary failure (in name resolution|resolving)|Name or service not known",
+    re.IGNORECASE,
+)
+"""What is worth more than the last line: later ones tell what followed from it."""
+_LONGEST_SEARCH = 1 << 28
 _STEPS = (
     (re.compile(r"^dib-run-parts (?:\S+ )*Running (?:\S*/)?([^/\s]+)\.d/([^/\s]+)$"), None),
     (re.compile(r"^Running hooks from (?:\S*/)?([^/\s]+)\.d$"), None),
@@ -47,7 +59,7 @@ class LogTail:
         self._path = path
         self._place = 0
         self._rest = b""
-        self._secrets = sorted({secret for secret in secrets if len(secret) > 3}, key=len, reverse=True)
+        self._secrets = _longest_first(secrets)
 
     def skip(self) -> None:
         """Go on after what is there now."""
@@ -76,17 +88,41 @@ class LogTail:
 
     def _take(self, line: str) -> None:
         text = _STAMP.sub("", line.rstrip())
-        if not text or _TRACE.match(text) or _NOISE.match(text):
+        if not text or _TRACE.match(text) or _NOISE.match(text) or (self.last_line and _CONSEQUENCE.search(text)):
             return
         for pattern, name in _STEPS:
             found = pattern.match(text)
             if found:
                 self.phase = name or "/".join(found.groups())
                 break
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        text = "".join(letter if letter.isprintable() else " " for letter in text)
-        self.last_line = text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
+        self.last_line = _for_people(text, self._secrets)
+
+
+def find_cause(path: str, secrets: Iterable[str] = ()) -> str:
+    """The first line of a log that names a trouble of the machine or its network, for people; "" without one.
+
+    diskimage-builder goes on for a while after it: its last line tells what came of it.
+
+    :param secrets: texts that are not shown.
+    """
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        while file.tell() < _LONGEST_SEARCH and (line := file.readline(_CHUNK)):
+            text = _STAMP.sub("", line.decode(errors="replace").rstrip())
+            if _CAUSE.search(text) and not _TRACE.match(text):
+                return _for_people(text, _longest_first(secrets))
+    return ""
+
+
+def _longest_first(secrets: Iterable[str]) -> list[str]:
+    return sorted({secret for secret in secrets if len(secret) > 3}, key=len, reverse=True)
+
+
+def _for_people(text: str, secrets: Iterable[str]) -> str:
+    """One line, not too long, nothing secret, nothing that a terminal would act upon."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
 
 
 def open_log(path: str) -> BinaryIO:

@@ -84,6 +84,13 @@ class _Handler(SequentialThreadingHandler):
 class _Wire(ConnectionHandler):
     """The connection's thread."""
 
+    _trying = ""
+
+    def _invoke(self, *args: Any, **options: Any) -> Any:
+        # What begins a session is asked as soon as the connection stands.
+        self.client.tried[self._trying] = True
+        return super()._invoke(*args, **options)
+
     def _read_watch_event(self, buffer: bytes, offset: int) -> None:
         event, _offset = Watch.deserialize(buffer, offset)
         client = self.client
@@ -92,10 +99,13 @@ class _Wire(ConnectionHandler):
         client.handler.completion_queue.put(partial(client.on_event, event.type, client.unchroot(event.path)))
 
     def _connect(self, host: str, hostip: str, port: int) -> Any:
+        name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.client.tried[name] = False
+        self._trying = name
         try:
             read_timeout, connect_timeout = super()._connect(host, hostip, port)
         except Exception as problem:
-            self.client.failures[f"[{host}]:{port}" if ":" in host else f"{host}:{port}"] = problem
+            self.client.failures[name] = problem
             raise
         self.client.negotiated_timeout = read_timeout * 1.5 / 1000.0  # kazoo keeps two thirds of it only
         return read_timeout, connect_timeout
@@ -109,6 +119,8 @@ class TreeClient(KazooClient):
     :param on_link: called in the connection's thread with ``up``, ``down`` or (once) ``dead``.
     :param on_event: called with kind and path of each change below the watched path, in order with the answers.
     :param identity: id and password of a session that exists; None begins a new one.
+    :ivar failures: server → why it could not be used.
+    :ivar tried: server → whether it took the connection.
     :ivar generation: the number of this session among those of its owner; 0 until it is up.
     """
 
@@ -141,6 +153,7 @@ class TreeClient(KazooClient):
         self._on_link = on_link
         self.on_event = on_event
         self.failures: dict[str, Exception] = {}
+        self.tried: dict[str, bool] = {}
         self.negotiated_timeout = timeout
         self.dead = False
         self.generation = 0

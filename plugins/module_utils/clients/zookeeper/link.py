@@ -168,9 +168,9 @@ class Link:
                 self.generation += 1
                 client.generation = self.generation
         if not up:
-            failures = dict(client.failures)
+            failures, tried = dict(client.failures), dict(client.tried)
             client.discard()
-            raise StoreError(reasons.explain(self._settings, failures, timeout))
+            raise StoreError(reasons.explain(self._settings, failures, timeout, tried))
 
     def _synchronize(self) -> None:
         """Read the tree anew and be connected.

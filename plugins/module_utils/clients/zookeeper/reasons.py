@@ -65,10 +65,25 @@ def check_tls(tls: ZooKeeperTls) -> None:
         ) from problem
 
 
-def explain(settings: ZooKeeperSettings, failures: Mapping[str, Exception], seconds: float) -> str:
-    """Why none of the servers could be used."""
-    hosts = host_names(settings)
-    reasons = {host: _reason(problem, settings.tls is not None) for host, problem in failures.items()}
+def explain(
+    settings: ZooKeeperSettings,
+    failures: Mapping[str, Exception],
+    seconds: float,
+    tried: Mapping[str, bool] | None = None,
+) -> str:
+    """Why none of the servers could be used.
+
+    :param tried: server → whether it took the connection; for those that were still tried at the end, too.
+    """
+    hosts, tls = host_names(settings), settings.tls is not None
+    reasons = {
+        host: _silent(tls) if taken else _reason(TimeoutError("timed out"), tls)
+        for host, taken in (tried or {}).items()
+        if host not in failures
+    }
+    for host, problem in failures.items():
+        silent = (tried or {}).get(host, False) and _is_late(problem)
+        reasons[host] = _silent(tls) if silent else _reason(problem, tls)
     unknown = [host for host in hosts if host not in reasons]
     groups: dict[str, list[str]] = {}
     for host, reason in reasons.items():
@@ -78,6 +93,20 @@ def explain(settings: ZooKeeperSettings, failures: Mapping[str, Exception], seco
         groups.setdefault(told, []).extend(unknown)
     details = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in groups.items())
     return f"no connection to ZooKeeper within {seconds:g} s: {details}"
+
+
+def _silent(tls: bool) -> str:
+    port = "" if tls else ", or is this a port for TLS"
+    return (
+        f"it takes the connection, but ZooKeeper does not answer; is its process stopped, hung or overloaded{port}? "
+        "Look into its log"
+    )
+
+
+def _is_late(problem: Exception) -> bool:
+    cause = problem.__context__ or problem.__cause__ or problem
+    told = " ".join(str(text) for text in (cause, problem) if str(text))
+    return isinstance(cause, TimeoutError) or "timed out" in told or "time-out" in told
 
 
 def _reason(problem: Exception, tls: bool) -> str:
@@ -94,7 +123,7 @@ def _reason(problem: Exception, tls: bool) -> str:
         return _tls_reason(cause, told)
     if isinstance(cause, ConnectionRefusedError):
         return "connection refused; is ZooKeeper running there, and is the port right?"
-    if isinstance(cause, TimeoutError) or "timed out" in told or "time-out" in told:
+    if _is_late(problem):
         if tls:
             return "no answer in time; is it reachable, and is the port one for TLS (secureClientPort)?"
         return "no answer in time; is the host reachable, is ZooKeeper busy, or is this a port for TLS?"

@@ -58,7 +58,8 @@ def build_apart(
         over.wait(seconds)
         wish.beat(SERVING)
 
-    maker = Maker(apart, say=progress, watch=lambda: wish.reason, pause=rest)
+    room = options.first_build_room << 20
+    maker = Maker(apart, say=progress, watch=lambda: wish.reason, pause=rest, first_room=room)
     cleared = clear_machine(None, output_dir, progress)
     wanted = formats_apart(options, config, formats)
     reports = []

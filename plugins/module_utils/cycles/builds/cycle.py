@@ -90,7 +90,7 @@ def run_builds(
     with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
         inbox = Inbox(clock)
         wish = stop or Stop()
-        maker = Maker(apart, say=progress, watch=lambda: wish.reason)
+        maker = Maker(apart, say=progress, watch=lambda: wish.reason, first_room=options.first_build_room << 20)
         shop = Workshop(store, builder_id, maker, wish, say=progress, clock=clock)
         return BuildsCycle(options, config, shop, inbox, apart, sink).run()
 

@@ -22,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import (
     CHECKSUMS,
     ImagesDir,
+    Room,
     lacking_room,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import (
@@ -30,6 +31,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.logs import (
     LogTail,
     append_line,
+    find_cause,
     list_logs,
     make_folder,
     remove_logs,
@@ -60,6 +62,8 @@ MARGIN = 1.2
 """How much more room there must be than the last build took."""
 SCRATCH_IMAGES = 2
 """The tree and the raw image, before it is converted: each may be as large as the largest file that comes of it."""
+
+FIRST = "before the first build of an image (first_build_room)"
 
 TIMED_OUT = "time-out"
 FAILED = "failed"
@@ -134,6 +138,7 @@ class Maker:
     :param watch: called again and again while a build runs; a text that it returns ends the build for that cause.
     :param pause: waits for so many seconds, or less.
     :param clock: seconds that only rise.
+    :param first_room: bytes for the files, and as many for the scratch space, when no build tells what it takes.
     """
 
     def __init__(
@@ -145,12 +150,14 @@ class Maker:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         environment: Mapping[str, str] | None = None,
+        first_room: int = 0,
     ) -> None:
         self.isolation = isolation
         self.say = say
         self.watch = watch
         self.pause = pause
         self.clock = clock
+        self._first_room = first_room
         self._environment = dict(os.environ if environment is None else environment)
 
     def prepare(self, job: Job) -> None:
@@ -160,7 +167,7 @@ class Maker:
         :raises ImageFileError: there is no room, or something cannot be written.
         """
         planned = self._command(job, self._formats(job))
-        room = lacking_room(room_needed(job, planned.temporary))
+        room = self._lacking(job, planned.temporary)
         if room:
             raise ImageFileError("; ".join(lack.text() for lack in room))
         scratch = os.path.dirname(os.path.dirname(planned.temporary))
@@ -169,6 +176,13 @@ class Maker:
         refuse_shared(scratch, "TMPDIR", sticky=True)
         make_folder(job.log_dir)
         remove_logs(job.log_dir, logs_to_prune(list_logs(job.log_dir), job.image.name, job.log_retention))
+
+    def _lacking(self, job: Job, scratch: str) -> list[Room]:
+        needs = room_needed(job, scratch)
+        if needs:
+            return lacking_room(needs)
+        # Nobody knows what the first one takes; but with less than this none ever came to its end.
+        return lacking_room({job.images_dir: self._first_room, scratch: self._first_room}, FIRST)
 
     def make(self, job: Job) -> Made:
         """Build. Never raises for what is wrong with the build itself."""
@@ -285,8 +299,12 @@ class _Work:
         self._code = code
         self._look()
         if code != 0:
-            last = f": {self._tail.last_line}" if self._tail.last_line else ""
-            raise Ended(FAILED, f"{os.path.basename(argv[0])} ended with exit code {code}{last}; see {job.log}")
+            told = ", then: ".join(dict.fromkeys(filter(None, (self._cause(), self._tail.last_line))))
+            text = f"{os.path.basename(argv[0])} ended with exit code {code}{': ' if told else ''}{told}"
+            raise Ended(FAILED, f"{text}; see {job.log}")
+
+    def _cause(self) -> str:
+        return find_cause(self._job.log, self._job.image.env_vars.values())
 
     def _look(self) -> None:
         tail, now = self._tail, self._maker.clock()

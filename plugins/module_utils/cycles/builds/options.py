@@ -30,6 +30,7 @@ class BuildOptions:
     :param duration: seconds in which builds are begun; one that runs then is finished, within its build-timeout.
     :param until: ``settled`` to end as soon as nothing is due, ``deadline`` to stay.
     :param state_dir: where cycles on this host leave word for each other; None: they do not.
+    :param first_build_room: MiB for the files of an image that was never built, and as many for its scratch space.
     :param convert_vhd: a vhd may be made by qemu-img where there is no vhd-util.
     """
 
@@ -43,6 +44,7 @@ class BuildOptions:
     until: str = SETTLED
     state_dir: str | None = None
     convert_vhd: bool = False
+    first_build_room: int = 1024
 
     def load(self) -> NodepoolConfig:
         """The configuration, with the chosen images checked.

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Statsd
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.absence import Absence
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.handover import Handover
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
 
@@ -33,5 +34,6 @@ def opened(
     ):
         if sink.problem is not None:
             say(sink.problem)
+        store.on_change(Absence(store, settings, say).changed)
         handover.begin(store)
         yield store, sink

@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     LONGEST_LINE,
     LogTail,
     append_line,
+    find_cause,
     list_logs,
     make_folder,
     open_log,
@@ -70,6 +71,31 @@ def test_a_line_is_short_printable_and_without_secrets(tmp_path):
     assert tail.last_line.startswith("token *** [31m ")
     assert len(tail.last_line) == LONGEST_LINE
     assert tail.last_line.isprintable()
+
+
+FULL_DISK = f"""\
+{STAMP}+ lib/x:main:1  :  echo 'No space left on device'
+{STAMP}Get:1 http://deb.example.org bookworm InRelease
+{STAMP}tar: ./usr/lib/s3cret!/x.so: Cannot write: No space left on device
+{STAMP}tar: ./usr/lib/y.so: Cannot write: No space left on device
+{STAMP}tar: Exiting with failure status due to previous errors
+"""
+
+
+def test_the_first_cause_is_found(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_text(FULL_DISK)
+    assert find_cause(str(log), ["s3cret!"]) == "tar: ./usr/lib/***/x.so: Cannot write: No space left on device"
+    log.write_text("all is well\n")
+    assert find_cause(str(log)) == find_cause(str(tmp_path / "none")) == ""
+
+
+def test_a_line_that_only_tells_of_another_is_not_the_last(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_text(FULL_DISK)
+    tail = LogTail(str(log))
+    tail.look()
+    assert tail.last_line == "tar: ./usr/lib/y.so: Cannot write: No space left on device"
 
 
 def test_a_log_that_runs_away_costs_no_memory(tmp_path):

@@ -74,5 +74,24 @@ def test_reasons_and_remedies(problem, tls, told):
     assert told in sentence
 
 
+@pytest.mark.parametrize("tls", [None, TLS])
+@pytest.mark.parametrize("failures", [{}, {"a:1": caused(TimeoutError("timed out"))}])
+def test_a_server_that_hangs_is_no_matter_of_dns(tls, failures):
+    sentence = reasons.explain(settings(("a", 1), tls=tls), failures, 10.0, {"a:1": True})
+    assert "a:1: it takes the connection, but ZooKeeper does not answer" in sentence
+    assert "DNS" not in sentence and ("port for TLS" in sentence) == (tls is None)
+
+
+def test_a_host_that_is_still_being_tried():
+    sentence = reasons.explain(settings(("a", 1), ("b", 2)), {}, 10.0, {"a:1": False})
+    assert "a:1: no answer in time; is the host reachable" in sentence
+    assert "b:2: has not been tried" in sentence
+
+
+def test_a_failure_tells_more_than_the_attempt():
+    refused = caused(ConnectionRefusedError(111, "refused"))
+    assert "connection refused" in reasons.explain(settings(("a", 1)), {"a:1": refused}, 10.0, {"a:1": True})
+
+
 def test_a_name_that_was_never_tried():
     assert "b:2: has not been tried" in reasons.explain(settings(("b", 2)), {}, 1.0)

@@ -52,6 +52,13 @@ def test_no_room_no_build(tmp_path):
     maker.prepare(job(tmp_path, sizes={"raw": 1}))
 
 
+def test_a_first_build_wants_some_room_too(tmp_path):
+    maker = Maker(Isolation(), environment={}, first_room=1 << 60)
+    with pytest.raises(ImageFileError, match=r"but 2199023255552 MiB are needed before the first build of an image"):
+        maker.prepare(job(tmp_path))  # both are on one file system
+    maker.prepare(job(tmp_path, sizes={"raw": 1}))
+
+
 def test_a_command_that_makes_no_sense_is_told_before_anything_is_written(tmp_path):
     with pytest.raises(ConfigError, match="mend the quotes"):
         Maker(Isolation(), environment={}).prepare(job(tmp_path, dib_cmd="'"))
