@@ -49,6 +49,8 @@ options:
       - Labels of one set of nodes, in the order in which they are returned. All nodes of a set come from one pool
         and availability zone.
       - Required when O(state=present).
+      - A label that is neither in C(nodepool.yaml) nor offered by a launcher of the ZooKeeper tree is refused, with the
+        names that are near. Where O(config) has no labels at all, launchers decide.
       - A lease that exists with other labels or another O(count) is an error.
     type: list
     elements: str
@@ -91,6 +93,7 @@ options:
   expires:
     description:
       - Seconds that the nodes are held from the moment they are taken over. Then a launcher deletes them.
+      - No more than C(max-hold-age) of C(nodepool.yaml), after which every held node is deleted; a warning says so.
       - It applies when nodes are taken over. Repeating the task with another value does not touch nodes that are
         held already.
     type: int

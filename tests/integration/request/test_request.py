@@ -169,6 +169,21 @@ def test_bad_values_are_explained(site: Site) -> None:
     assert "/nonexistent/nodepool.yaml" in missing["msg"]
 
 
+def test_a_label_that_nobody_has_is_refused_and_time_that_nobody_gets_is_cut(site: Site) -> None:
+    refused = site.request(labels=["smal"], wait=False).result
+    assert refused["failed"] and "did you mean small?" in refused["msg"]
+    assert site.launcher.documents("requests") == {}
+    site.launcher.register("elsewhere")
+    assert not site.request(name="other", labels=["elsewhere"], wait=False).result.get("failed")
+    site.config.write_text(site.config.read_text() + "max-hold-age: 60\n")
+    site.launcher.work()
+    result = site.request(labels=["small"], expires=7200).result
+    assert "it lasts 60 s" in str(result["warnings"])
+    assert [
+        node["hold_expiration"] for node in site.launcher.documents("nodes").values() if node["state"] == "hold"
+    ] == [60]
+
+
 def _wait_until(condition: object, timeout: float = 30) -> None:
     end = time.monotonic() + timeout
     while not condition():  # type: ignore[operator]

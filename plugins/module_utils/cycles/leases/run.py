@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
@@ -15,6 +15,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import LeaseStatus, Leasing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.wait import wait_for
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.wishes import capped, refuse_unknown
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import Release
@@ -74,24 +76,36 @@ def run_lease(
     """
     turn.spec.check()
     config = load_config(turn.config, turn.secure_config, strict=turn.strict_config)
+    warnings = config.warnings
+    if turn.present:
+        spec, told = capped(turn.spec, config)
+        turn, warnings = replace(turn, spec=spec), (*warnings, *told)
     if preview:
         with _opened(Store(config.zookeeper), watch=False) as store:
+            _look_at_wish(turn, config, store)
             status = Leasing(store, turn.spec, present=turn.present).preview()
-        return LeaseOutcome(status, status, warnings=config.warnings)
+        return LeaseOutcome(status, status, warnings=warnings)
     if turn.launch and turn.wait:
         # What is wrong with the lease is told before a launcher has begun to act for everybody.
         with _opened(Store(config.zookeeper), watch=False) as store:
+            _look_at_wish(turn, config, store)
             Leasing(store, turn.spec, present=turn.present).preview()
         outcome = _launching(turn, progress, line, stop)
     else:
         with _opened(Store(config.zookeeper), watch=True) as store:
+            _look_at_wish(turn, config, store)
             outcome = _alone(turn, store, progress)
     if outcome.timed_out and turn.present and turn.cancel_on_timeout:
         with _opened(Store(config.zookeeper), watch=True) as store:
             wait_for(Leasing(store, turn.spec, present=False), store, timeout=RELEASE_TIME)
         outcome.cancelled = True
-    outcome.warnings = config.warnings
+    outcome.warnings = warnings
     return outcome
+
+
+def _look_at_wish(turn: LeaseTurn, config: NodepoolConfig, store: Store) -> None:
+    if turn.present:
+        refuse_unknown(turn.spec, config, store)
 
 
 @contextmanager
