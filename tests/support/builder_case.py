@@ -282,7 +282,7 @@ class Module:
             return []
         return [json.loads(line)["line"] for line in self.progress.read_text(encoding="utf-8").splitlines()]
 
-    def result(self, timeout: float = 60) -> dict[str, Any]:
+    def result(self, timeout: float = 200) -> dict[str, Any]:
         """What it returned at its end."""
         out, err = self.process.communicate(timeout=timeout)
         lines = out.strip().splitlines()

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from tests.integration.request.conftest import Site
-from tests.support.ansible_run import BIN, environment, play_of
+from tests.support.ansible_run import BIN, ROOT, command, environment, play_of
 
 SETS: dict[str, Any] = {"labels": ["small", "large"], "count": 2}
 
@@ -182,6 +182,14 @@ def test_a_label_that_nobody_has_is_refused_and_time_that_nobody_gets_is_cut(sit
     assert [
         node["hold_expiration"] for node in site.launcher.documents("nodes").values() if node["state"] == "hold"
     ] == [60]
+
+
+def test_nodes_yml_speaks_of_no_missing_hosts_when_there_are_none_to_use(site: Site) -> None:
+    given = ["-e", f"nodepool_config={site.config}", "-e", "nodes_labels=small"]
+    for more in (["-e", "nodes_state=absent"], ["--check"]):
+        ran = command("ansible-playbook", ROOT / "playbooks" / "nodes.yml", *given, *more, folder=site.folder)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert "leased_nodes" not in ran.stdout + ran.stderr
 
 
 def _wait_until(condition: object, timeout: float = 30) -> None:
