@@ -5,10 +5,6 @@
 
 from __future__ import annotations
 
-import copy
-import math
-from typing import Any
-
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config import validation, yaml_document
@@ -189,100 +185,6 @@ def test_one_mistake_gives_one_sentence(path, value, sentence):
     assert [without_line(problem) for problem in complaints(changed(path, value))] == [sentence]
 
 
-@pytest.mark.parametrize(
-    ("path", "where"),
-    [
-        (("labels",), "labels[small].name"),
-        (("diskimages",), "diskimages[base].name"),
-        (("providers",), "providers[east].name"),
-        (("tenant-resource-limits",), "tenant-resource-limits[t].tenant-name"),
-        (("providers", 0, "pools"), f"{EAST}.pools[main].name"),
-        (("providers", 0, "diskimages"), f"{EAST}.diskimages[debian].name"),
-        (("providers", 0, "cloud-images"), f"{EAST}.cloud-images[rocky].name"),
-        (LABEL[:-1], f"{SMALL}.name"),
-    ],
-)
-def test_names_that_stand_twice_are_told(path, where):
-    document = valid_document()
-    items: Any = document
-    for step in path:
-        items = items[step]
-    items.append(copy.deepcopy(items[0]))
-    sentence = (
-        f"{where}: is the name of entry number 1, too, and the last one counts, as in Nodepool: rename or remove one"
-    )
-    config = parse(document)
-    assert [without_line(warning) for warning in config.warnings if "rack" not in warning] == [sentence]
-    assert sentence in [without_line(problem) for problem in complaints(document, strict=True)]
-
-
-def test_of_entries_with_one_name_the_last_one_counts():
-    config = parse(
-        ZOOKEEPER
-        + """
-labels: [{name: a, min-ready: 1}, {name: a, min-ready: 2}]
-diskimages: [{name: i, elements: [x]}, {name: i, elements: [y]}]
-providers:
-- {name: p, cloud: one}
-- name: p
-  cloud: two
-  diskimages: [{name: i, pause: true}, {name: i}]
-  pools:
-  - {name: m, max-servers: 1}
-  - {name: m, max-servers: 2, labels: [{name: a, diskimage: i, min-ram: 1}, {name: a, diskimage: i, min-ram: 2}]}
-tenant-resource-limits: [{tenant-name: t, max-servers: 1}, {tenant-name: t, max-cores: 2}]
-""",
-        "diskimages: [{name: i, env-vars: {A: '1', B: '1'}}, {name: i, env-vars: {B: '2'}}]",
-    )
-    provider = config.providers["p"]
-    pool = provider.pools["m"]
-    assert (config.labels["a"].min_ready, config.diskimages["i"].elements, provider.cloud) == (2, ("y",), "two")
-    assert (provider.diskimages["i"].pause, pool.max_servers, pool.labels["a"].min_ram) == (False, 2, 2)
-    assert config.tenant_limits["t"]["cores"] == 2 and config.tenant_limits["t"]["instances"] == math.inf
-    assert config.diskimages["i"].env_vars == {"A": "1", "B": "2"}
-    assert len(config.warnings) == 8 and "diskimages[1].name" in config.warnings[-1]
-
-
-@pytest.mark.parametrize("images", [[], None, [{"name": "spare"}]])
-def test_a_label_without_its_image_is_not_offered_and_the_rest_is(images):
-    document = changed(("providers", 0, "diskimages"), images, changed(("providers", 1), ...))
-    sentence = (
-        f"{SMALL}.diskimage: names the diskimage 'debian', which this provider does not list: the label is not offered "
-        "here. List the image in the provider's diskimages, or take the label out of the pool"
-    )
-    config = parse(document)
-    assert [without_line(warning) for warning in config.warnings] == [sentence]
-    assert list(config.providers["east"].pools["main"].labels) == ["large"]
-    assert list(config.labels) == ["small", "large", "spare"]
-    assert [without_line(problem) for problem in complaints(document, strict=True)] == [sentence]
-
-
-def test_what_nodepool_converts_is_converted():
-    document = changed(("providers", 0, "rate"), "2.0", changed(("providers", 1), ...))
-    document |= {"zookeeper-timeout": "20", "max-hold-age": -1}
-    document["labels"][0]["max-ready-age"] = -1
-    document["diskimages"][1]["env-vars"] = {"DIB_DEBUG_TRACE": 1, "VERSION": 1.1, "TEXT": "x"}
-    config = parse(document, "diskimages: [{name: debian, env-vars: {TOKEN: 12345}}]")
-    assert (config.providers["east"].rate, config.zookeeper.timeout) == (2.0, 20.0)
-    assert (config.max_hold_age, config.labels["small"].max_ready_age) == (0, 0)
-    assert config.diskimages["debian"].env_vars == {
-        "A": "1",
-        "DIB_DEBUG_TRACE": "1",
-        "VERSION": "1.1",
-        "TEXT": "x",
-        "TOKEN": "12345",
-    }
-    assert sorted(without_line(warning).split(": ")[0] for warning in config.warnings) == [
-        "diskimages[0].env-vars.TOKEN",
-        "diskimages[debian].env-vars.DIB_DEBUG_TRACE",
-        "diskimages[debian].env-vars.VERSION",
-        f"{EAST}.rate",
-        "zookeeper-timeout",
-    ]
-    assert "12345" not in str(config.warnings)
-    assert len(complaints(document, strict=True)) == 4
-
-
 def test_an_unknown_driver_is_the_only_mistake_of_its_provider():
     document = valid_document()
     document["providers"][1] = {
@@ -309,12 +211,6 @@ def test_warnings_are_told_beside_errors():
     assert [without_line(warning) for warning in caught.value.warnings] == [
         f"{EAST}.pools[main].labels[large].flavour-name: is not a known key here and ignored: did you mean flavor-name?"
     ]
-
-
-def test_the_web_service_is_told_to_be_missing():
-    document = changed(("webapp",), {"port": 8006}, changed(("providers", 1), ...))
-    (warning,) = parse(document, strict=True).warnings
-    assert without_line(warning).startswith("webapp: has no effect") and "dib_image_info" in warning
 
 
 def test_an_abstract_image_cannot_be_uploaded():
