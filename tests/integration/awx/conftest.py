@@ -40,7 +40,8 @@ class Site:
         self.options: dict[str, Any] = {**OPTIONS, "awx_host": server.url}
 
     def run(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run the playbook; *options* are added for this time."""
+        """Run the playbook; *options* are added for this time, those in capitals to the environment."""
+        environment = {name: str(options.pop(name)) for name in list(options) if name.isupper()}
         given = self.folder / "options.json"
         given.write_text(json.dumps({**self.options, **options}), encoding="utf-8")
         paths = f"{COLLECTIONS}:{neighbours.main()}"
@@ -49,10 +50,10 @@ class Site:
             "ansible-playbook",
             *(str(playbook), "-e", f"@{given}", *words),
             folder=self.folder,
-            timeout=300,
-            ANSIBLE_COLLECTIONS_PATH=paths,
+            # As many modules as that take minutes on a machine with much else to do.
+            timeout=900,
             # Two dozen modules, each with four processes less.
-            ANSIBLE_PIPELINING="true",
+            **{"ANSIBLE_COLLECTIONS_PATH": paths, "ANSIBLE_PIPELINING": "true", **environment},
         )
 
     def refused(self, **options: Any) -> str:

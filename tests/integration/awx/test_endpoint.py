@@ -193,5 +193,34 @@ def test_a_type_in_use_is_not_deleted(awx):
     assert awx.answer("DELETE", f"/api/v2/credential_types/{kind}/", {}, None)[0] == 403
 
 
+def test_what_a_job_uses_is_deleted_after_its_end_and_its_events(awx):
+    job = awx.start("job_templates", "template")
+    path = f"/api/v2/job_templates/{awx.named('job_templates', 'template')['id']}/"
+    status, answer = awx.answer("DELETE", path, {}, None)
+    assert (status, answer["active_jobs"]) == (409, [{"id": job.id, "type": "job"}])
+    assert awx.answer("DELETE", f"/api/v2/projects/{job.project}/", {}, None)[0] == 409
+    assert awx.answer("DELETE", f"/api/v2/inventories/{job.inventory}/", {}, None)[0] == 409
+    assert awx.answer("POST", f"/api/v2/jobs/{job.id}/cancel/", {}, {})[0] == 202
+    seen = [awx.answer("GET", "/api/v2/unified_jobs/", {"id": str(job.id)}, None)[1] for _look in range(2)]
+    assert [page["results"][0]["status"] for page in seen] == ["running", "canceled"]
+    assert awx.answer("POST", f"/api/v2/jobs/{job.id}/cancel/", {}, {})[0] == 405
+    assert [awx.answer("DELETE", path, {}, None)[0] for _call in range(2)] == [403, 204]
+
+
+def test_an_inventory_goes_later(awx):
+    path = f"/api/v2/inventories/{awx.named('inventories', 'inventory')['id']}/"
+    assert [awx.answer("DELETE", path, {}, None)[0] for _call in range(2)] == [202, 400]
+    seen = [awx.answer("GET", "/api/v2/inventories/", {}, None)[1]["results"] for _look in range(2)]
+    assert [[one["pending_deletion"] for one in page] for page in seen] == [[True], []]
+
+
+def test_lists_come_in_pages(awx):
+    for number in range(30):
+        post(awx, "organizations", name=f"o{number}")
+    status, first = awx.answer("GET", "/api/v2/organizations/", {"name__startswith": "o"}, None)
+    assert (status, first["count"], len(first["results"])) == (200, 30, 25)
+    assert first["next"] == "/api/v2/organizations/?name__startswith=o&page=2"
+
+
 def test_an_unknown_search_is_refused(awx):
     assert awx.answer("GET", "/api/v2/projects/", {"nam": "project"}, None)[0] == 400

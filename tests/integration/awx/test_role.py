@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import pytest
 
 from tests.integration.awx.conftest import PROJECT, SECRET, Site
-from tests.support.awx.server import PASSWORD, TOKEN, USER
+from tests.support.ansible_run import COLLECTIONS
+from tests.support.awx.server import PASSWORD, TOKEN, USER, Call
 from tests.support.awx.store import Awx
 
 # Each run of the role starts two dozen modules, one after the other.
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(3600)
 
 NAMES = {
     "execution_environments": ["nodepool launcher", "nodepool builder"],
@@ -144,7 +145,10 @@ SMALL = {
     "awx_builder_image": "",
     "awx_disk_images": [],
     "awx_inventory_file": "",
-    "awx_cleanup_days": 14,
+    # As -e name=value gives them.
+    "awx_cleanup_days": "14",
+    "awx_launcher_duration": "600",
+    "awx_request_timeout": "30",
 }
 
 
@@ -162,14 +166,35 @@ def test_a_smaller_set_with_a_login_and_a_cleanup_is_changed(site):
     cleanup = site.awx.named("schedules", "nodepool cleanup of job events")
     assert cleanup["extra_data"] == {"days": "14"}
     assert cleanup["unified_job_template"] == site.awx.named("system_job_templates", "Cleanup Job Details")["id"]
-    assert site.server.calls[-1].path.startswith("/api/v2/tokens/"), "the token is given back"
+    assert site.server.sessions == {}, "every token is given back"
     site.options |= {"awx_token": TOKEN, "awx_username": "", "awx_password": ""}
     # A secret cannot be compared: it is sent again when it is asked for, and only then.
-    changes = {"awx_launcher_minutes": 5, "awx_launcher_duration": 300, "awx_clouds_yaml": "clouds: {}\n"}
-    assert len(run(site, **changes).writes) == 2
-    assert len(run(site, **changes, awx_update_secrets=True).writes) == 1
+    schedules_of_images(site.awx)
     number = site.awx.named("credentials", "nodepool clouds and ZooKeeper")["id"]
+    changes = {"awx_launcher_minutes": 5, "awx_launcher_duration": 300, "awx_clouds_yaml": "clouds: {}\n"}
+    changed = run(site, **changes, awx_zookeeper_ca="the authority", awx_cleanup_days=0)
+    assert len([write for write in changed.writes if write.startswith("PATCH")]) == 3
+    assert SECRET not in str(site.server.writes[-len(changed.writes) :]), "a secret is not sent with something else"
+    assert site.awx.things["credentials"][number]["inputs"]["clouds"] == site.options["awx_clouds_yaml"]
+    left = [schedule["name"] for schedule in site.awx.things["schedules"].values()]
+    assert left == ["nodepool launcher", "nodepool project", "nodepool image rebuild by somebody"]
+    assert len(run(site, **changes, awx_cleanup_days=0, awx_update_secrets=True).writes) == 1
     assert site.awx.things["credentials"][number]["inputs"] == {"clouds": "clouds: {}\n"}
+
+
+def schedules_of_images(awx: Awx) -> None:
+    """One that the role made for an image that is gone, and one by somebody else."""
+    ids = {
+        name: awx.named(kind, "nodepool")["id"]
+        for name, kind in (("project", "projects"), ("inventory", "inventories"))
+    }
+    body = {"name": "nodepool image rebuild", "playbook": "image_rebuild.yml", "ask_variables_on_launch": True, **ids}
+    template = awx.answer("POST", "/api/v2/job_templates/", {}, body)[1]["id"]
+    rule = "DTSTART:20260101T000000Z RRULE:FREQ=DAILY;INTERVAL=1"
+    for name, image in (("old", "old"), ("by somebody", "debian-12")):
+        about = {"name": f"nodepool image rebuild {name}", "extra_data": {"image_names": [image]}}
+        body = {**about, "unified_job_template": template, "rrule": rule}
+        assert awx.answer("POST", "/api/v2/schedules/", {}, body)[0] == 201
 
 
 def fill(awx: Awx) -> None:
@@ -207,11 +232,52 @@ def fill(awx: Awx) -> None:
 def test_everything_is_taken_out_again(site):
     fill(site.awx)
     assert names(site) == NAMES
+    others = site.awx.answer("POST", "/api/v2/organizations/", {}, {"name": "Others"})[1]["id"]
+    site.awx.things["execution_environments"][site.awx.named("execution_environments", "nodepool builder")["id"]][
+        "organization"
+    ] = others
+    kind = site.awx.named("credential_types", "nodepool")["id"]
+    body = {"name": "theirs", "organization": others, "credential_type": kind, "inputs": {}}
+    assert site.awx.answer("POST", "/api/v2/credentials/", {}, body)[0] == 201
+    launchers = [site.awx.start("job_templates", "nodepool launcher") for _job in range(2)]
+    # It ends by itself, because awx.awx cannot cancel it.
+    site.awx.start("projects", "nodepool", canceled=True, looks=4)
     checked = run(site, "--check", awx_state="absent")
     assert (checked.changed > 0, checked.writes) == (True, [])
-    run(site, awx_state="absent")
+    first = apply(site, awx_state="absent", _awx_pause=1)
+    assert [job.status for job in launchers] == ["canceled", "canceled"]
+    assert names(site) == {
+        **{kind: [] for kind in NAMES},
+        "execution_environments": ["nodepool builder"],
+        "credential_types": ["nodepool"],
+        "credentials": ["theirs"],
+    }, "what another organization has or uses stays"
+    schedules = [call for call in first if call.path.startswith("/api/v2/schedules/")]
+    assert first[: len(schedules)] == schedules, "nothing starts a job any more before jobs are canceled"
+    assert {call.status for call in first if call.status >= 400} == {403}, "asked again while events are processed"
+    again = run(site, awx_state="absent")
+    assert (again.changed, again.writes) == (0, [])
+
+
+def apply(site: Site, **options: object) -> list[Call]:
+    """What is sent when the role is applied, which may be refused at first."""
+    before = len(site.server.writes)
+    done = site.run(**options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return site.server.writes[before:]
+
+
+@pytest.mark.long
+def test_what_was_taken_out_in_part_is_taken_out_by_the_next_run(site):
+    fill(site.awx)
+    # A job that nobody can cancel: it ends while the second run waits.
+    job = site.awx.start("projects", "nodepool", looks=6)
+    done = site.run(awx_state="absent", awx_wait_seconds=1, _awx_pause=1)
+    assert f"Still at work after 1 s: /api/v2/project_updates/{job.id}/" in " ".join(done.stdout.split())
+    assert names(site)["schedules"] == []
+    job.canceled = True
+    apply(site, awx_state="absent", _awx_pause=1)
     assert names(site) == {kind: [] for kind in NAMES}
-    assert run(site, awx_state="absent").changed == 0
 
 
 @pytest.mark.parametrize(
@@ -232,10 +298,36 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(site, options, wor
     assert site.server.calls == []
 
 
-def test_a_wrong_organization_is_named_also_in_check_mode(site):
-    done = site.run("--check", awx_organization="Nobody")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"awx_organization": "Nobody"}, "There is no organization Nobody in AWX"),
+        ({"awx_builder_instance_groups": ["bilders"]}, "There is no instance group bilders in AWX"),
+        ({"awx_image_credential": "registry"}, "There is no credential registry in AWX"),
+        ({}, "nodepool nodes is in AWX already (inventories) and does not belong to the organization Default"),
+    ],
+)
+def test_what_has_to_be_there_is_looked_up_first_also_in_check_mode(site, options, words):
+    if not options:
+        others = site.awx.answer("POST", "/api/v2/organizations/", {}, {"name": "Others"})[1]["id"]
+        body = {"name": "nodepool nodes", "organization": others}
+        assert site.awx.answer("POST", "/api/v2/inventories/", {}, body)[0] == 201
+    done = site.run("--check", **options)
     assert done.returncode != 0
-    assert "There is no organization Nobody in AWX" in " ".join(done.stdout.split())
+    assert words in " ".join(done.stdout.split())
+
+
+def test_a_wrong_password_is_told_without_it(site):
+    said = " ".join(site.refused(awx_token="", awx_username=USER, awx_password="wrong-password").split())
+    assert f"AWX does not let {USER} in. Failed to get token: HTTP Error 401" in said
+    assert "wrong-password" not in said
+
+
+def test_without_awx_awx_it_says_what_to_install(site):
+    done = site.run(ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS))
+    assert done.returncode != 0
+    assert "ansible-galaxy collection install awx.awx" in " ".join(done.stdout.split())
+    assert site.server.calls == []
 
 
 def test_what_awx_refuses_fails_with_its_words(site):

@@ -127,6 +127,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "host_filter": Field("str", None, null=True),
         "variables": Field("vars", ""),
         "prevent_instance_group_fallback": flag(),
+        "pending_deletion": Field("bool", False, read_only=True),
     },
     "inventory_sources": {
         "name": name(),

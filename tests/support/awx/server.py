@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import threading
 from dataclasses import dataclass
@@ -33,12 +34,17 @@ class Call:
 
 
 class AwxServer:
-    """``with AwxServer(awx) as server:`` its address is ``server.url``, what was called is in ``server.calls``."""
+    """``with AwxServer(awx) as server:`` its address is ``server.url``, what was called is in ``server.calls``.
+
+    :ivar sessions: tokens that were given for a password and not given back, by id.
+    """
 
     def __init__(self, awx: Awx) -> None:
         self.awx = awx
         self.calls: list[Call] = []
+        self.sessions: dict[int, str] = {}
         self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._http.daemon_threads = True
         cast("Any", self._http).owner = self
@@ -74,14 +80,22 @@ class AwxServer:
         return status, answer
 
     def _answer(self, method: str, path: str, query: dict[str, str], authorization: str, body: Any) -> tuple[int, Any]:
+        known = authorization in {f"Bearer {token}" for token in (TOKEN, *self.sessions.values())}
         if path.startswith(f"{ROOT}tokens/"):
             basic = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-            if authorization != basic:
-                return 401, {"detail": "Invalid username/password."}
-            return (201, {"id": 1, "token": TOKEN}) if method == "POST" else (204, None)
-        if authorization != f"Bearer {TOKEN}":
+            return self._token(method, path) if known or authorization == basic else (401, {"detail": "Invalid login."})
+        if not known:
             return 401, {"detail": "Authentication credentials were not provided."}
         return self.awx.answer(method, path, query, body)
+
+    def _token(self, method: str, path: str) -> tuple[int, Any]:
+        if method == "POST":
+            number = next(self._numbers)
+            self.sessions[number] = f"{TOKEN}-{number}"
+            url = f"{ROOT}tokens/{number}/"
+            return 201, {"id": number, "type": "o_auth2_access_token", "url": url, "token": self.sessions[number]}
+        gone = self.sessions.pop(int(path.rstrip("/").rsplit("/", 1)[1]), None)
+        return (204, None) if gone else (404, {"detail": "Not found."})
 
 
 class _Handler(BaseHTTPRequestHandler):

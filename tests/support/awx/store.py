@@ -12,9 +12,13 @@ from typing import Any
 
 from tests.support.awx import checks
 from tests.support.awx.fields import ASSOCIATIONS, FIELDS, TYPES, UNIFIED, UNIQUE
+from tests.support.awx.jobs import ACTIVE, Job, Jobs
+from tests.support.awx.pages import UnknownField, page
 from tests.support.awx.rrules import BUSY, rrule_problem
 
 ROOT = "/api/v2/"
+LOOKS = 2
+"""Looks at inventories after which a deleted one is gone."""
 Thing = dict[str, Any]
 Answer = tuple[int, Any]
 
@@ -44,6 +48,8 @@ class Awx:
         self.things: dict[str, dict[int, Thing]] = {kind: {} for kind in FIELDS}
         self._lists: dict[tuple[str, int, str], list[int]] = {}
         self.surveys: dict[int, Thing] = {}
+        self.jobs = Jobs()
+        self._leaving: dict[int, int] = {}
         self._add("organizations", {"name": "Default"})
         self._add("instance_groups", {"name": "builders"})
         self._add("system_job_templates", {"name": "Cleanup Job Details", "job_type": "cleanup_jobs"})
@@ -58,6 +64,14 @@ class Awx:
         other = ASSOCIATIONS[kind][name]
         return [self.things[other][item]["name"] for item in self._lists.get((kind, number, name), [])]
 
+    def start(self, kind: str, name: str, **changes: Any) -> Job:
+        """A job of a template, or an update of a project or of an inventory's source, begins."""
+        thing = self.named(kind, name)
+        job_type = {"job_templates": "job", "projects": "project_update"}.get(kind, "inventory_update")
+        project = thing["id"] if kind == "projects" else thing.get("project")
+        about = {"unified_job_template": thing["id"], "project": project, "inventory": thing.get("inventory")}
+        return self.jobs.add(Job(id=next(self._ids), type=job_type, name=name, **{**about, **changes}))
+
     def answer(self, method: str, path: str, query: Mapping[str, str], body: Any) -> Answer:
         """The status and the body of the answer to one call."""
         parts = path.removeprefix(ROOT).strip("/").split("/")
@@ -65,17 +79,30 @@ class Awx:
             if not path.startswith(ROOT):
                 raise Refusal(404, detail="Not found.")
             return self._route(method, parts, query, body)
+        except UnknownField as unknown:
+            return 400, {"detail": str(unknown)}
         except Refusal as refusal:
             return refusal.status, refusal.body
 
     def _route(self, method: str, parts: list[str], query: Mapping[str, str], body: Any) -> Answer:
         match method, parts:
             case "GET", ["unified_job_templates"]:
-                return 200, self._page([self._view(kind, one) for kind in UNIFIED for one in self._all(kind)], query)
+                views = [self._view(kind, one) for kind in UNIFIED for one in self._all(kind)]
+                return 200, page(views, f"{ROOT}unified_job_templates/", query, FIELDS["job_templates"])
+            case "GET", ["unified_jobs"]:
+                return 200, page(self.jobs.views(), f"{ROOT}unified_jobs/", query)
+            case "GET", ["jobs"]:
+                jobs = [view for view in self.jobs.views() if view["type"] == "job"]
+                return 200, page(jobs, f"{ROOT}jobs/", query)
+            case "GET", ["jobs", number, "cancel"]:
+                return 200, {"can_cancel": self.jobs.all[int(number)].status in ACTIVE}
+            case "POST", ["jobs", number, "cancel"]:
+                return self.jobs.cancel(int(number))
             case "GET", ["project_updates", _]:
                 return 200, {"status": "successful", "failed": False}
             case "GET", [kind] if kind in FIELDS:
-                return 200, self._page([self._view(kind, thing) for thing in self._all(kind)], query)
+                self._leave(kind)
+                return 200, page([self._view(kind, thing) for thing in self._all(kind)], f"{ROOT}{kind}/", query)
             case "POST", [kind] if kind in FIELDS:
                 return 201, self._view(kind, self._create(kind, body))
             case _, [kind, number, *rest] if kind in FIELDS and number.isdecimal():
@@ -89,8 +116,7 @@ class Awx:
             case "PATCH", []:
                 return 200, self._view(kind, self._change(kind, thing, body))
             case "DELETE", []:
-                self._delete(kind, thing)
-                return (202 if kind == "inventories" else 204), None
+                return self._delete_if_free(kind, thing)
             case "GET", ["playbooks"] if kind == "projects":
                 return 200, self._playbooks
             case _, ["survey_spec"] if kind == "job_templates":
@@ -108,17 +134,6 @@ class Awx:
         if number not in self.things[kind]:
             raise Refusal(404, detail="Not found.")
         return self.things[kind][number]
-
-    def _page(self, views: list[Thing], query: Mapping[str, str]) -> Thing:
-        musts = {key: value for key, value in query.items() if not key.startswith("or__")}
-        mays = {key.removeprefix("or__"): value for key, value in query.items() if key.startswith("or__")}
-        for key in (*musts, *mays):
-            if views and not any(key in view for view in views):
-                raise Refusal(400, detail=f"{key}: there is no such field")
-        found = [view for view in views if all(str(view.get(key)) == value for key, value in musts.items())]
-        if mays:
-            found = [view for view in found if any(str(view.get(key)) == value for key, value in mays.items())]
-        return {"count": len(found), "next": None, "previous": None, "results": found}
 
     def _view(self, kind: str, thing: Thing) -> Thing:
         view = copy.deepcopy(thing)
@@ -246,6 +261,29 @@ class Awx:
             return {} if str(days).isdecimal() else {"extra_data": ["days must be a positive integer."]}
         return {"extra_data": ["it takes no variables"]} if schedule["extra_data"] else {}
 
+    def _delete_if_free(self, kind: str, thing: Thing) -> Answer:
+        if problem := self.jobs.problem(kind, thing):
+            raise Refusal(problem[0], **problem[1])
+        if kind != "inventories":
+            self._delete(kind, thing)
+            return 204, None
+        if thing["pending_deletion"]:
+            raise Refusal(400, error="Inventory is already pending deletion.")
+        thing["pending_deletion"] = True
+        for template in self._all("job_templates"):
+            if template["inventory"] == thing["id"]:
+                template["inventory"] = None
+        self._leaving[thing["id"]] = LOOKS
+        return 202, None
+
+    def _leave(self, kind: str) -> None:
+        """Inventories go later, by a task of AWX."""
+        for number in [number for number in self._leaving if kind == "inventories"]:
+            self._leaving[number] -= 1
+            if self._leaving[number] <= 0:
+                del self._leaving[number]
+                self._delete(kind, self.things[kind][number])
+
     def _delete(self, kind: str, thing: Thing) -> None:
         number = thing["id"]
         users = [one for one in self._all("credentials") if one["credential_type"] == number]
@@ -285,7 +323,8 @@ class Awx:
         other = ASSOCIATIONS[kind][name]
         items = self._lists.setdefault(key, [])
         if method == "GET":
-            return 200, self._page([self._view(other, self._one(other, number)) for number in items], {})
+            views = [self._view(other, self._one(other, number)) for number in items]
+            return 200, page(views, f"{ROOT}{kind}/{key[1]}/{name}/", {})
         thing = self._one(other, body["id"])
         if body.get("disassociate"):
             items.remove(thing["id"])

@@ -10,6 +10,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.stackci.nodepool.plugins.filter.daily_schedules import FilterModule as Daily
 from ansible_collections.stackci.nodepool.plugins.filter.every_minutes import FilterModule as Every
+from ansible_collections.stackci.nodepool.plugins.filter.missing_collections import FilterModule as Missing
 from ansible_collections.stackci.nodepool.plugins.filter.rrule_problems import FilterModule as Problems
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import recurrence
 
@@ -88,3 +89,8 @@ def test_one_more_name_leaves_the_others_as_they_are():
 def test_a_wrong_time_is_told():
     with pytest.raises(AnsibleFilterError, match="no time of the day"):
         daily_schedules(["a"], {"name": "x"}, variable="v", first="25:00")
+
+
+def test_collections_that_are_not_there_are_named():
+    missing = Missing().filters()["missing_collections"]
+    assert missing(["stackci.nodepool", "nobody.nothing"]) == ["nobody.nothing"]
