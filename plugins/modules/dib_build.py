@@ -301,6 +301,35 @@ left_out:
   returned: for a cycle
   type: dict
   sample: {}
+summary:
+  description: What there is to say at the end, in sentences; the playbooks show it.
+  returned: for a cycle
+  type: dict
+  contains:
+    done:
+      description: What was done, or would be.
+      type: str
+      returned: always
+    failed:
+      description: What failed for good, each with its reasons.
+      type: list
+      elements: str
+      returned: always
+    wrong:
+      description: What is wrong at the end and has to be seen to.
+      type: list
+      elements: str
+      returned: always
+    waits:
+      description: What waits, each with its reason.
+      type: list
+      elements: str
+      returned: always
+  sample:
+    done: 1 image built, 0 failed, 2 not due or not possible
+    failed: []
+    wrong: []
+    waits: []
 config_problems:
   description:
     - What is wrong with the configuration files as they are at the end. What was read before stays in force until they

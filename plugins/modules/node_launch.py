@@ -345,6 +345,35 @@ plan:
     spare: []
     delete: []
     pace: []
+summary:
+  description: What there is to say at the end, in sentences; the playbooks show it.
+  returned: success
+  type: dict
+  contains:
+    done:
+      description: What was done, or would be.
+      type: str
+      returned: always
+    failed:
+      description: What failed for good, each with its reasons.
+      type: list
+      elements: str
+      returned: always
+    wrong:
+      description: What is wrong at the end and has to be seen to.
+      type: list
+      elements: str
+      returned: always
+    waits:
+      description: What waits, each with its reason.
+      type: list
+      elements: str
+      returned: always
+  sample:
+    done: 1 request fulfilled, 0 failed, 0 waiting; 1 node became ready, 0 deleted; acted for cloud1
+    failed: []
+    wrong: []
+    waits: []
 api_calls:
   description: Calls of each provider's API by kind and status.
   returned: success

@@ -24,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cyc
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import BuildOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.preview import preview_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, PartlyFailed
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import builds_summary
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
     CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
@@ -83,6 +84,8 @@ def build(module: AnsibleModule) -> dict[str, Any]:
         module.warn(warning)
     warn_left_out(module, result)
     failures = failures_of(result.get("builds", []))
+    if "not_built" in result or "plan" in result:
+        result["summary"] = builds_summary(result, failures)
     if failures and options.images is not None:
         raise PartlyFailed("; ".join(failures), result)
     for failure in failures:

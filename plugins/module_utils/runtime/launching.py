@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.c
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.preview import preview
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
     CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
@@ -66,5 +67,6 @@ def launch(module: AnsibleModule) -> dict[str, Any]:
             result = run_launcher(options, progress=Progress(params["progress_file"]).line, stop=stop)
     for warning in result.pop("warnings"):
         module.warn(warning)
+    result["summary"] = launcher_summary(result)
     warn_left_out(module, result)
     return judged(module, result)

@@ -13,6 +13,11 @@ import json
 import time
 from collections.abc import Callable
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
+
+INFO, WARNING = 6, 4
+"""As syslog counts."""
+
 
 class Progress:
     """Writes progress lines; does nothing when there is no file, and never disturbs the work.
@@ -30,9 +35,10 @@ class Progress:
         """Append one line; a file that cannot be written ends the progress, not the work."""
         if self._path is None:
             return
+        priority = WARNING if isinstance(text, Trouble) else INFO
         try:
             with open(self._path, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"time": self._clock(), "line": text}) + "\n")
+                file.write(json.dumps({"time": self._clock(), "line": text, "priority": priority}) + "\n")
         except OSError:
             self._path = None
 

@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.cy
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.options import UploadOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.preview import preview
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import uploads_summary
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
     CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
@@ -83,6 +84,7 @@ def upload(module: AnsibleModule) -> dict[str, Any]:
     for warning in result.pop("warnings"):
         module.warn(warning)
     warn_left_out(module, result)
+    result["summary"] = uploads_summary(result)
     return judged(module, result)
 
 

@@ -20,22 +20,47 @@ EVENTS = 200
 LARGEST = 20_000_000
 LONGEST = 400
 """Characters of a line for people."""
+LONGEST_SUMMARY = 4000
+SHOWN = 10
+"""So many failures, troubles and waits are in the line of a cycle; the lines before it have each of them."""
 FAILURES = ("runner_on_failed", "runner_on_unreachable", "error")
 MEBIBYTE = 1024 * 1024
 
 
-def last_words(folder: Path, *, well: bool) -> str:
-    """What the playbook said at its end: the last text of a debug task, or why it failed; "" when it said nothing."""
+@dataclass(frozen=True)
+class Words:
+    """What is said of a cycle at its end. *troubled*: something is wrong although it ended well."""
+
+    text: str = ""
+    troubled: bool = False
+
+
+def last_words(folder: Path, *, well: bool) -> Words:
+    """The summary of its module, else the last text of a debug task, or why it failed; "" when it said nothing."""
+    spoken = Words()
     for event in _events(folder / "job_events"):
         data = event.get("event_data") or {}
         result = data.get("res") or {}
         message = result.get("msg") if isinstance(result, dict) else None
         failed = event.get("event") in FAILURES
         if failed and not data.get("ignore_errors") and not well:
-            return _line(message or event.get("stdout") or "a task failed")
-        if well and event.get("event") == "runner_on_ok" and _is_debug(data) and isinstance(message, str):
-            return _line(message)
-    return "" if well else _line(_complaint(folder))
+            return Words(_line(message or event.get("stdout") or "a task failed"))
+        if well and event.get("event") == "runner_on_ok":
+            summary = result.get("summary") if isinstance(result, dict) else None
+            if isinstance(summary, dict) and "done" in summary:
+                return _of_summary(summary)
+            if not spoken.text and _is_debug(data) and isinstance(message, str):
+                spoken = Words(_line(message))
+    return spoken if well else Words(_line(_complaint(folder)))
+
+
+def _of_summary(summary: dict[str, Any]) -> Words:
+    """What was done, what failed, what is wrong, what waits; not more of each than people read."""
+    parts = [str(summary["done"])]
+    for name in ("failed", "wrong", "waits"):
+        told = [str(text) for text in summary.get(name) or ()]
+        parts += told[:SHOWN] + ([f"{len(told) - SHOWN} more like this"] if len(told) > SHOWN else [])
+    return Words(_line("; ".join(parts), LONGEST_SUMMARY), bool(summary.get("failed") or summary.get("wrong")))
 
 
 def _is_debug(data: dict[str, Any]) -> bool:
@@ -77,9 +102,9 @@ def _complaint(folder: Path) -> str:
     return (errors or told or [""])[-1]
 
 
-def _line(text: object) -> str:
+def _line(text: object, longest: int = LONGEST) -> str:
     line = " ".join(str(text).split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 @dataclass(frozen=True)
@@ -115,7 +140,7 @@ class Archive:
         :param busy: cycles that still use their folders.
         """
         path = self.path(number)
-        for name in ("tmp", "env", "project", "control", "heart"):
+        for name in ("tmp", "env", "project", "control", "heart", "lines"):
             _remove(path / name)
         for item in path.glob("artifacts/*/fact_cache"):
             _remove(item)

@@ -19,6 +19,9 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan,
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import last_words
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
+INFORMATION = 6
+"""The priority of a line that says nothing about it."""
+
 
 @dataclass(frozen=True)
 class Word:
@@ -64,6 +67,7 @@ class RunningCycle:
         self._why = ""
         self._died = False
         self._ident = f"{settings.name}-{number}"
+        self._told = 0
         self._process = self._spawn()
 
     @property
@@ -75,6 +79,25 @@ class RunningCycle:
     def module_pid(self) -> int | None:
         """Of the module, when it has begun to work and still lives as far as is known."""
         return self._word.pid if self._word is not None and self._ended_at is None else None
+
+    def lines(self) -> list[tuple[int, str]]:
+        """What the module has said since the last look, each with its priority as syslog counts; whole lines only."""
+        try:
+            with (self._folder / "lines").open("rb") as file:
+                file.seek(self._told)
+                data = file.read()
+        except OSError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._told += len(whole)
+        found = []
+        for line in whole.splitlines():
+            try:
+                said = json.loads(line)
+                found.append((int(said.get("priority", INFORMATION)), " ".join(str(said["line"]).split())))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue
+        return found
 
     def exited(self, code: int) -> None:
         """ansible-runner has ended."""
@@ -154,16 +177,18 @@ class RunningCycle:
         ended = self._ended_at if self._ended_at is not None else now
         well = self._code == 0 and not self.killed and not self._died
         kind = "ok" if well else "killed" if self.killed else "died" if self._died else "failed"
-        artifacts = self._folder / "artifacts" / self._ident
+        artifacts, troubled = self._folder / "artifacts" / self._ident, False
         if self.killed:
             text = self._why
         elif self._died:
             text = "its module is gone without a word"
         else:
-            text = last_words(artifacts, well=well) or ("" if well else f"ansible-runner ended with {self._code}")
+            said = last_words(artifacts, well=well)
+            text = said.text or ("" if well else f"ansible-runner ended with {self._code}")
+            troubled = said.troubled
         worked = None if self._worked_from is None else ended - self._worked_from
         began_in = None if self._worked_from is None else self._worked_from - self._began
-        return plan.Outcome(self.number, ended - self._began, worked, well, text, kind, began_in)
+        return plan.Outcome(self.number, ended - self._began, worked, well, text, kind, began_in, troubled)
 
     # -- the beginning -------------------------------------------------------------------------------------------
 
@@ -205,6 +230,7 @@ class RunningCycle:
             **settings.variables,
             f"{prefix}_duration": longest,
             f"{prefix}_control_file": str(self._folder / "control"),
+            f"{prefix}_progress_file": str(self._folder / "lines"),
             f"{prefix}_heartbeat_file": str(self._folder / "heart"),
         }
 

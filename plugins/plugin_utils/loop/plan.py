@@ -171,6 +171,7 @@ class Outcome:
     :param well: nothing went wrong.
     :param text: for people.
     :param began_in: seconds from its beginning to that first sign.
+    :param troubled: it ended in good order, and something that it works with is wrong or failed.
     """
 
     number: int
@@ -180,6 +181,7 @@ class Outcome:
     text: str
     kind: str = "ok"
     began_in: float | None = None
+    troubled: bool = False
 
 
 @dataclass

@@ -42,6 +42,7 @@ class Running(Protocol):
     def pid(self) -> int: ...
     @property
     def module_pid(self) -> int | None: ...
+    def lines(self) -> list[tuple[int, str]]: ...
     def exited(self, code: int) -> None: ...
     def look(self, now: float) -> plan.Cycle: ...
     def stop(self, now: float, reason: str) -> None: ...
@@ -126,6 +127,7 @@ class Loop:
                 cycle.exited(codes[cycle.pid])
         views = [cycle.look(now) for cycle in self.cycles]
         for cycle in self.cycles:
+            self._pass_on(cycle)
             self._judge(cycle, now)
         # What was just judged is known to the decision only by a second look.
         views = [cycle.look(now) for cycle in self.cycles]
@@ -156,6 +158,11 @@ class Loop:
             text = f"it could not be begun: {problem}"
             self._note(plan.Outcome(self._number, 0.0, None, False, text, "failed"), now)
 
+    def _pass_on(self, cycle: Running) -> None:
+        """What a cycle has said goes to the journal, each line with its priority."""
+        for priority, line in cycle.lines():
+            self.world.say(f"<{priority}>", f"cycle {cycle.number}: {line}")
+
     def _judge(self, cycle: Running, now: float) -> None:
         known = cycle.look(now).judged
         outcome = cycle.judge(now)
@@ -166,13 +173,14 @@ class Loop:
         """A cycle has ended: the line in the journal, the figures, the pause."""
         self.patience.note(self.settings, outcome, now, self.world.chance())
         begun = "never at work" if outcome.began_in is None else f"at work after {outcome.began_in:.1f} s"
-        line = f"cycle {outcome.number} {outcome.kind} after {outcome.seconds:.1f} s ({begun})"
+        kind = "with trouble" if outcome.troubled and outcome.well else outcome.kind
+        line = f"cycle {outcome.number} {kind} after {outcome.seconds:.1f} s ({begun})"
         line += f": {outcome.text}" if outcome.text else ""
         if self.patience.failures:
             wait = self.patience.wait(now)
             line += f"; {self.patience.failures} in a row, the next one in {wait:.0f} s"
         self._last = line
-        self.world.say(INFO if outcome.well else WARNING, line)
+        self.world.say(INFO if outcome.well and not outcome.troubled else WARNING, line)
         sink, name = self.world.metrics, f"nodepool.loop.{self.settings.name}"
         sink.incr(f"{name}.cycles.{outcome.kind}")
         sink.timing(f"{name}.duration", outcome.seconds)
@@ -186,6 +194,7 @@ class Loop:
             if cycle.killed:
                 cycle.kill()
             if cycle.judge(self.world.clock()) is not None and cycle.is_gone():
+                self._pass_on(cycle)
                 self.cycles.remove(cycle)
                 self.archive.close(cycle.number, self.settings, [other.number for other in self.cycles])
 

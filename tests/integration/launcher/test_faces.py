@@ -34,7 +34,7 @@ def test_the_playbook_serves_from_any_folder(site: Site, name: str | Path):
     ran = playbook(site, name=name)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert len(site.requestor.nodes_of(request)) == 2
-    assert "1 requests fulfilled" in ran.stdout
+    assert "1 request fulfilled" in ran.stdout
     assert "2 nodes became ready" in ran.stdout
     assert "changed=1" in ran.stdout
 

@@ -14,18 +14,18 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
 from tests.support.fixtures_zookeeper import eventually
-from tests.support.launcher_case import Site
+from tests.support.launcher_case import Site, provider
 from tests.support.loop_process import UP_SECONDS, LoopProcess
 from tests.support.pace import allowed
 
 pytestmark = pytest.mark.timeout(240)
 
 
-def loop_of(site: Site, *, humble: bool = False, **changes: object) -> LoopProcess:
+def loop_of(site: Site, *, humble: bool = False, more: dict[str, str] | None = None, **changes: object) -> LoopProcess:
     """The launcher's loop on a test's site."""
     variables = {"nodepool_config": str(site.config), "nodepool_clouds_config": str(site.clouds_yaml)}
     table = {"playbook": "stackci.nodepool.launcher", "duration": 600, **changes}
-    return LoopProcess(site.folder, table, variables, humble=humble)
+    return LoopProcess(site.folder, table, variables, humble=humble, more=more)
 
 
 def served(site: Site, seconds: float = 30.0) -> None:
@@ -49,7 +49,7 @@ def test_cycles_follow_each_other_and_requests_are_served_meanwhile(site: Site):
         assert loop.everything() == []
     # On a busy machine there are lines about its pace as well.
     (line,) = [line for line in loop.lines() if line.startswith(f"cycle {first} ok after")]
-    assert "1 requests fulfilled" in line
+    assert "1 request fulfilled" in line
 
 
 def test_systemd_hears_of_it(site: Site):
@@ -206,3 +206,22 @@ def test_it_works_without_any_privilege(site: Site):
         eventually(lambda: not [p for p in loop.everything() if f":{first}:" in p.mark])
         assert loop.end() == 0
         assert loop.everything() == []
+
+
+def test_why_a_node_failed_is_in_the_journal_alone(site: Site):
+    """What a cycle says is there in full, with its priority, and the line of the cycle names what failed and waits."""
+    site.configure(provider("one", launch_retries=1))
+    site.cloud.fault("POST /servers", "error", seconds=0.1, message="No valid host was found.")
+    with loop_of(site, more={"JOURNAL_STREAM": "8:1"}) as loop:
+        number = loop.wait_serving()
+        request = site.requestor.ask("small")
+        site.requestor.wait_for(request, "failed", seconds=60.0)
+        eventually(lambda: [line for line in loop.lines() if f"request {request}: failed" in line])
+        (begun,) = [line for line in loop.lines() if ": launching small in one/main" in line]
+        node = begun.partition(" node ")[2].partition(":")[0]
+        told = [line for line in loop.lines() if f": node {node}: " in line and "No valid host was found." in line]
+        assert told and all(line.startswith(f"<4>cycle {number}: ") for line in told)
+        assert begun.startswith(f"<6>cycle {number}: ") and f"for request {request}" in begun
+        assert loop.end() == 0
+        (end,) = [line for line in loop.lines() if f"cycle {number} with trouble after" in line]
+        assert end.startswith("<4>") and f"request {request} failed: " in end and "No valid host was found." in end

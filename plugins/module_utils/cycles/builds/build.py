@@ -34,6 +34,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     StoreGone,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, BuildState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 STORE_GRACE = 30.0
 """Seconds beyond the session time-out for which a finished build waits for ZooKeeper to come back."""
@@ -167,7 +168,7 @@ class _Build:
     def _failed_before(self, error: str) -> Report:
         """There is not even a record: nothing was begun."""
         self._remember_failure(error, "")
-        self._shop.say(f"{self._job.image.name}: cannot be built: {error}")
+        self._shop.say(Trouble(f"{self._job.image.name}: cannot be built: {error}"))
         return Report(self._job.image.name, "", FAILED, self._case.reason, error=error)
 
     def _finish(self, guard: Guard, made: Made) -> Report:
@@ -242,7 +243,7 @@ class _Build:
             elif report.state == FAILED:
                 self._remember_failure(report.error, report.build_id)
         except StoreError as problem:  # the record tells the essential; a request that it served is dropped later
-            shop.say(f"{report.image}: {problem}")
+            shop.say(Trouble(f"{report.image}: {problem}"))
 
     def _remember_failure(self, error: str, build_id: str) -> None:
         shop = self._shop

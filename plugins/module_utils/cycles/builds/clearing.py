@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreGone
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 
 def clear_machine(
@@ -75,5 +76,5 @@ def fail_abandoned(store: Store, view: ImagesView, now: float, say: Callable[[st
         finally:
             held.release()
         done.append(build.id)
-        say(f"{build.image}: build {build.id} was ended in the middle; it is marked as failed")
+        say(Trouble(f"{build.image}: build {build.id} was ended in the middle; it is marked as failed"))
     return done

@@ -55,6 +55,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 LONGEST_WAIT = 5.0
 """Seconds between two looks when nothing happens."""
@@ -177,7 +178,7 @@ class BuildsCycle:
                 self._mishaps += 1
                 if shop.store.state == "connected" and self._mishaps > MOST_MISHAPS:
                     raise
-                shop.say(f"starting afresh: {error}")
+                shop.say(Trouble(f"starting afresh: {error}"))
                 self._over.wait(AWAY_LOOK)
                 continue
             self._mishaps = 0
@@ -306,7 +307,7 @@ class BuildsCycle:
         formats, problems = provider_formats(self._config, self._options.clouds_config)
         for name, problem in problems.items():
             if self._format_problems.get(name) != problem:
-                self._shop.say(f"provider {name}: {problem}")
+                self._shop.say(Trouble(f"provider {name}: {problem}"))
         self._formats, self._format_problems = formats, problems
 
     def _give_up_on_store(self, seconds: float) -> None:

@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.a
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Pool, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.memory import bury
 
@@ -93,7 +94,7 @@ def clients_of(
         except CloudAuthError as error:
             first = first or error
             context.account.unusable[name] = str(error)
-            context.account.say(f"provider {name}: left out: {error}")
+            context.account.say(Trouble(f"provider {name}: left out: {error}"))
     if first is not None and not clients:
         raise first
     return clients

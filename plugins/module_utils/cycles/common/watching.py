@@ -12,6 +12,7 @@ from typing import Protocol
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import Stamp
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 LOOK_EVERY = 2.0
 """Seconds between two looks at the files' stamps."""
@@ -117,7 +118,7 @@ class ConfigWatch:
         missing = self._main.missing(now)
         for path in missing:
             if path not in self._missing:
-                self._say(f"configuration: {_missed(path)}")
+                self._say(Trouble(f"configuration: {_missed(path)}"))
         self._missing = missing
         config = self._read() if main else None
         return News(config, clouds) if config is not None or clouds else None
@@ -128,10 +129,10 @@ class ConfigWatch:
         except ConfigError as error:
             self._broken = list(error.problems)
             for problem in self._broken:
-                self._say(f"configuration: {problem}")
+                self._say(Trouble(f"configuration: {problem}"))
             for warning in error.warnings:
                 self._say(f"configuration: warning: {warning}")
-            self._say("configuration: cannot be used, the former one stays in force")
+            self._say(Trouble("configuration: cannot be used, the former one stays in force"))
             return None
         self._broken = []
         self._say("configuration: read again")

@@ -10,6 +10,7 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import Breaker
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import all_made
 
@@ -30,8 +31,10 @@ class Breakers:
         after = before.failed(text, now)
         if after.is_open(now) and not before.is_open(now):
             self._context.account.say(
-                f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
-                f" none for {after.until - now:.0f} s; last: {text}"
+                Trouble(
+                    f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
+                    f" none for {after.until - now:.0f} s; last: {text}"
+                )
             )
         self._store(provider, image, flavor, after)
 

@@ -22,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezin
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Evidence, Freeze
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import INSTANCES, Resources
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import all_made
@@ -88,7 +89,9 @@ class Freezes:
             freeze = known[resource] = refused(before, resource, evidence, text, now, context.random(), sent_at)
             if before is None or freeze.until != before.until:
                 seconds = freeze.until - now
-                context.account.say(f"{self._where(pool_id)}: frozen for {resource} for {seconds:.0f} s: {text}")
+                context.account.say(
+                    Trouble(f"{self._where(pool_id)}: frozen for {resource} for {seconds:.0f} s: {text}")
+                )
         self._store(pool_id, known)
         actor.capacity.forget()
 

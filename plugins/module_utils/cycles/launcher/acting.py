@@ -52,6 +52,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, is_number
@@ -93,6 +94,7 @@ class Acting:
         self._serving.launches = self._launches
         self._registered_at: dict[str, float] = {}
         self._news: dict[str, float] = {}
+        self._troubled: set[str] = set()
         self._quiet = False
         self._abandoned = False
         self.acted_for: set[str] = set()
@@ -115,6 +117,7 @@ class Acting:
         for actor in self._context.actors.values():
             actor.workers.check(now)
             actor.health.look(now)
+            self._tell_health(actor, now)
         self._requests.refresh()
         self._adopt()
         self._keep_up(now)
@@ -134,6 +137,17 @@ class Acting:
         # What ended during this pass made room that the plan did not know of.
         self._quiet = not planned_with and self._is_quiet(plan)
         return self._due(now)
+
+    def _tell_health(self, actor: ProviderActor, now: float) -> None:
+        """Once when trouble begins, once when it is over."""
+        name, reason = actor.provider.name, actor.health.blocked(now)
+        if reason is not None and name not in self._troubled:
+            self._troubled.add(name)
+            text = str(reason.figures["text"])
+            self._context.account.say(Trouble(text if text.startswith("provider ") else f"provider {name}: {text}"))
+        elif reason is None and name in self._troubled:
+            self._troubled.discard(name)
+            self._context.account.say(f"provider {name}: its API works again")
 
     @property
     def settled(self) -> bool:

@@ -40,6 +40,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     StoreError,
     TreeExchanged,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
 
 SETTLED = "settled"
@@ -255,7 +256,7 @@ class LauncherCycle:
             self._mishaps += 1
             if self._mishaps > MOST_MISHAPS:
                 raise error
-            self._context.account.say(f"starting afresh: {error}")
+            self._context.account.say(Trouble(f"starting afresh: {error}"))
         self._acting.lose()
 
     def _pass(self, now: float) -> float:

@@ -23,6 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.con
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS, Ownership
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, kind_of
 
@@ -121,7 +122,7 @@ class Roster:
             del account.unusable[name]
         for name, problem in self.problems.items():
             if problem != before.get(name):
-                account.say(f"provider {name}: {problem}")
+                account.say(Trouble(f"provider {name}: {problem}"))
         self.changes += 1
 
     def _renew(self, name: str, provider: Provider, *, clouds: bool) -> None:

@@ -143,6 +143,7 @@ class Deletions:
         store.nodes.delete(node_id)
         held.release()
         self._context.account.deleted.append(node_id)
+        self._context.account.say(f"node {node_id}: gone")
 
     def _bury(self, node_id: str, node: Node | None) -> None:
         launch = self._context.launch(node_id)

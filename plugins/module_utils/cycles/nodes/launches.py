@@ -29,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.runn
     rules_of,
     text_of,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.telling import beginning, readiness
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor, Watched
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine, record
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import Failure, Step
@@ -41,6 +42,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
     Phase,
     node_of_mark,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import FLOATING_IPS, Resources, total
@@ -118,6 +120,7 @@ class Launches:
                 self._running[running.node.id] = running
                 account.launched.append(running.node.id)
                 account.step(running.node.id, "recorded", now)
+                account.say(beginning(running))
         return [running.node.id if running is not None else None for running in begun]
 
     def adopt(self, node: Node, held: Held, request: NodeRequest | None) -> bool:
@@ -312,7 +315,7 @@ class Launches:
             machine.create_unclear(running.launch, now)
             self._context.save(running.launch)
             self._context.account.say(
-                f"node {running.node.id}: {error}; looking whether the server was made all the same"
+                Trouble(f"node {running.node.id}: {error}; looking whether the server was made all the same")
             )
         elif error is not None:
             named = error.resources if isinstance(error, CloudQuotaRefused) else ()
@@ -387,7 +390,7 @@ class Launches:
         pool_id, sent_at = self._permits.pool_id(running), launch.active_at or launch.started
         self._gates.freezes.refuse(pool_id, running.actor, error.resources or [FLOATING_IPS], str(error), sent_at)
         machine.address_refused(launch, now, self._context.random)
-        self._context.account.say(f"node {running.node.id}: no floating IP to be had, waiting: {error}")
+        self._context.account.say(Trouble(f"node {running.node.id}: no floating IP to be had, waiting: {error}"))
         self._context.save(launch)
 
     def _reached(self, running: Running, host_keys: tuple[str, ...]) -> None:
@@ -428,7 +431,7 @@ class Launches:
             self._gates.freezes.refuse(pool_id, running.actor, named, text, sent_at, failing)
         elif failure is Failure.REFUSED:
             running.actor.forget_names()
-        self._context.account.say(f"node {running.node.id}: {failure.value}: {text}")
+        self._context.account.say(Trouble(f"node {running.node.id}: {failure.value}: {text}"))
         self._context.account.attempt(running.node, failure.value, now - (running.launch.started or now))
         machine.failed(running.launch, failure, text, now, rules_of(running), self._context.random)
         if failure not in machine.DOES_NOT_COUNT:
@@ -447,6 +450,7 @@ class Launches:
         self._context.store.nodes.write(running.node, batch=batch)
         self._leave(running, batch)
         self._context.account.ready.append(running.node.id)
+        self._context.account.say(readiness(running, now))
         self._context.account.attempt(running.node, "ready", now - (running.launch.started or now))
         self._context.account.step(running.node.id, "ready", now)
 

@@ -22,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudError,
     CloudRefused,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 ASK_AGAIN = 60.0
 """Seconds after which a server that is still there is asked to go once more; longer each time once it is stuck."""
@@ -288,7 +289,7 @@ class Removals:
             return
         document = removal.document()
         if not removal.stored:
-            self._context.account.say(f"server {removal.server_id} cannot be deleted: {document['answer']}")
+            self._context.account.say(Trouble(f"server {removal.server_id} cannot be deleted: {document['answer']}"))
         removal.stored = {**document, "tried": self._context.now()}
         self._context.store.own.put(_path(key), removal.stored)
 

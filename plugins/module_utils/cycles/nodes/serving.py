@@ -21,6 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreGone
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Phase
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
@@ -308,7 +309,7 @@ class Serving:
         self._context.store.own.put(
             f"{WAITS}/{request.id}", {"code": outcome, "text": texts, "reasons": [*past, *documents]}
         )
-        account.say(f"request {request.id}: {outcome}: {texts}")
+        account.say(Trouble(f"request {request.id}: {outcome}: {texts}"))
 
     # -- inside --------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.tre
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.view import known_to
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import find
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Judgement, Row, Rules, judge
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.memory import Memory, weather
@@ -191,7 +192,7 @@ class Sweeps:
             if error is None:
                 look.found[kind] = result
                 return
-            self._context.account.say(f"sweeping {name}: {error}")
+            self._context.account.say(Trouble(f"sweeping {name}: {error}"))
             look.over = isinstance(error, CloudUnavailable) or kind == Kind.SERVER
             if name in self._looked:
                 self._looked[name][kind] = clock()
@@ -251,7 +252,7 @@ class Sweeps:
                 account.sweeps.deleted(name, thing.kind)
             else:
                 account.sweeps.failed(name, thing.kind)
-                account.say(f"{name}: {thing.kind} {thing.id} could not be deleted: {error}")
+                account.say(Trouble(f"{name}: {thing.kind} {thing.id} could not be deleted: {error}"))
                 self._notes.append((name, thing.key, str(error)))
 
         actor.workers.submit(what, lambda: call(actor.client, thing.id), answered, changes=True)

@@ -66,6 +66,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     MarkBuild,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError, TreeExchanged
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 LONGEST_WAIT = 10.0
 """Seconds between two passes when nothing happens."""
@@ -208,7 +209,7 @@ class UploadsCycle:
         for name, problem in self._desk.problems.items():
             if name not in self._told:
                 self._told.add(name)
-                self._say(f"provider {name}: left out: {problem}")
+                self._say(Trouble(f"provider {name}: left out: {problem}"))
         deletions = list(self._desk.deletions(view))
         active = [self._delete(planned, now) for planned in deletions]
         active += [self._upload(case, now) for case in self._cases if case.due and not self._awaited(deletions, case)]
@@ -311,7 +312,7 @@ class UploadsCycle:
         """An upload has ended."""
         if isinstance(outcome, Exception):
             why = f"unexpected {type(outcome).__name__}: {outcome}"
-            self._say(f"{job.name}: upload failed: {why}")
+            self._say(Trouble(f"{job.name}: upload failed: {why}"))
             outcome = UploadResult(job.case, Ended.FAILED, why)
         self._account.upload(outcome)
         if outcome.ended == Ended.DONE:
@@ -389,7 +390,7 @@ class UploadsCycle:
         else:
             self._put_off(upload.path, outcome.why)
             if not outcome.skipped:
-                self._say(f"{name} cannot be deleted yet: {outcome.why}")
+                self._say(Trouble(f"{name} cannot be deleted yet: {outcome.why}"))
 
     def _delete_files(self, planned: DeleteFiles, now: float) -> bool:
         name = f"files of build {planned.build_id}"

@@ -42,6 +42,7 @@ class Cycle:
         self.killed_at: float | None = None
         self.outcome: plan.Outcome | None = None
         self.killed = False
+        self.said: list[tuple[int, str]] = []
 
     @property
     def age(self) -> float:
@@ -56,6 +57,10 @@ class Cycle:
         if self.killed_at is not None:
             times.append(self.killed_at + script.immortal)
         return min(times) if times and min(times) <= self.bench.now else None
+
+    def lines(self) -> list[tuple[int, str]]:
+        said, self.said = self.said, []
+        return said
 
     def exited(self, code: int) -> None:
         raise AssertionError("nobody waits for these")
@@ -146,6 +151,18 @@ class Bench:
         """From the end of each cycle to when its successor was ready; negative when that was before."""
         pairs = pairwise(self.begun)
         return [later.began + later.script.up - (one.ended_at or self.now) for one, later in pairs]
+
+
+def test_what_a_cycle_says_goes_to_the_journal_with_its_priority(tmp_path):
+    bench = Bench(tmp_path)
+    said: list[tuple[str, str]] = []
+    bench.loop.world.say = lambda importance, line: said.append((importance, line))
+    bench.loop.turn()
+    (cycle,) = bench.begun
+    cycle.said = [(6, "node 17: ready"), (4, "node 18: fault: no host")]
+    bench.loop.turn()
+    bench.loop.turn()
+    assert said == [("<6>", "cycle 1: node 17: ready"), ("<4>", "cycle 1: node 18: fault: no host")]
 
 
 def test_cycles_follow_each_other_without_a_gap(tmp_path):
