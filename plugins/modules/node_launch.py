@@ -19,6 +19,9 @@ description:
   - The cycle stays for O(duration) seconds, or with O(until=settled) only as long as there is something to do. It can
     be killed at any time; the next one goes on where it was.
   - Of several launchers one acts for each provider, the others stand by and take over when it ends.
+  - When a tree acts for a provider for the first time, servers there that bear the provider's name and that no record
+    of the tree names are told in a warning, in check mode as well. They are left alone.
+  - A cycle whose tree is emptied or exchanged in ZooKeeper fails, and deletes nothing because of that.
   - In check mode one observation is made, by reading only, and the plan with its reasons is returned and, with
     C(--diff), shown. Nothing is written, locked or registered.
 options:

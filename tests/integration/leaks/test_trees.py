@@ -11,9 +11,11 @@ from collections.abc import Iterator
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps import run
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
-from tests.support.leftovers import sweep, verdicts
+from tests.support.leftovers import TREE, sweep, verdicts
 
 POOL = pool("main", label("small"), auto_floating_ip=True)
 
@@ -86,3 +88,18 @@ def test_what_names_no_tree_is_taken_over_by_hand(site: Site, leftovers):
     assert verdicts(sweep(site, adopt_unmarked=3600.0)) == {**listed, stock: "young"}
     assert verdicts(sweep(site, adopt_unmarked=0.0)) == {**listed, stock: "deleted"}
     eventually(lambda: servers(site) == {of_held, no_node})
+
+
+def test_a_tree_that_is_exchanged_between_two_looks_ends_the_sweep(site: Site, leftovers, monkeypatch):
+    site.configure()
+    ghost = leftovers().server()
+    nap = run._Run._nap
+
+    def exchange(self: run._Run) -> None:
+        site.requestor.put(TREE, {"id": "f" * 32})
+        nap(self)
+
+    monkeypatch.setattr(run._Run, "_nap", exchange)
+    with pytest.raises(TreeExchanged, match="nothing was deleted"):
+        sweep(site, kinds=("server",))
+    assert servers(site) == {ghost}

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common import opening
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from tests.support.fixtures_zookeeper import eventually, expire_session
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 from tests.support.pace import allowed
@@ -233,3 +234,20 @@ def test_a_record_that_was_taken_away_meanwhile(builder: Builder) -> None:
         builder.store.images.delete_upload(upload)
         eventually(lambda: cycle.told("upload failed: the record"), 30)
         eventually(lambda: upload.external_id not in builder.in_cloud())
+
+
+def test_a_tree_that_is_exchanged_ends_the_cycle_and_costs_no_file(builder: Builder) -> None:
+    """In the new tree there is no record of the build whose files are here."""
+    builder.configure()
+    build = builder.build()
+
+    def exchange() -> None:
+        with builder.stay() as cycle:
+            eventually(lambda: builder.states() == ["ready"], 60)
+            builder.site.requestor.put("/nodepool/stackci/site", {"id": "f" * 32})
+            eventually(lambda: not cycle.running, 60)
+
+    with pytest.raises(TreeExchanged, match="is not the one that this began with"):
+        exchange()
+    assert builder.file(build).exists()
+    assert len(builder.in_cloud()) == 1

@@ -81,7 +81,7 @@ LEAVE = 20.0
 LEFT_PAUSE = 5.0
 """Seconds after which an upload is tried again that ZooKeeper did not take."""
 MOST_MISHAPS = 3
-WATCHED = ("/nodepool/images", "/nodepool/stackci/image-uploads")
+WATCHED = ("/nodepool/images", "/nodepool/stackci/image-uploads", "/nodepool/stackci/site")
 
 
 def run_uploads(
