@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,8 @@ NO_IMAGE = "no-image"
 TOO_LARGE_FOR_POOL = "too-large-for-pool"
 TOO_LARGE_FOR_CLOUD = "too-large-for-cloud"
 LAUNCH_FAILED = "launch-failed"
+NOT_OFFERED = frozenset({LABEL_UNKNOWN, POOL_DISABLED, POOL_GONE})
+"""They say of a pool that it was never asked for this; where another pool has a reason, that is the cause."""
 
 # Codes of doing.
 FITS = "fits"
@@ -109,6 +111,19 @@ class Reason:
             return text + (" behind earlier requests" if figures.get("behind") else "")
         text = f"{needed} needed, {figures['where']} can never hold more than {figures['left']:g}"
         return text + (" (to be confirmed by a second reading)" if self.code == UNCONFIRMED else "")
+
+
+def causes_first(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The documents of reasons, each once: what has failed, then other causes, then who does not offer it at all."""
+    once = {(str(item.get("code")), str(item.get("text"))): dict(item) for item in documents}
+    return sorted(once.values(), key=lambda item: (item.get("code") in NOT_OFFERED, item.get("code") != LAUNCH_FAILED))
+
+
+def cause(documents: Iterable[Mapping[str, Any]]) -> str:
+    """The sentence about all of them; who does not offer it is named only where there is no other reason."""
+    told = causes_first(documents)
+    causes = [item for item in told if item.get("code") not in NOT_OFFERED]
+    return "; ".join(str(item.get("text")) for item in causes or told)
 
 
 class _Figures(dict[str, Any]):

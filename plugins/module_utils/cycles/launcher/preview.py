@@ -29,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tre
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import all_reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.offers import label_recipe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS
@@ -240,8 +241,8 @@ def _lines(context: Context, plan: Plan, actions: Iterable[DeleteNode | FreeNode
         yield f"request {admit.request_id}: {', '.join(parts)} in {where}, {admit.reason.text()}"
     for decline in plan.decline:
         outcome = "fail" if decline.fail else "decline"
-        texts = "; ".join(reason.text() for reason in decline.reasons.values()) or "no pool offers its labels"
-        yield f"request {decline.request_id}: {outcome}, {texts}"
+        known = all_reasons(context, decline.request_id, decline.reasons.values())
+        yield f"request {decline.request_id}: {outcome}, {reasons.cause(known) or 'no pool offers its labels'}"
     for wait in plan.wait:
         yield f"request {wait.request_id}: wait, {wait.reason.text()}"
     for delete in plan.delete:
@@ -267,7 +268,7 @@ def _documents(context: Context, plan: Plan, actions: Iterable[DeleteNode | Free
             {
                 "request": decline.request_id,
                 "fail": decline.fail,
-                "reasons": [reason.document() for reason in decline.reasons.values()],
+                "reasons": all_reasons(context, decline.request_id, decline.reasons.values()),
             }
             for decline in plan.decline
         ],

@@ -292,23 +292,20 @@ class Serving:
         request.nodes = []
         fail = fail or (bool(self._everybody) and self._everybody <= set(request.declined_by))
         request.set_state(RequestState.FAILED if fail else RequestState.REQUESTED, self._context.now())
-        documents = [reason.document() for reason in why.values()]
-        past = self._context.store.own.understood(f"{DECLINES}/{request.id}", _past_reasons) or []
-        self._context.store.own.put(f"{DECLINES}/{request.id}", {"reasons": [*past, *documents]})
+        documents = all_reasons(self._context, request.id, why.values())
+        self._context.store.own.put(f"{DECLINES}/{request.id}", {"reasons": documents})
         self._write(served)
         self._leave(served)
         account.forget_wait(request.id)
         if fail:
             account.declined.pop(request.id, None)
-            account.failed[request.id] = [*past, *documents]
+            account.failed[request.id] = documents
         else:
-            account.declined[request.id] = [*past, *documents]
+            account.declined[request.id] = documents
         outcome = "failed" if fail else "declined"
-        texts = "; ".join(reason.text() for reason in why.values()) or "no pool offers its labels"
+        texts = reasons.cause(documents) or "no pool offers its labels"
         # The request's own document has no place for a reason: it is kept where whoever asks can find it.
-        self._context.store.own.put(
-            f"{WAITS}/{request.id}", {"code": outcome, "text": texts, "reasons": [*past, *documents]}
-        )
+        self._context.store.own.put(f"{WAITS}/{request.id}", {"code": outcome, "text": texts, "reasons": documents})
         account.say(Trouble(f"request {request.id}: {outcome}: {texts}"))
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -374,6 +371,12 @@ def _past_reasons(document: Mapping[str, Any]) -> list[Any]:
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise BadDocument("'reasons' is not a list of objects")
     return found
+
+
+def all_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> list[dict[str, Any]]:
+    """Why a request is declined, together with why others have declined it; causes first."""
+    past = context.store.own.understood(f"{DECLINES}/{request_id}", _past_reasons) or []
+    return reasons.causes_first([*past, *(reason.document() for reason in why)])
 
 
 def _doings(served: Served) -> str:

@@ -84,3 +84,16 @@ def test_limits_are_what_somebody_has_set():
     assert Reason(reasons.NO_ROOM).is_limit and Reason(reasons.TENANT_LIMIT).is_limit
     assert not Reason(reasons.FACTS_UNREAD).is_limit and not Reason(reasons.PROVIDER_TROUBLE).is_limit
     assert set(CODES) >= reasons.LIMITS
+
+
+def test_a_cause_comes_before_who_does_not_offer_it_and_is_told_alone():
+    unknown = Reason(reasons.LABEL_UNKNOWN, {"where": "b/main", "label": "tiny"}).document()
+    failed = Reason(reasons.LAUNCH_FAILED, {"where": "a/main", "text": "it broke"}).document()
+    large = Reason(
+        reasons.TOO_LARGE_FOR_POOL, {"where": "c/main", "resource": "instances", "needed": 4, "left": 2}
+    ).document()
+    assert reasons.causes_first([unknown, large, failed, unknown]) == [failed, large, unknown]
+    assert reasons.cause([unknown, failed]) == failed["text"]
+    assert reasons.cause([unknown, large, failed]) == f"{failed['text']}; {large['text']}"
+    assert reasons.cause([unknown, unknown]) == unknown["text"]
+    assert reasons.cause([]) == ""

@@ -169,6 +169,35 @@ def test_a_set_of_which_one_launch_fails_for_good_is_declined_and_its_other_node
         assert stored is not None and stored["code"] == "failed"
 
 
+@pytest.mark.parametrize("order", [("east", "west"), ("west", "east")])
+def test_what_has_failed_is_told_rather_than_who_does_not_offer_it(order):
+    pools = {
+        "east": {"name": "main", "labels": [label("small")]},
+        "west": {"name": "main", "labels": [label("large", "large")]},
+    }
+    document = site(*(provider_document(name, pools[name]) for name in order))
+    clouds = {"east": {"fate": lambda machine: Fate("ERROR", "it broke", 1.0)}}
+    with World(document, clouds=clouds) as world:
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(1200, until=lambda: world.state(request) == "failed")
+        world.run(1)
+        (told,) = cycle.account.failed.values()
+        assert [reason["code"] for reason in told] == ["launch-failed", "label-unknown"]
+        for folder in ("waits", "declines"):
+            stored = world.store.own.get(f"{folder}/{request}")
+            assert stored is not None and [reason["code"] for reason in stored["reasons"]] == [
+                "launch-failed",
+                "label-unknown",
+            ]
+        stored = world.store.own.get(f"waits/{request}")
+        assert stored is not None and stored["code"] == "failed"
+        lines = [line for _at, line in cycle.lines if f"request {request}: failed" in line]
+        assert len(lines) == 1
+        for text in (stored["text"], lines[0]):
+            assert "it broke" in text and "does not offer" not in text
+
+
 def test_what_one_provider_cannot_launch_the_other_does():
     document = site(
         *(provider_document(name, {"name": "main", "labels": [label("small")]}) for name in ("east", "west"))
