@@ -6,7 +6,8 @@
 nova refuses for reasons that its limits do not show (hidden usage, usage not yet given back, other services). Asking
 again at once only costs calls; so a refusal freezes the pool for the resource that was named, for a time that grows
 with each refusal of the past hour. What was in use at the refusal is then taken for the limit: whatever of it is given
-back may be used again at once, but no more. A limit that was raised ends the freeze. After a freeze, and in a new
+back may be used again at once, but no more. Where even that is refused it is tried again all the same,
+one create at a time and at growing distances. A limit that was raised ends the freeze. After a freeze, and in a new
 cycle, few creates are sent side by side: as many more as were accepted.
 """
 
@@ -25,6 +26,10 @@ MOST_REFUSED = 6
 """So many refused creates within MEMORY are enough: the next one waits until the first is forgiven."""
 PROBES = 2
 """But so many after the first refusal are always made: what several creates lost together may have been a moment's."""
+UNTRUSTED = ((3, 0.0), (4, 30.0), (10, 60.0))
+"""Refused creates of the past hour up to which what is given back is tried again after so many seconds, see LONGEST:
+no more than six within two minutes, and no more than thirty in an hour, are lost by that."""
+LONGEST = 180.0
 
 FIRST_WINDOW = 2
 AFTER_REFUSAL = 1
@@ -47,12 +52,15 @@ def refused(
     past = [time for time in (before.refusals if before else []) if now - time < MEMORY]
     if before is not None and past and sent_at <= past[-1]:
         together = replace(before.evidence, ours=min(before.evidence.ours, evidence.ours))
-        return replace(before, refusals=[*past, past[-1]], evidence=together, text=text)
+        known = before.evidence if before.blind else together
+        return replace(before, refusals=[*past, past[-1]], evidence=known, text=text)
     seconds = min(MOST, FIRST * GROWTH ** len(set(past))) * (0.9 + 0.2 * jitter)
     if len(past) + 1 >= MOST_REFUSED and len(set(past)) >= PROBES:
         seconds = max(seconds, past[0] + MEMORY - now)
-    # Within what had been in use before: then that is not what it depends on.
+    # Within what had been in use before: then that is not what it depends on, or not all.
     blind = before is not None and now < before.until and not is_raised(before, evidence)
+    if before is not None and blind and before.evidence.used > evidence.used:
+        evidence = before.evidence
     return Freeze(resource, now + seconds, [*past, now], evidence, text, blind=blind)
 
 
@@ -66,13 +74,23 @@ def room(freeze: Freeze, known: Evidence, now: float) -> float:
     """How much of the resource may be used now beyond what *known* says is used; infinite without a freeze."""
     if now >= freeze.until or is_raised(freeze, known):
         return float("inf")
-    return 0.0 if freeze.blind else max(0.0, freeze.evidence.used - known.used)
+    return 0.0 if now < try_at(freeze, now) else max(0.0, freeze.evidence.used - known.used)
+
+
+def try_at(freeze: Freeze, now: float) -> float:
+    """When what was given back may be tried again: at once, unless such a try was the last to be refused."""
+    if not freeze.blind or freeze.trusted or not freeze.refusals:
+        return now
+    lost = sum(1 for time in freeze.refusals if now - time < MEMORY)
+    return freeze.refusals[-1] + next((pause for most, pause in UNTRUSTED if lost <= most), LONGEST)
 
 
 def accepted(freeze: Freeze, size: float, sent_at: float) -> Freeze:
     """A create was accepted. One that was under way at the refusal was in time: what it uses was still to be had."""
-    if not freeze.refusals or sent_at > freeze.refusals[-1]:
+    if not freeze.refusals:
         return freeze
+    if sent_at > freeze.refusals[-1]:
+        return replace(freeze, trusted=True) if freeze.blind else freeze
     return replace(freeze, evidence=replace(freeze.evidence, ours=freeze.evidence.ours + size))
 
 
@@ -90,6 +108,8 @@ def careful(freeze: Freeze, known: Evidence, now: float) -> float:
     remembered = bool(freeze.refusals) and now - freeze.refusals[-1] < MEMORY
     if not remembered or is_raised(freeze, known):
         return float("inf")
+    if freeze.blind and now < freeze.until:
+        return 1.0
     below = freeze.evidence.used - known.used
     return max(1.0, below) if below >= 0 else 1.0 - below
 

@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezin
     refused,
     room,
     settle,
+    try_at,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Evidence, Freeze
@@ -153,12 +154,13 @@ class Freezes:
         return freeze
 
     def next_due(self, now: float) -> float:
-        """Seconds until the first freeze ends by itself."""
+        """Seconds until the first freeze ends by itself, or what was given back may be tried again."""
         ends = [
-            freeze.until - now
+            end - now
             for pool_id in self._context.pool_ids.values()
             for freeze in self.of(pool_id).values()
-            if freeze.until > now
+            for end in (freeze.until, try_at(freeze, now))
+            if end > now and freeze.until > now
         ]
         return min(ends, default=float("inf"))
 

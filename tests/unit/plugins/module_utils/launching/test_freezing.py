@@ -83,13 +83,33 @@ def test_creates_that_were_under_way_together_are_one_refusal():
 
 
 def test_one_that_should_have_fitted_makes_blind():
+    """What is given back is tried all the same: one by one, and later after each such refusal."""
     freeze = refuse(None, 1000.0)
     less = Evidence(bound=100, others=4, ours=3)
     assert room(freeze, less, 1001.0) == 3
     blind = refuse(freeze, 1002.0, known=less)
     assert blind.blind and blind.until > freeze.until
-    assert room(blind, Evidence(bound=100, others=0, ours=0), 1003.0) == 0
+    assert (room(blind, less, 1002.0), careful(blind, less, 1002.0)) == (3, 1.0)
+    assert room(blind, THEN, 1002.0) == 0
     assert room(blind, Evidence(bound=101, others=4, ours=3), 1003.0) == float("inf")
+    now = 1003.0
+    for pause in (0, 30, *[60] * 6, *[180] * 5):
+        blind = refuse(blind, now, known=less)
+        assert pause == 0 or room(blind, less, now + pause - 1) == 0
+        now += max(1, pause)
+        assert room(blind, less, now) == 3
+
+
+def test_a_try_that_is_accepted_lets_the_next_be_made_at_once():
+    less = Evidence(bound=100, others=4, ours=3)
+    blind = refuse(None, 1000.0)
+    for late in range(5):
+        blind = refuse(blind, 1002.0 + late / 10, known=less)
+    assert room(blind, less, 1003.0) == 0
+    assert accepted(blind, 1, 1001.0).trusted is False, "it was sent before"
+    again = accepted(blind, 1, 1062.0)
+    assert (room(again, less, 1063.0), careful(again, less, 1063.0)) == (3, 1.0)
+    assert room(refuse(again, 1064.0, known=less), less, 1065.0) == 0
 
 
 @given(ours=st.integers(0, 30), others=st.integers(0, 30), now_ours=st.integers(0, 30), now_others=st.integers(0, 30))

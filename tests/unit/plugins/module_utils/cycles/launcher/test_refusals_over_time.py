@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -26,6 +27,16 @@ def lying_world(**more: object) -> World:
 def refusals(world: World, cycle: Cycle) -> tuple[int, int]:
     """(creates that came to nothing for want of quota, all calls)."""
     return cycle.account.refused, sum(len(client.calls) for client in cycle.clients)
+
+
+def refused_at(cycle: Cycle) -> list[float]:
+    """When creates came to nothing for want of quota."""
+    return [at for at, line in cycle.lines if ": quota: " in line]
+
+
+def max_in(times: list[float], seconds: float) -> int:
+    """The most of them within so many seconds."""
+    return max((sum(1 for other in times if at <= other < at + seconds) for at in times), default=0)
 
 
 def freezes_of(cycle: Cycle) -> list[float]:
@@ -101,6 +112,48 @@ def test_others_that_go_end_a_freeze():
             cloud.remove(machine)
         assert world.run(60, until=lambda: len(world.fulfilled) == len(asked))
         assert cycle.account.refused <= MOST_REFUSED
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_is_given_back_is_used_although_one_that_should_have_fitted_was_refused(seed: int):
+    """Somebody takes four places that nobody sees, for half a minute, while nodes are given back."""
+    with lying_world(seed=seed) as world:
+        cloud = world.clouds["east"]
+        cycle = world.start()
+        habit = Habit(work=lambda chance: chance.uniform(60, 180))
+        asked = [world.request("small", habit=habit) for _unused in range(40)]
+        world.run(60)
+        first = cycle.account.refused
+        cloud.limits = Limits({"instances": 6})
+        assert first and world.run(100, until=lambda: cycle.account.refused > first)
+        world.run(30)
+        cloud.limits = Limits(REAL)
+        lifted = world.agenda.now
+        assert world.run(1200, until=lambda: len(world.fulfilled) == len(asked))
+        creates = sorted(machine.created for machine in [*cloud.machines.values(), *cloud.past])
+        times = refused_at(cycle)
+    assert min(at for at in creates if at >= lifted) - lifted <= 60.0 + 10.0
+    assert max(after - before for before, after in pairwise(at for at in creates if at >= lifted)) <= 90.0
+    assert max_in([at for at in times if at >= times[0] + 10], 120.0) <= MOST_REFUSED
+    assert world.agenda.now - lifted <= 40 / 10 * (120 + 30) + 60
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_places_that_are_given_back_and_cannot_be_had_cost_few_refusals(seed: int):
+    """The list does not show a server any more, and its place is not free for an hour: all that is seen is wrong."""
+    with lying_world(seed=seed) as world:
+        cloud = world.clouds["east"]
+        cycle = world.start()
+        for _unused in range(60):
+            world.request("small", habit=Habit(work=lambda chance: chance.uniform(5, 300)))
+        world.run(10)
+        assert cycle.account.refused
+        cloud.limits = Limits({"instances": 0})
+        world.run(HOUR)
+        times = refused_at(cycle)
+    assert max_in([at for at in times if at >= times[0] + 10], 120.0) <= MOST_REFUSED
+    assert max_in(times, HOUR) <= 30
+    assert not cycle.account.failed
 
 
 def test_nova_s_race_costs_one_freeze():
