@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LONGEST_ABSENCE = 60.0
+"""Seconds: no API is left alone for longer than this, whatever it asks for (``Retry-After``)."""
+
 
 @dataclass(frozen=True)
 class Patience:

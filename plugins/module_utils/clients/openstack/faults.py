@@ -107,9 +107,11 @@ def retry_after_seconds(value: str | None, now: Callable[[], datetime]) -> float
         return max(0.0, float(int(value.strip())))
     except ValueError:
         pass
+    except OverflowError:
+        return None
     try:
         when = email.utils.parsedate_to_datetime(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)

@@ -117,6 +117,7 @@ class Acting:
         for actor in self._context.actors.values():
             actor.workers.check(now)
             actor.health.look(now)
+            actor.probe(now)
             self._tell_health(actor, now)
         self._requests.refresh()
         self._adopt()

@@ -278,7 +278,8 @@ class Removals:
         # A server that does not go is asked ever more rarely; an API that is away may be back any moment.
         most = LONGEST_PAUSE if removal.heard else UNHEARD_PAUSE
         pause = backoff(removal.tries, self._context.random(), most=most)
-        removal.not_before = self._context.now() + max(error.retry_after or 0, pause)
+        # Whether the API asked to be left alone is its health's to tell.
+        removal.not_before = self._context.now() + pause
         removal.tries += 1
         removal.news = True
 

@@ -158,6 +158,18 @@ class ProviderActor:
 
         self.workers.submit(what, work, answered, changes=True)
 
+    def probe(self, now: float) -> None:
+        """Try an API that asked to be left alone, with one cheap call: it may be well long before its time is over."""
+        if not self.health.probe_due(now):
+            return
+        health, client = self.health, self.client
+
+        def answered(_zones: Any, error: CloudError | None) -> None:
+            health.probed(error, self.inbox.clock())
+            self._changed()
+
+        self.workers.submit("GET /os-availability-zone", client.availability_zones, answered)
+
     def note(self, error: CloudError | None, call: str = "") -> None:
         """Remember whether the API works."""
         self.health.note(error, self.inbox.clock(), call)
@@ -338,7 +350,16 @@ class ProviderActor:
                 changed(error)
             self._changed()
 
-        return Fact(what, read, self.workers, self.inbox, max_age, answered, held_until=lambda: self.health.wait_until)
+        return Fact(
+            what,
+            read,
+            self.workers,
+            self.inbox,
+            max_age,
+            answered,
+            held_until=lambda: self.health.wait_until,
+            told=heeded,
+        )
 
     def _uses_volumes(self) -> bool:
         pools = self.provider.pools.values()

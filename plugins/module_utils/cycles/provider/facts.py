@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inb
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import WorkerSet
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import backoff
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import LONGEST_ABSENCE
 
 T = TypeVar("T")
 
@@ -45,6 +46,8 @@ class Fact(Generic[T]):
     failures: int = 0
     retry_at: float = 0.0
     held_until: Callable[[], float] = lambda: 0.0
+    told: bool = False
+    """True where *held_until* hears of what goes wrong here, and with it of what the API asks for."""
 
     @property
     def not_before(self) -> float:
@@ -90,7 +93,7 @@ class Fact(Generic[T]):
             self.answered_at = now
             self.failures = 0
         else:
-            after = error.retry_after if error is not None else None
-            self.retry_at = now + max(after or 0.0, backoff(self.failures, 0.5, first=1.0, most=LONGEST_PAUSE))
+            asked = 0.0 if error is None or self.told else min(LONGEST_ABSENCE, error.retry_after or 0.0)
+            self.retry_at = now + max(asked, backoff(self.failures, 0.5, first=1.0, most=LONGEST_PAUSE))
             self.failures += 1
         self.changed(error)

@@ -14,14 +14,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudError,
     CloudUnavailable,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import LONGEST_ABSENCE, Patience
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 
 CREATE = "POST /servers"
 FIRST_PAUSE = 2.0
 """Seconds without another create after one that the API could not do; doubled each time, at most one time-out."""
-LONGEST_ABSENCE = 300.0
-"""No API is left alone for longer than this, whatever it asks for."""
+PROBE_AFTER = 15.0
+"""Seconds after which an API that asked to be left alone is tried all the same, by a single cheap call."""
 
 
 class Health:
@@ -42,7 +42,9 @@ class Health:
         self._creates_until = 0.0
         self._creates_since = 0.0
         self.wait_until = 0.0
-        """Until when the API asked to be left alone."""
+        """Until when the API is left alone because it asked for that."""
+        self._asked = 0.0
+        self._probe_at = 0.0
         self.since: float | None = None
         """Since when it is not well; None when it is."""
 
@@ -55,6 +57,7 @@ class Health:
             self._error = None
         if failed and error is not None and error.retry_after is not None:
             self.wait_until = max(self.wait_until, now + min(LONGEST_ABSENCE, error.retry_after))
+            self._asked, self._probe_at = error.retry_after, now + PROBE_AFTER
         if call == CREATE:
             self._note_create(error if failed else None, now)
 
@@ -67,6 +70,19 @@ class Health:
             self._creates = error
             self._creates_pause = min(self._patience.silence, max(FIRST_PAUSE, 2 * self._creates_pause))
             self._creates_until = now + self._creates_pause
+
+    def probe_due(self, now: float) -> bool:
+        """True once when an API that asked to be left alone is to be tried with one cheap call."""
+        if not self._probe_at <= now < self.wait_until:
+            return False
+        self._probe_at = now + PROBE_AFTER
+        return True
+
+    def probed(self, error: CloudError | None, now: float) -> None:
+        """The answer to that call: a good one ends the wait for all others."""
+        self.note(error, now)
+        if error is None:
+            self.wait_until = 0.0
 
     def look(self, now: float) -> None:
         """Once per pass: see whether calls are without an answer for too long."""
@@ -82,10 +98,12 @@ class Health:
         kind, seconds = self._silent
         if seconds:
             return self._trouble(f"no answer to {kind} for {seconds:.0f} s")
+        if now < self.wait_until:
+            said = f"{self._error}; " if self._error is not None else ""
+            left = self.wait_until - now
+            return self._trouble(f"{said}it asked to be left alone for {self._asked:.0f} s, which ends in {left:.0f} s")
         if self._error is not None:
             return self._trouble(str(self._error))
-        if now < self.wait_until:
-            return self._trouble(f"it asked to be left alone for {self.wait_until - now:.0f} s more")
         if now < self._creates_until:
             return self._trouble(f"{self._creates}; next create in {self._creates_until - now:.0f} s")
         return None

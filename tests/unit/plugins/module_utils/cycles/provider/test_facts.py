@@ -102,7 +102,7 @@ def test_failures_are_retried_after_growing_pauses():
     assert (bench.fact.failures, bench.fact.error, bench.fact.value) == (0, None, 11)
 
 
-@pytest.mark.parametrize(("asked", "pause"), [(30.0, 30.0), (0.1, 1.0), (None, 1.0)])
+@pytest.mark.parametrize(("asked", "pause"), [(30.0, 30.0), (0.1, 1.0), (None, 1.0), (3600.0, 60.0)])
 def test_the_cloud_may_ask_for_a_longer_pause(asked, pause):
     bench = Bench()
     bench.error = CloudUnavailable("429", retry_after=asked)

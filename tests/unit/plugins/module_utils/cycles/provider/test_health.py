@@ -11,7 +11,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudQuotaRefused,
     CloudUnavailable,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import LONGEST_ABSENCE, Patience
 
 AWAY = CloudUnavailable("503", status=503)
 
@@ -59,12 +59,40 @@ def test_a_refused_create_is_an_answer():
     assert one.document(3.0) == {"state": "ok"}
 
 
-def test_an_api_that_asks_for_a_day_is_left_alone_for_minutes():
+def test_an_api_that_asks_for_a_day_is_left_alone_for_a_minute():
     one = health()
     one.note(CloudUnavailable("429", status=429, retry_after=86400.0), 0.0, "GET /limits")
     one.note(None, 0.0)
-    assert one.wait_until == 300.0
-    assert one.blocked(299.0) is not None and one.blocked(301.0) is None
+    assert one.wait_until == LONGEST_ABSENCE == 60.0
+    assert one.blocked(59.0) is not None and one.blocked(61.0) is None
+
+
+def test_what_an_api_asks_for_is_a_reason_and_told_in_health():
+    one = health()
+    one.note(CloudUnavailable("503 Service Unavailable", status=503, retry_after=3600.0), 0.0, "GET /limits")
+    reason = one.blocked(20.0)
+    told = "503 Service Unavailable; it asked to be left alone for 3600 s, which ends in 40 s"
+    assert reason is not None and reason.figures["text"] == told
+    assert one.document(20.0) == {"state": "trouble", "text": told, "seconds": 0.0}
+
+
+def test_an_api_that_asked_to_be_left_alone_is_probed_now_and_then_by_one_call():
+    one = health()
+    one.note(CloudUnavailable("503", status=503, retry_after=3600.0), 0.0)
+    assert [moment for moment in range(61) if one.probe_due(moment)] == [15, 30, 45]
+    one.probed(CloudUnavailable("503", status=503, retry_after=3600.0), 50.0)
+    assert one.wait_until == 110.0
+    one.note(None, 51.0)
+    assert one.blocked(52.0) is not None, "the answer to a call that was under way does not end it"
+    one.probed(None, 65.0)
+    assert one.blocked(65.0) is None
+    assert not one.probe_due(80.0)
+
+
+def test_an_api_that_asked_for_a_moment_is_not_probed():
+    one = health()
+    one.note(CloudUnavailable("429", status=429, retry_after=10.0), 0.0)
+    assert not any(one.probe_due(moment) for moment in range(30))
 
 
 def test_a_call_without_an_answer_makes_suspect_after_a_third_of_the_patience():
