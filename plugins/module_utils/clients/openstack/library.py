@@ -18,6 +18,7 @@ try:
     from openstack import exceptions as sdk_exceptions
     from openstack.config import loader as sdk_config
     from requests.adapters import HTTPAdapter
+    from requests.exceptions import RequestException
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
@@ -28,6 +29,7 @@ except ImportError:
     # require() stops whoever wants to use them.
     requests = urllib3 = yaml = ks_exceptions = ks_session = sdk_exceptions = sdk_config = None  # type: ignore[assignment]
     HTTPAdapter = object  # type: ignore[assignment,misc]
+    RequestException = Exception  # type: ignore[assignment,misc]
     HTTPConnection = object  # type: ignore[assignment,misc]
     HTTPSConnection = object  # type: ignore[assignment,misc]
     HTTPConnectionPool = object  # type: ignore[assignment,misc]
@@ -39,6 +41,7 @@ __all__ = [
     "HTTPConnectionPool",
     "HTTPSConnection",
     "HTTPSConnectionPool",
+    "RequestException",
     "ks_exceptions",
     "ks_session",
     "requests",

@@ -184,6 +184,7 @@ class Rest:
             "no-connection": "no connection",
             "tls": "no TLS connection",
             "reset": "the connection broke",
+            "redirect": "a redirect is not followed",
         }.get(status, "no answer")
         told = None
         if status in _NEVER_SENT:
@@ -193,7 +194,7 @@ class Rest:
             provider=self._provider,
             call=call,
             what=told or f"{what} ({cause})",
-            sent=status not in _NEVER_SENT,
+            sent=status not in (*_NEVER_SENT, "redirect"),
             secrets=self._entry.secrets,
         )
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.kinds import call_kind
@@ -21,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     HTTPConnectionPool,
     HTTPSConnection,
     HTTPSConnectionPool,
+    RequestException,
     requests,
     urllib3,
 )
@@ -29,6 +31,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 
 LARGEST_BODY = 64 * 1024 * 1024
 _PIECE = 65536
+_REDIRECTS = (301, 302, 303, 305, 307, 308)
 OnCall = Callable[[str, str, "int | None", float], None]
 """Takes method, URL, status (None: no answer) and seconds of a call."""
 _here = threading.local()
@@ -221,6 +224,7 @@ class Transport(HTTPAdapter):
                 response = self._exchange(request, options)
                 code = response.status_code
                 status = str(code)
+                _check_redirect(request, response)
                 return response
             except requests.exceptions.RequestException as problem:
                 status = outcome(problem)
@@ -267,6 +271,32 @@ class Transport(HTTPAdapter):
         return response
 
 
+class Redirected(RequestException):
+    """A redirect that is not followed: token and password would go to somebody else, or in clear text."""
+
+
+def _check_redirect(request: Any, response: Any) -> None:
+    """keystoneauth follows redirects with the token in its headers, wherever they lead.
+
+    :raises Redirected: to another host, or from https to something else. Another path or port of the same host is fine.
+    """
+    location = response.headers.get("Location")
+    if response.status_code not in _REDIRECTS or not location:
+        return
+    there = urlsplit(urljoin(request.url, location))
+    here = urlsplit(request.url)
+    safe = there.scheme == "https" or (there.scheme, here.scheme) == ("http", "http")
+    if there.hostname == here.hostname and safe:
+        return
+    why = "another host" if there.hostname != here.hostname else "a connection without TLS"
+    raise Redirected(
+        f"{here.scheme}://{here.netloc} answered {response.status_code} and leads to {there.scheme}://{there.netloc},"
+        f" which is {why}: it is not followed, or it would get the token; name the right URL in the catalog or in"
+        " clouds.yaml",
+        request=request,
+    )
+
+
 def _late(request: Any, total: float) -> Exception:
     return requests.exceptions.ReadTimeout(f"no complete answer within {total:g} s", request=request)
 
@@ -309,6 +339,8 @@ def _read_body(response: Any, request: Any) -> None:
 def outcome(problem: BaseException) -> str:
     """The status under which a call without an answer is counted; "no-connection" and "tls" mean: never sent."""
     known = requests.exceptions
+    if isinstance(problem, Redirected):
+        return "redirect"
     if isinstance(problem, (known.ConnectTimeout, known.ProxyError)):
         return "no-connection"
     if isinstance(problem, known.Timeout):

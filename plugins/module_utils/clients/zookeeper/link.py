@@ -26,6 +26,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
     require_kazoo,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.feed import Feed
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.oddities import Oddities
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
@@ -66,6 +67,7 @@ class Link:
         self._down_since = 0.0
         self._closing = False
         self._supervisor: threading.Thread | None = None
+        self.odd = Oddities()
         self._watch = True
 
     def open(self, *, watch: bool = True) -> None:
@@ -130,9 +132,12 @@ class Link:
             again = self._tries < _AMEND_TRIES
         for amend in amends:
             done = False
-            with contextlib.suppress(StoreError):
+
+            def attempt(amend: Callable[[], bool] = amend) -> None:
+                nonlocal done
                 done = amend()
-            if not done and again:
+
+            if not (self._try(attempt) and done) and again:
                 with self._wake:
                     self._amends.append(amend)
 
@@ -222,6 +227,12 @@ class Link:
             self.notify("")
 
     def _supervise(self) -> None:
+        while not self._closing:
+            if not self._try(self._look_after):
+                self._pause(0)
+
+    def _look_after(self) -> None:
+        """Wait for something to happen to the connection, and see to it."""
         while True:
             with self._wake:
                 connected = self._link == UP and self.state == CONNECTED
@@ -276,11 +287,19 @@ class Link:
         with self._wake:
             self._wake.wait_for(lambda: self._closing, limit - time.monotonic())
 
-    @staticmethod
-    def _try(step: Callable[[], None]) -> bool:
+    def _try(self, step: Callable[[], object]) -> bool:
+        """Make one step; False when it failed, whatever came in its way."""
         try:
             step()
         except StoreError as problem:
             _LOG.warning("%s", problem)
+            return False
+        except Exception as problem:
+            # A moment without free file descriptors or memory must not end the thread that everything depends on.
+            _LOG.exception("the thread that keeps the connection to ZooKeeper met with something unforeseen")
+            self.odd.tell(
+                f"ZooKeeper: the connection could not be looked after: {type(problem).__name__}: {problem}; it is tried"
+                " again (free file descriptors and memory of this host are worth a look)"
+            )
             return False
         return True

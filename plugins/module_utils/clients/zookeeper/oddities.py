@@ -32,6 +32,13 @@ class Oddities:
                 self._told.add(path)
                 self._news.append(f"{path} is left out: {problem}; it stays as it is: correct it, or delete it by hand")
 
+    def tell(self, sentence: str) -> None:
+        """Anything else that an operator should hear of once."""
+        with self._lock:
+            if sentence not in self._told and len(self._told) < MOST:
+                self._told.add(sentence)
+                self._news.append(sentence)
+
     def take(self) -> list[str]:
         """The sentences that nobody has taken yet."""
         with self._lock:

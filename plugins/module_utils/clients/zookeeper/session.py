@@ -17,7 +17,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.feed import Feed
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import CONNECTED, Link
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.oddities import Oddities
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
@@ -130,7 +129,6 @@ class Session(Link):
     def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
         super().__init__(settings, connect_timeout=connect_timeout)
         self._own = _Own()
-        self.odd = Oddities()
         self.held: set[Releasable] = set()
         """The locks that are ours, or were in an earlier session."""
 

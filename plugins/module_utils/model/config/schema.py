@@ -220,7 +220,7 @@ POOL_LABEL = _object(
 POOL = _object(
     "A part of a provider with its own limits.",
     {
-        "name": _needed_text("Name of the pool."),
+        "name": _needed_text("Name of the pool.", **_ZNODE_NAME),
         "priority": _count("Smaller ones are asked first; the provider's when absent.", least=None),
         "max-servers": _count("Most servers; 0 or less disables the pool.", least=None, unit="servers"),
         "max-cores": _count("Most cores.", unit="cores"),

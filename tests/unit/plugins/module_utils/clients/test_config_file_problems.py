@@ -79,6 +79,11 @@ def without_line(problem):
             "diskimages[a/b].name: cannot be a part of a ZooKeeper path: leave out slashes and control characters",
         ),
         (
+            ("providers", 0, "pools", 0, "name"),
+            "a/b",
+            f"{EAST}.pools[a/b].name: cannot be a part of a ZooKeeper path: leave out slashes and control characters",
+        ),
+        (
             ("diskimages", 1, "pause"),
             "yes",
             "diskimages[debian].pause: is the text 'yes'; expected true or false: write it without quotes",
