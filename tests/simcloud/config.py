@@ -17,6 +17,8 @@ NAMESPACE = uuid.UUID("5a6bb1f0-6f2d-4a3c-9d0a-3f7d0f0f5c11")
 UNLIMITED = -1
 AT_ONCE = Duration("fixed", 0.0)
 HALF_A_SECOND = Duration("fixed", 0.5)
+SWITCHES = ("faults_in_lists", "double_addresses", "cells_down")
+"""By default the cloud is as terse as a real one, and well."""
 ONE_SECOND = Duration("fixed", 1.0)
 
 DEFAULT_QUOTA = {
@@ -89,10 +91,20 @@ class GuestConfig:
 
 @dataclass
 class Settings:
-    """What the control endpoint can change. Durations in seconds, ram in MiB; -1 is without limit."""
+    """What the control endpoint can change. Durations in seconds, ram in MiB; -1 is without limit.
+
+    :ivar shown_deleted: for how long a server is listed as DELETED, and counts, after its deletion.
+    :ivar faults_in_lists: listings show faults, too, not only the answer about the one server.
+    :ivar double_addresses: a second floating IP for the same fixed one is not refused.
+    :ivar cells_down: no cell answers: listings are empty, a question about one server gets 500, no zone is available.
+    """
 
     boot: Duration = ONE_SECOND
     delete: Duration = HALF_A_SECOND
+    shown_deleted: Duration = HALF_A_SECOND
+    faults_in_lists: bool = False
+    double_addresses: bool = False
+    cells_down: bool = False
     quota_race: float = 0.2
     quota: dict[str, int] = field(default_factory=lambda: dict(DEFAULT_QUOTA))
     latency: dict[str, Duration] = field(default_factory=dict)
@@ -108,8 +120,10 @@ class Settings:
         """
         fresh: dict[str, Any] = {}
         for name, value in document.items():
-            if name in ("boot", "delete"):
+            if name in ("boot", "delete", "shown_deleted"):
                 fresh[name] = Duration.parse(value)
+            elif name in SWITCHES:
+                fresh[name] = bool(value)
             elif name in ("quota_race", "token_life"):
                 fresh[name] = Duration.parse(value).a
             elif name == "quota":
@@ -200,9 +214,13 @@ def parse(document: Mapping[str, Any]) -> ServiceConfig:
 
 CLOUD_KEYS = frozenset(
     """region username password project flavors images networks keypairs security_groups
-    seed guests identity_of boot delete quota_race quota latency token_life azs page_limit""".split()
+    seed guests identity_of boot delete shown_deleted quota_race quota latency token_life azs page_limit
+    faults_in_lists double_addresses cells_down""".split()
 )
-SETTING_KEYS = ("boot", "delete", "quota_race", "quota", "latency", "token_life", "azs", "page_limit", "password")
+SETTING_KEYS = (
+    *("boot", "delete", "shown_deleted", "quota_race", "quota", "latency", "token_life", "azs", "page_limit"),
+    *("password", *SWITCHES),
+)
 
 
 def _parse_cloud(name: str, spec: Mapping[str, Any], subnets: _Subnets) -> CloudConfig:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -48,6 +49,7 @@ class Fault:
     """What goes wrong with calls of a *kind* ("" for all), *left* times or until a moment.
 
     *works*: the call takes effect all the same. *fails* False: it is only *seconds* slower. *hang*: no answer ever.
+    *lands*: the effect comes so many seconds after the call began, although nobody waits for the answer any more.
     *error*: what the client then raises; None: a 503, or a time-out where it hangs. *skip*: so many calls pass before.
     """
 
@@ -60,6 +62,7 @@ class Fault:
     seconds: float = 0.0
     chance: float = 1.0
     skip: int = 0
+    lands: float | None = None
     error: Callable[[], CloudError] | None = None
 
 
@@ -90,6 +93,13 @@ class VirtualClient:
         """The servers of the project."""
         return self._call("GET /servers/detail", self._cloud.listing, self._cloud.timing.listing)
 
+    def get_server(self, server_id: str) -> Server | None:
+        """One server, with its fault; None when it is gone."""
+        try:
+            return self._call("GET /servers/{id}", lambda: self._cloud.show(server_id), self._cloud.timing.create)
+        except CloudNotFound:
+            return None
+
     def list_flavors(self) -> list[Flavor]:
         """All flavors."""
         return self._call("GET /flavors/detail", lambda: list(self._cloud.flavors))
@@ -103,7 +113,7 @@ class VirtualClient:
 
     def availability_zones(self, *, every: bool = False) -> list[str]:
         """Names of zones."""
-        return self._call("GET /os-availability-zone", lambda: list(self._cloud.zones))
+        return self._call("GET /os-availability-zone", self._cloud.available_zones)
 
     def find_image(self, name_or_id: str) -> Image | None:
         """By name or id."""
@@ -145,8 +155,12 @@ class VirtualClient:
             lambda: self._cloud.create(spec),
             self._cloud.timing.create,
             changes=True,
-            first=lambda: self._cloud.refuse_over_quota(spec, self.provider),
+            first=lambda: self._refuse(spec),
         )
+
+    def _refuse(self, spec: ServerSpec) -> None:
+        self._cloud.refuse_unknown_zone(spec)
+        self._cloud.refuse_over_quota(spec, self.provider)
 
     def delete_server(self, server_id: str) -> bool:
         """False when it was gone."""
@@ -249,7 +263,9 @@ class VirtualClient:
             fault = self._fault(kind)
             if fault is not None:
                 agenda.sleep(fault.seconds)
-            if fault is None or fault.works or not fault.fails:
+            if fault is not None and fault.lands is not None:
+                agenda.after(fault.lands, lambda: _land(effect))
+            elif fault is None or fault.works or not fault.fails:
                 first()
                 # The effect comes somewhere within the call: whoever lists meanwhile sees it or does not.
                 share = cloud.random.random()
@@ -293,3 +309,9 @@ class VirtualClient:
     def _check(self) -> None:
         if self.dead:
             raise Killed
+
+
+def _land(effect: Callable[[], Any]) -> None:
+    """The work is done for a client that has gone; so is a refusal."""
+    with suppress(CloudError):
+        effect()

@@ -29,9 +29,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Volume,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudConflict,
     CloudNotFound,
     CloudQuotaRefused,
     CloudRefused,
+    CloudUnavailable,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
     CORES,
@@ -109,6 +111,10 @@ class VirtualCloud:
     :param undying: deletes of these are accepted and do nothing.
     :param yielding: a delete by force ends them all the same; None: the cloud leaves force to administrators.
     :param list_lag: seconds by which the server list is behind.
+    :param faults_listed: the list shows faults; else they are only in the answer about the one server.
+    :param shown_deleted: seconds for which a server whose deletion is done is still listed, as DELETED, and counts.
+    :param double_addresses: a second floating IP for the same fixed one is not refused.
+    :param away: servers in a cell that is down: the list leaves them out, and a question for one is answered with 500.
     :param first: its ids begin after this number: no two clouds have the same ones.
     :param direct: servers have public addresses; False: they need a floating IP.
     """
@@ -126,6 +132,10 @@ class VirtualCloud:
     undying: Callable[[Machine], bool] = lambda machine: False
     yielding: bool | None = None
     list_lag: float = 0.0
+    faults_listed: bool = False
+    shown_deleted: float = 2.0
+    double_addresses: bool = False
+    away: Callable[[Machine], bool] = lambda machine: False
     direct: bool = True
     seed: int = 1
     first: int = 0
@@ -138,6 +148,8 @@ class VirtualCloud:
         self.down_ports: dict[str, Port] = {}
         self.volumes: dict[str, Volume] = {}
         self.own_images: dict[str, Image] = {}
+        self.cells_down = False
+        """nova knows no service of any cell: no zone is available."""
         self.refused: Counter[str] = Counter()
         self.peak: Counter[str] = Counter()
         self._count = self.first
@@ -175,7 +187,11 @@ class VirtualCloud:
 
     def at_address(self, address: str) -> Machine | None:
         """The server that answers there."""
-        found = (machine for machine in self.machines.values() if address in (machine.address, machine.floating))
+        found = (
+            machine
+            for machine in self.machines.values()
+            if address in (machine.address, machine.floating) and machine.status != "DELETED"
+        )
         return next(found, None) if address else None
 
     # -- what the API does ---------------------------------------------------------------------------------------
@@ -204,6 +220,19 @@ class VirtualCloud:
                 status=403,
             )
 
+    def refuse_unknown_zone(self, spec: ServerSpec) -> None:
+        """nova asks the services of all cells; while their data base is away there are none.
+
+        :raises CloudRefused: in nova's words.
+        """
+        if spec.az is not None and spec.az not in self.available_zones():
+            text = "The requested availability zone is not available"
+            raise CloudRefused(f"POST /servers was answered with 400: {text}", call="POST /servers", status=400)
+
+    def available_zones(self) -> list[str]:
+        """Names of zones with a service that is up."""
+        return [] if self.cells_down else list(self.zones)
+
     def create(self, spec: ServerSpec) -> str:
         """nova's second look, and the server."""
         flavor, ports = self._flavor(spec.flavor_id), max(1, len(spec.network_ids))
@@ -229,7 +258,7 @@ class VirtualCloud:
         if self.undying(machine) or machine.deleting:
             return
         machine.deleting = True
-        self.agenda.after(max(0.1, self.random.gauss(*self.timing.delete)), lambda: self.remove(machine))
+        self.agenda.after(max(0.1, self.random.gauss(*self.timing.delete)), lambda: self._deleted(machine))
 
     def force_delete(self, server_id: str) -> None:
         """The action forceDelete.
@@ -248,14 +277,30 @@ class VirtualCloud:
         if self.yielding or not self.undying(machine):
             self.remove(machine)
 
+    def show(self, server_id: str) -> Server:
+        """The answer about one server.
+
+        :raises CloudNotFound: it is gone.
+        :raises CloudUnavailable: its cell is down.
+        """
+        machine = self.machines.get(server_id)
+        if machine is None:
+            raise CloudNotFound(f"Instance {server_id} could not be found.", status=404)
+        if self.away(machine):
+            text = "Unexpected API Error. <class 'nova.exception.NovaException'>"
+            raise CloudUnavailable(f"GET /servers/{{id}} was answered with 500: {text}", status=500)
+        return self._shown(machine, machine.status, fault=machine.fault)
+
     def listing(self) -> list[Server]:
         """As the API shows it."""
         now = self.agenda.now
         if not self.list_lag:
-            return [self._shown(machine, machine.status) for machine in self.machines.values()]
+            known = [machine for machine in self.machines.values() if not self.away(machine)]
+            return [self._shown(machine, machine.status) for machine in known]
         then = now - self.list_lag
         known = [machine for machine in self.machines.values() if machine.created <= then]
         known += [machine for machine in self.past if machine.created <= then < (machine.removed or now)]
+        known = [machine for machine in known if not self.away(machine)]
         return [
             self._shown(machine, "BUILD" if machine.active_at and machine.active_at > then else machine.status)
             for machine in known
@@ -263,7 +308,9 @@ class VirtualCloud:
 
     def read_limits(self) -> CloudLimits:
         """Bounds as shown, and what is used."""
-        return CloudLimits(self.shown if self.shown is not None else self.limits, self.used())
+        # What is in a cell that does not answer is not counted.
+        away = total(machine.size for machine in self.machines.values() if self.away(machine))
+        return CloudLimits(self.shown if self.shown is not None else self.limits, self.used() - away)
 
     def networks(self) -> list[Network]:
         """What the project sees."""
@@ -275,12 +322,19 @@ class VirtualCloud:
             raise CloudQuotaRefused(
                 "Quota exceeded for resources: ['floatingip'].", resources=(FLOATING_IPS,), status=409
             )
+        server_id = port_id.removeprefix("port-")
+        if not self.double_addresses and any(owner == server_id for _unused, owner in self.floating_ips.values()):
+            raise CloudConflict(
+                f"Cannot associate floating IP 203.0.113.9 (fip-x) with port {port_id} using fixed IP 10.0.0.1, as that"
+                " fixed IP already has a floating IP on external network net-public.",
+                status=409,
+            )
+        if server_id not in self.machines:
+            raise CloudNotFound(f"Port {port_id} could not be found.", status=404)
         self._count += 1
         made = FloatingIp(f"fip-{self._count}", f"203.0.113.{self._count % 250}", "ACTIVE", port_id, description)
-        server_id = port_id.removeprefix("port-")
         self.floating_ips[made.id] = (made, server_id)
-        if server_id in self.machines:
-            self.machines[server_id].floating = made.address
+        self.machines[server_id].floating = made.address
         return made
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -307,7 +361,13 @@ class VirtualCloud:
         machine.status, machine.fault = machine.fate.status, machine.fate.fault
         machine.active_at = self.agenda.now
 
-    def _shown(self, machine: Machine, status: str) -> Server:
+    def _deleted(self, machine: Machine) -> None:
+        """nova saves the state DELETED, puts placement in order and only then takes the server out of its lists."""
+        if machine.id in self.machines:
+            machine.status = "DELETED"
+            self.agenda.after(self.shown_deleted, lambda: self.remove(machine))
+
+    def _shown(self, machine: Machine, status: str, fault: str | None = None) -> Server:
         addresses = []
         if status == "ACTIVE":
             addresses.append(Address("public" if self.direct else "private", machine.address, 4))
@@ -319,8 +379,8 @@ class VirtualCloud:
             status=status,
             metadata=machine.metadata,
             addresses=tuple(addresses),
-            task_state="deleting" if machine.deleting else None,
-            fault=machine.fault,
+            task_state="deleting" if machine.deleting and status != "DELETED" else None,
+            fault=machine.fault if self.faults_listed else fault,
             flavor_id=machine.flavor.id,
             resources=Resources({INSTANCES: 1, CORES: machine.flavor.cores, RAM: machine.flavor.ram}),
             az=machine.az,

@@ -79,6 +79,8 @@ def _floating(lab: Lab, server_id: str, port: dict[str, Any]) -> Iterator[tuple[
     row = lab.wait("the floating address", address)[0]
     assert row["addr"] == floating["floating_ip_address"] and row["OS-EXT-IPS-MAC:mac_addr"] == port["mac_address"]
     yield "floating IP: at the server", shape(row)
+    second = lab.call("network", "POST", "/floatingips", json={"floatingip": fields})
+    yield "floating IP: a second for the same address", refusal(second, numbers=True)
     loose = lab.call("network", "PUT", path, json={"floatingip": {"port_id": None}})
     yield "floating IP: taken off", [loose.status_code, shape(loose.json()["floatingip"])]
     lab.wait("a DOWN floating IP", lambda: lab.call("network", "GET", path).json()["floatingip"]["status"] == "DOWN")

@@ -217,7 +217,9 @@ def test_the_fault_of_an_error_server_names_the_quota(sim: SimCloud, connect: Co
     sim.fault("one", None, "error_quota", count=1)
     client.create_server(spec(client))
     (server,) = until(client, lambda servers: [one.status for one in servers] == ["ERROR"])
-    assert quota_resources(server.fault or "") == ("instances",)
+    assert server.fault is None, "the list does not tell"
+    told = client.get_server(server.id)
+    assert told is not None and quota_resources(told.fault or "") == ("instances",)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tests.simcloud.answers import Answer, Refusal, html_page, nova_error
 from tests.simcloud.call import Call
 from tests.simcloud.compute import create, listing
 from tests.simcloud.compute.machines import Machines
+from tests.simcloud.compute.quota import Usage
 from tests.simcloud.compute.server import Server
 from tests.simcloud.compute.views import ServerViews, limits
 from tests.simcloud.config import FlavorConfig, Settings
@@ -25,6 +26,10 @@ from tests.simcloud.paging import BadPage, cut
 from tests.simcloud.timing import iso_micro
 
 UPDATED = "2013-07-23T11:33:21Z"
+CELL_DOWN = (
+    "Unexpected API Error. Please report this at http://bugs.launchpad.net/nova/ and attach the Nova API log if"
+    " possible.\n<class 'nova.exception.NovaException'>"
+)
 
 
 class ComputeApi:
@@ -109,7 +114,9 @@ class ComputeApi:
             case "GET", ["servers"]:
                 return self._list(call, version, detailed=False)
             case "GET", ["limits"]:
-                return Answer(200, limits(self._settings, self._machines.usage, version))
+                # What is in a cell that does not answer is not counted.
+                usage = Usage() if self._settings.cells_down else self._machines.usage
+                return Answer(200, limits(self._settings, usage, version))
             case "POST", ["servers", ident, "action"]:
                 return self._action(self._server(ident), call.json())
             case "GET", ["servers", ident, "metadata"]:
@@ -133,9 +140,8 @@ class ComputeApi:
             case "GET", ["flavors", ident, "os-extra_specs"]:
                 return Answer(200, {"extra_specs": self._flavor(ident).extra_specs})
             case "GET", ["os-availability-zone"]:
-                zones = [
-                    {"zoneName": name, "zoneState": {"available": True}, "hosts": None} for name in self._settings.azs
-                ]
+                known = [] if self._settings.cells_down else self._settings.azs
+                zones = [{"zoneName": name, "zoneState": {"available": True}, "hosts": None} for name in known]
                 return Answer(200, {"availabilityZoneInfo": zones})
             case "GET", ["os-keypairs"]:
                 return Answer(200, {"keypairs": [_keypair(row, version) for row in self._keypairs.values()]})
@@ -175,6 +181,8 @@ class ComputeApi:
         server = self._machines.servers.get(ident)
         if server is None:
             raise nova_error(404, f"Instance {ident} could not be found.")
+        if self._settings.cells_down:
+            raise nova_error(500, CELL_DOWN)
         return server
 
     def _flavor(self, ident: str) -> FlavorConfig:

@@ -56,7 +56,7 @@ def check(fields: dict[str, Any], version: Version, around: Surroundings) -> tup
     if image_id is not None:
         _check_image(image_id, flavor, around, bool(volumes))
     az = fields.get("availability_zone")
-    if az is not None and az not in around.settings.azs:
+    if az is not None and (around.settings.cells_down or az not in around.settings.azs):
         raise nova_error(400, "The requested availability zone is not available")
     key_name = fields.get("key_name")
     if key_name is not None and key_name not in around.keypairs:

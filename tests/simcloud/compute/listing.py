@@ -26,7 +26,7 @@ def select(call: Call, machines: Machines) -> list[Server]:
     :raises Refusal: on a filter that nova refuses.
     """
     since = call.first("changes-since")
-    servers = list(machines.servers.values())
+    servers = [] if machines.cells_down else list(machines.servers.values())
     tests: list[Callable[[Server], bool]] = []
     if since is not None:
         moment = parse_moment(since)

@@ -54,6 +54,11 @@ class Machines:
         self.listener = listener
         self._turn = 0
 
+    @property
+    def cells_down(self) -> bool:
+        """Whether no cell answers."""
+        return self._settings.cells_down
+
     def create(self, wish: Wish, minimum: int, maximum: int, effects: Sequence[Rule]) -> list[Server]:
         """Accept or refuse servers as nova's API does: by what is counted now, without reserving anything.
 
@@ -208,24 +213,41 @@ class Machines:
         """
         if server.locked:
             raise nova_error(409, f"Instance {server.id} is locked")
-        if server.deleting or any(rule.fault == "lost_delete" for rule in effects):
+        if server.deleting or server.gone or any(rule.fault == "lost_delete" for rule in effects):
             return
         server.task_state = "deleting"
         server.touch(self._scheduler.now())
         self.listener("ending", server)
-        self._scheduler.later(self._settings.delete.draw(self._source), lambda: self._remove(server))
+        self._scheduler.later(self._settings.delete.draw(self._source), lambda: self._end(server))
 
-    def _remove(self, server: Server) -> None:
-        if server.gone:
+    def _end(self, server: Server) -> None:
+        """nova-compute saves the state DELETED, clears up with placement, and only then has the record go."""
+        if server.destroyed or server.gone:
             return
         self._strip(server)
-        if server.counted:
-            self.usage.add(server.wish.flavor.vcpus, server.wish.flavor.ram, -1)
         now = self._scheduler.now()
         server.status, server.vm_state, server.task_state = "DELETED", "deleted", None
         server.power_state = 0
         server.terminated = now
         server.touch(now)
+        shown = self._settings.shown_deleted.draw(self._source)
+        if shown > 0:
+            self._scheduler.later(shown, lambda: self._destroy(server))
+        else:
+            self._destroy(server)
+
+    def _remove(self, server: Server) -> None:
+        """At once, and without a trace in the plain listing."""
+        self._end(server)
+        self._destroy(server)
+
+    def _destroy(self, server: Server) -> None:
+        if server.destroyed:
+            return
+        if server.counted:
+            self.usage.add(server.wish.flavor.vcpus, server.wish.flavor.ram, -1)
+        server.destroyed = True
+        server.touch(self._scheduler.now())
         del self.servers[server.id]
         self.deleted[server.id] = server
         while len(self.deleted) > REMEMBERED_DELETED:

@@ -42,6 +42,7 @@ class Server:
     :ivar counted: whether it counts against the quota already.
     :ivar placed: whether the scheduler has found a host, which makes the zone visible.
     :ivar networked: whether its ports are shown.
+    :ivar destroyed: whether it has left the plain listing; DELETED it may be for a while before.
     :ivar no_address, unreachable, stuck: faults that strike it for life.
     :ivar views: cache of how it is shown, by range of microversions; emptied on each change.
     """
@@ -70,6 +71,7 @@ class Server:
     no_address: bool = False
     unreachable: bool = False
     stuck: bool = False
+    destroyed: bool = False
     volumes: list[str] = field(default_factory=list)
     views: dict[Any, Any] = field(default_factory=dict)
 

@@ -23,8 +23,9 @@ STEPS = ((2, 1), (2, 3), (2, 9), (2, 19), (2, 26), (2, 47), (2, 63), (2, 71), (2
 class ServerViews:
     """Shows servers. ``root`` is the URL of nova's v2.1."""
 
-    def __init__(self, root: str, network: NetworkState) -> None:
+    def __init__(self, root: str, network: NetworkState, settings: Settings) -> None:
         self._root = root
+        self._settings = settings
         self._bookmarks = root.rsplit("/", 1)[0]
         self._network = network
 
@@ -43,7 +44,7 @@ class ServerViews:
         :param listed: True in a listing, where ``server_groups`` is absent.
         """
         step = max(step for step in STEPS if step <= version)
-        key = (step, listed)
+        key = (step, listed, self._settings.faults_in_lists)
         found: orjson.Fragment | None = server.views.get(key)
         if found is None:
             found = server.views[key] = orjson.Fragment(orjson.dumps(self.full(server, version, listed=listed)))
@@ -63,7 +64,7 @@ class ServerViews:
             "tenant_id": server.project_id,
             "user_id": server.user_id,
             # Nova shows no metadata of a deleted server.
-            "metadata": {} if server.gone else wish.metadata,
+            "metadata": {} if server.destroyed else wish.metadata,
             "hostId": server.host_id,
             "image": image,
             "flavor": self._flavor(wish.flavor, version),
@@ -86,7 +87,8 @@ class ServerViews:
         }
         if server.status in ("ACTIVE", "BUILD"):
             view["progress"] = 0
-        if server.fault is not None:
+        # A listing asks the data base that nova-api itself is configured with, which is not that of the server's cell.
+        if server.fault is not None and (self._settings.faults_in_lists or not listed):
             view["fault"] = server.fault
         if version >= (2, 9):
             view["locked"] = server.locked

@@ -159,6 +159,9 @@ class NetworkApi:
 
     def _create_floating_ip(self, fields: dict[str, Any]) -> Answer:
         port = self._get("ports", fields["port_id"]) if fields.get("port_id") else None
+        if port is not None:
+            fixed = fields.get("fixed_ip_address")
+            self._state.refuse_second(str(fields.get("floating_network_id")), port, fixed)
         floating = self._state.create_floating_ip(
             str(fields.get("floating_network_id")), str(fields.get("description") or "")
         )

@@ -198,6 +198,22 @@ class NetworkState:
         self.floating_ips[floating["id"]] = floating
         return floating
 
+    def refuse_second(self, network_id: str, port: dict[str, Any], fixed: str | None) -> None:
+        """One floating IP of a network for a fixed address is all that neutron makes.
+
+        :raises Refusal: there is one.
+        """
+        fixed = fixed or self.v4_address(port)
+        for floating in self.port_floating_ips(port["id"]):
+            same = floating["floating_network_id"] == network_id and floating["fixed_ip_address"] == fixed
+            if same and not self._settings.double_addresses:
+                message = (
+                    f"Cannot associate floating IP {floating['floating_ip_address']} ({floating['id']}) with port"
+                    f" {port['id']} using fixed IP {fixed}, as that fixed IP already has a floating IP on external"
+                    f" network {network_id}."
+                )
+                raise neutron_error(409, "FloatingIPPortAlreadyAssociated", message)
+
     def associate(self, floating: dict[str, Any], port: dict[str, Any] | None, fixed: str | None) -> None:
         """Put a floating IP onto a port, or take it off (port None)."""
         before = self.ports.get(floating["port_id"] or "")

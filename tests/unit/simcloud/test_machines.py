@@ -71,6 +71,10 @@ class World:
         )
         return self.machines.servers[self.cloud.compute_api.handle(call).body["server"]["id"]]
 
+    def get(self, *path):
+        call = Call("GET", list(path), f"{BASE}/a/compute/v2.1", headers={"OpenStack-API-Version": "compute 2.53"})
+        return self.cloud.compute_api.handle(call)
+
     def used(self):
         return self.machines.usage.instances
 
@@ -97,7 +101,9 @@ def test_a_server_boots_and_is_deleted(world):
     world.machines.delete(server)
     assert (server.status, server.task_state, world.used()) == ("ACTIVE", "deleting", 1)
     world.clock.pass_time(0.6)
-    assert (server.status, world.used(), len(world.cloud.network.ports)) == ("DELETED", 0, 0)
+    assert (server.status, world.used(), len(world.cloud.network.ports)) == ("DELETED", 1, 0)
+    world.clock.pass_time(0.5)
+    assert world.used() == 0
 
 
 def test_creates_at_once_race_for_the_quota(tmp_path):
@@ -134,6 +140,50 @@ def test_what_is_being_deleted_counts(tmp_path):
         world.post()
     world.clock.pass_time(2)
     assert world.post().status == "BUILD"
+
+
+def test_a_deleted_server_is_listed_for_a_while_and_counts(tmp_path):
+    world = World(tmp_path, quota={"instances": 1}, delete=1, shown_deleted=5)
+    server = world.post(metadata={"a": "b"})
+    world.clock.pass_time(2)
+    world.machines.delete(server)
+    world.clock.pass_time(3)
+    (row,) = world.get("servers", "detail").body["servers"]
+    shown = orjson.loads(orjson.dumps(row))
+    assert (shown["status"], shown["metadata"], shown["addresses"]) == ("DELETED", {"a": "b"}, {})
+    with pytest.raises(Refusal):
+        world.post()
+    world.clock.pass_time(4)
+    assert world.get("servers", "detail").body["servers"] == [] and world.used() == 0
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_fault_is_shown_with_the_one_server(tmp_path, listed):
+    world = World(tmp_path, faults_in_lists=listed)
+    server = world.post("error")
+    world.clock.pass_time(2)
+    (row,) = world.get("servers", "detail").body["servers"]
+    assert ("fault" in orjson.loads(orjson.dumps(row))) is listed
+    one = orjson.loads(orjson.dumps(world.get("servers", server.id).body["server"]))
+    assert one["fault"]["message"] == "No valid host was found. "
+
+
+def test_a_nova_whose_cells_are_away(tmp_path):
+    world = World(tmp_path)
+    server = world.post()
+    world.clock.pass_time(2)
+    world.cloud.settings.change({"cells_down": True})
+    assert world.get("servers", "detail").body["servers"] == []
+    assert world.get("os-availability-zone").body == {"availabilityZoneInfo": []}
+    assert world.get("limits").body["limits"]["absolute"]["totalInstancesUsed"] == 0
+    with pytest.raises(Refusal) as caught:
+        world.get("servers", server.id)
+    assert caught.value.answer.status == 500
+    with pytest.raises(Refusal) as caught:
+        world.post(availability_zone="az1")
+    assert caught.value.answer.body["badRequest"]["message"] == "The requested availability zone is not available"
+    world.cloud.settings.change({"cells_down": False})
+    assert len(world.get("servers", "detail").body["servers"]) == 1
 
 
 @pytest.mark.parametrize(

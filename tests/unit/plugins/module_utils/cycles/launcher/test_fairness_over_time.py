@@ -12,7 +12,7 @@ from tests.support.virtual_cloud import Timing
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 HELD = Habit(work=lambda chance: 5.0)
-QUICK = {"timing": Timing(boot=(5.0, 0.0), delete=(3.0, 0.0))}
+QUICK = {"timing": Timing(boot=(5.0, 0.0), delete=(2.5, 0.0)), "shown_deleted": 0.5}
 IDEAL = 125.0
 
 
