@@ -156,6 +156,7 @@ def addressed(launch: Launch, floating_ip_id: str, address: str, now: float) -> 
     """A floating IP is attached."""
     launch.floating_ip_id = floating_ip_id
     launch.floating_address = address
+    launch.floating_doubt = False
     launch.enter(Phase.REACHING, now)
 
 
@@ -193,6 +194,7 @@ def cleared(launch: Launch, now: float) -> None:
     launch.server_id = None
     launch.floating_ip_id = None
     launch.floating_address = None
+    launch.floating_doubt = False
     _again(launch, now)
 
 

@@ -40,7 +40,8 @@ class Launch:
     """One node on its way to being ready, and afterwards what belongs to it in the cloud.
 
     Times are UNIX seconds. *mark* is the server's metadata value of the present attempt, *superseded* those of
-    attempts that were given up without knowing whether a server came of them.
+    attempts that were given up without knowing whether a server came of them. *floating_doubt*: a floating IP was asked
+    for with that mark, and nobody knows what came of it.
     """
 
     node_id: str
@@ -61,6 +62,7 @@ class Launch:
     active_at: float | None = None
     floating_ip_id: str | None = None
     floating_address: str | None = None
+    floating_doubt: bool = False
     volume_ids: list[str] = field(default_factory=list)
     not_before: float = 0.0
     delays: int = 0
@@ -119,6 +121,12 @@ class Written:
     site: str = ""
 
 
+def doubted_mark(launch: Launch) -> str | None:
+    """The mark on a floating IP that the launch may have without knowing its id; None when there can be none."""
+    asked = launch.floating_doubt or (launch.phase == Phase.ADDRESSING and launch.floating_ip_id is None)
+    return launch.mark if asked and launch.mark else None
+
+
 def floating_ip_description(mark: str, provider: str, site: str) -> str:
     """What we write on a floating IP: the mark of its launch, and whose it is (as a server's metadata says it).
 
@@ -137,3 +145,10 @@ def read_description(text: str) -> Written | None:
     if not mark or mark == first or not provider or provider == rest:
         return None
     return Written(mark, provider, site)
+
+
+def written_by(text: str, provider: str, site: str) -> Written | None:
+    """What is written on a floating IP where this provider of this tree wrote it; None otherwise."""
+    written = read_description(text)
+    mine = written is not None and written.provider == provider and written.site in ("", site)
+    return written if mine else None

@@ -119,6 +119,7 @@ class Acting:
             actor.health.look(now)
             actor.probe(now)
             self._tell_health(actor, now)
+            actor.settle(now)
         self._requests.refresh()
         self._adopt()
         self._keep_up(now)

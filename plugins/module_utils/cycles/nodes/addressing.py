@@ -23,19 +23,24 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     ReachedAddresses,
     Server,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudConflict,
+    CloudError,
+    CloudRefused,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
     Launch,
     Written,
     floating_ip_description,
-    read_description,
+    written_by,
 )
 
 Done = Callable[["CloudError | None"], None]
 
 
 MOST_UNHEARD = 2
-"""Creates without an answer, and without a floating IP that came of them, until the launch fails."""
+"""Creates without an answer, or answered with "there is one", and without a floating IP that came of them, until the
+launch fails."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +60,6 @@ class Addressing:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._wishes: dict[str, list[_Wish]] = {}
-        self._doubtful: set[str] = set()
-        """Marks of launches for which a floating IP may have been made without our knowing its id."""
         self._era = 0
 
     def addresses(self, actor: ProviderActor, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
@@ -77,16 +80,15 @@ class Addressing:
 
     def doubt(self, launch: Launch) -> None:
         """Somebody asked for a floating IP and did not hear the answer: it is looked for before another is made."""
-        self._doubtful.add(launch.mark)
+        launch.floating_doubt = True
 
     def doubted(self, launch: Launch) -> bool:
-        """True until it has been looked for."""
-        return launch.mark in self._doubtful
+        """True until it is found, or another one has been made: then there is none."""
+        return launch.floating_doubt
 
     def drop(self) -> None:
         """Forget everything."""
         self._wishes.clear()
-        self._doubtful.clear()
         self._era += 1
 
     def want(self, launch: Launch, actor: ProviderActor, server: Server, done: Done) -> None:
@@ -117,7 +119,6 @@ class Addressing:
             by_mark = {written.mark: item for item in known if (written := self._ours(item, actor)) is not None}
             missing = []
             for wish in present:
-                self._doubtful.discard(wish.launch.mark)
                 found = by_mark.get(wish.launch.mark)
                 if found is None and len(wish.unheard) >= MOST_UNHEARD:
                     wish.done(wish.unheard[-1])
@@ -133,10 +134,7 @@ class Addressing:
 
     def _ours(self, floating: FloatingIp, actor: ProviderActor) -> Written | None:
         """What is written on it, unless another provider or another tree wrote that."""
-        written = read_description(floating.description)
-        if written is None or written.provider != actor.provider.name:
-            return None
-        return written if written.site in ("", self._context.site) else None
+        return written_by(floating.description, actor.provider.name, self._context.site)
 
     def _look_up(self, actor: ProviderActor, wishes: list[_Wish]) -> None:
         ids = [wish.server.id for wish in wishes]
@@ -165,7 +163,7 @@ class Addressing:
             if created is not None:
                 wish.launch.floating_ip_id = created.id
                 wish.launch.floating_address = created.address
-            elif error is not None and error.unclear:
+            elif error is not None and (error.unclear or _is_second(error)):
                 # It may be there, and what is given up now nobody would ever look for.
                 self.doubt(wish.launch)
                 again = replace(wish, unheard=(*wish.unheard, error))
@@ -175,6 +173,14 @@ class Addressing:
 
         text = floating_ip_description(wish.launch.mark, wish.launch.provider, self._context.site)
         actor.call("POST /floatingips", lambda: _create(actor, target, text), answered)
+
+
+def _is_second(error: CloudError) -> bool:
+    """True where neutron says that the fixed address has a floating IP already: most likely what was asked for before.
+
+    Its FloatingIPPortAlreadyAssociated; other conflicts (no addresses left) are answers.
+    """
+    return isinstance(error, CloudConflict) and "already has a floating ip" in str(error).lower()
 
 
 def _create(actor: ProviderActor, target: FloatingIpTarget, description: str) -> FloatingIp:

@@ -60,7 +60,20 @@ def send_create(context: Context, running: Running, spec: ServerSpec, answered: 
         "POST /servers",
         lambda: _send(context, running, spec),
         lambda server_id, error: answered(running, server_id, error),
+        lambda error: _judged(context, running, error),
     )
+
+
+def _judged(context: Context, running: Running, error: CloudError) -> CloudError:
+    """A zone that nova denies although it was there is not the launch's fault; a node of no set may have another."""
+    actor, launch, now = running.actor, running.launch, context.now()
+    judged = actor.denials.judge(error, launch.az, actor.zones.value, now)
+    if judged is not error:
+        actor.zones.forget()
+        actor.zones.want(now)
+        if running.alone:
+            launch.az = running.next_zone()
+    return judged
 
 
 def _send(context: Context, running: Running, spec: ServerSpec) -> str:

@@ -14,7 +14,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import owners
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreGone
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, Phase
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
+    Launch,
+    Phase,
+    doubted_mark,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 
 
@@ -101,7 +105,7 @@ class Deletions:
             if server is None and actor.listed_from - launch.since < settle:
                 continue
             del self._looking[node_id]
-            self._start_removal(node_id, actor, server.id if server else None, launch.floating_ip_id)
+            self._start_removal(node_id, actor, server.id if server else None, launch)
 
     def drop(self) -> None:
         """The session is lost or the cycle ends: let go of all locks; the next one goes on."""
@@ -117,13 +121,12 @@ class Deletions:
         if server_id is None and launch is not None and launch.phase in (Phase.CREATING, Phase.UNCLEAR):
             self._looking[node.id] = (actor, launch)
             return
-        self._start_removal(node.id, actor, server_id, launch.floating_ip_id if launch else None)
+        self._start_removal(node.id, actor, server_id, launch)
 
-    def _start_removal(
-        self, node_id: str, actor: ProviderActor, server_id: str | None, floating_ip_id: str | None
-    ) -> None:
+    def _start_removal(self, node_id: str, actor: ProviderActor, server_id: str | None, launch: Launch | None) -> None:
+        address, doubted = (launch.floating_ip_id, doubted_mark(launch)) if launch else (None, None)
         self._removals.start(
-            server_id or node_id, actor, server_id, floating_ip_id, lambda: self._gone(node_id), node_id
+            server_id or node_id, actor, server_id, address, lambda: self._gone(node_id), node_id, doubted
         )
 
     def _gone(self, node_id: str) -> None:

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.perm
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addressing import Addressing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted, begin
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import prepare_create, send_create
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.looking import look
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.reaching import Reaching
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import (
@@ -40,6 +41,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
     Phase,
+    doubted_mark,
     node_of_mark,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
@@ -276,7 +278,11 @@ class Launches:
             self._feed(running, now)
         elif step is Step.ADDRESS:
             running.busy = True
-            server = running.actor.servers[running.launch.server_id or ""]
+            server = running.actor.servers.get(running.launch.server_id or "")
+            if server is None:
+                running.busy = False
+                self._fail(running, Failure.FAULT, text_of(None, Failure.FAULT), now)
+                return
             self._addressing.want(running.launch, running.actor, server, lambda error: self._addressed(running, error))
         elif step is Step.SCAN:
             self._reaching.begin(running, self._context.store.batch())
@@ -290,6 +296,7 @@ class Launches:
                 running.launch.floating_ip_id,
                 lambda: self._cleared(running),
                 running.node.id,
+                doubted_mark(running.launch),
             )
         elif step is Step.FINISH:
             self._finish(running, now)
@@ -303,6 +310,7 @@ class Launches:
             return
         if server_id is not None:
             machine.created(running.launch, server_id, now)
+            running.actor.denials.confirm(running.launch.az)
             sent_at, size = running.launch.started, size_of(running.node)
             self._gates.freezes.accepted(self._permits.pool_id(running), running.actor, size, sent_at)
             running.node.external_id = server_id
@@ -326,13 +334,15 @@ class Launches:
         actor, launch = running.actor, running.launch
         if actor.listed_from <= running.fed:
             return
-        server = actor.servers.get(launch.server_id) if launch.server_id else actor.by_mark().get(launch.mark)
-        needs_address = False
+        sight = look(running, now)
+        if sight is None:
+            self._fail_if_overdue(running, "nova does not tell what became of the server", now)
+            return
+        server, needs_address = sight.server, False
         if server is not None and server.status == "ACTIVE" and running.pool.auto_floating_ip:
             networks = actor.networks.want(now)
             if networks is None:
-                if now - launch.started > actor.provider.launch_timeout:
-                    self._fail(running, Failure.TIMEOUT, "the networks could not be read to find its address", now)
+                self._fail_if_overdue(running, "the networks could not be read to find its address", now)
                 return
             doubted = self._addressing.doubted(launch)
             needs_address = doubted or self._addressing.needed(actor, server, networks)
@@ -348,6 +358,10 @@ class Launches:
             self._fail(running, failure, text, now, quota_resources(text), size_of(running.node))
         elif launch.phase != before:
             self._advanced(running, server, before, now)
+
+    def _fail_if_overdue(self, running: Running, text: str, now: float) -> None:
+        if now - running.launch.started > running.actor.provider.launch_timeout:
+            self._fail(running, Failure.TIMEOUT, text, now)
 
     def _advanced(self, running: Running, server: Server | None, before: str, now: float) -> None:
         node, launch, batch = running.node, running.launch, self._context.store.batch()

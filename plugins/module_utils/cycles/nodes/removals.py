@@ -16,12 +16,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import backoff
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import FloatingIp
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import seconds, whole_or_zero
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudConflict,
     CloudError,
     CloudRefused,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import written_by
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 ASK_AGAIN = 60.0
@@ -42,6 +44,7 @@ class Removal:
     """One server (and its floating IP) on its way out. *asked_at*: when the cloud accepted the delete.
 
     *asks*: accepted deletes; *tries*: those that were answered with an error, the last of which is *trouble*.
+    *doubted*: the mark on a floating IP whose id nobody knows, if there is one.
     """
 
     actor: ProviderActor
@@ -49,6 +52,7 @@ class Removal:
     floating_ip_id: str | None
     done: list[Callable[[], None]]
     node_id: str | None = None
+    doubted: str | None = None
     asked_at: float | None = None
     began: float = 0.0
     tries: int = 0
@@ -130,15 +134,19 @@ class Removals:
         floating_ip_id: str | None,
         done: Callable[[], None],
         node_id: str | None = None,
+        doubted: str | None = None,
     ) -> None:
         """Remove a server; *done* is called by the cycle's thread when it is gone.
 
         :param node_id: the node that it belongs to, for reports.
+        :param doubted: the mark on a floating IP that it may have without anybody knowing; it is looked for.
         """
         if key in self._running:
             self._running[key].done.append(done)
+            self._running[key].doubted = self._running[key].doubted or doubted
             return
-        removal = Removal(actor, server_id, floating_ip_id, [done], node_id, began=self._context.now())
+        began = self._context.now()
+        removal = Removal(actor, server_id, floating_ip_id, [done], node_id, doubted, began=began)
         before = self._context.store.own.get(_path(key))
         if before is not None:
             # An earlier cycle did not get on with it either.
@@ -203,6 +211,8 @@ class Removals:
                 removal.server_id is None or removal.address_tries < STUCK_AFTER
             ):
                 self._delete_address(removal)
+            elif removal.server_id is None and removal.doubted is not None:
+                self._look_for_address(removal, removal.doubted)
             elif removal.server_id is None:
                 self._finish(key, removal)
             elif removal.asked_at is None or now - removal.asked_at > removal.pause:
@@ -227,7 +237,8 @@ class Removals:
         if removal.asked_at is None or actor.listed_from <= removal.asked_at:
             return False
         server = actor.servers.get(removal.server_id or "")
-        return server is None or server.status in ("DELETED", "SOFT_DELETED")
+        # While it is shown as DELETED nova has not let go of it: it counts, and a delete that broke off leaves it so.
+        return server is None or server.status == "SOFT_DELETED"
 
     def _delete_address(self, removal: Removal) -> None:
         floating_ip_id = removal.floating_ip_id or ""
@@ -244,6 +255,23 @@ class Removals:
 
         removal.busy = True
         removal.actor.call("DELETE /floatingips/{id}", lambda: client.delete_floating_ip(floating_ip_id), answered)
+
+    def _look_for_address(self, removal: Removal, mark: str) -> None:
+        """Once the server is gone no create that is still under way can be done any more: its port is not there."""
+
+        def answered(known: list[FloatingIp] | None, error: CloudError | None) -> None:
+            removal.busy = False
+            if known is None:
+                self._failed(removal, error or CloudError("no answer"))
+                return
+            name, site = removal.actor.provider.name, self._context.site
+            told = [(item.id, written_by(item.description, name, site)) for item in known]
+            removal.floating_ip_id = next((key for key, written in told if written and written.mark == mark), None)
+            if removal.floating_ip_id is None:
+                removal.doubted = None
+
+        removal.busy = True
+        removal.actor.call("GET /floatingips", removal.actor.client.list_floating_ips, answered)
 
     def _delete_server(self, removal: Removal) -> None:
         server_id = removal.server_id or ""
@@ -266,6 +294,7 @@ class Removals:
                 removal.news = True
 
         removal.busy = True
+        removal.actor.missing.leave(server_id)
         if force:
             removal.actor.call("POST /servers/{id}/action", lambda: client.force_delete_server(server_id), answered)
         else:

@@ -12,10 +12,14 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import will_need_floating_ip
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.denials import Denials
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.facts import Fact
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.health import Health
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.inquiries import Answered, Inquiries
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.missing import Missing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import Done, WorkerSet
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
+    RAREST,
     UNKNOWN_BOOT,
     Times,
     unclear_due,
@@ -42,6 +46,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience im
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources, total
 
+Judge = Callable[[CloudError], CloudError]
+
 HOUR = 3600.0
 LIMITS_AGE = 60.0
 """How old limits and the others' usage may be while somebody wants nodes."""
@@ -49,6 +55,8 @@ LIMITS_AGE_WHEN_FULL = 15.0
 PROBE_AGE = 2.0
 """How often a provider in trouble is asked whether it is well again; failures make it rarer."""
 IMAGE_AGE = 300.0
+NO_NEWS = 60.0
+"""An answer about a server that is older than the latest list by so much says nothing any more."""
 SECOND_READING = 5.0
 RETRY_WITHIN = 10.0
 """An API that asks to be left alone for longer is not waited for by whoever looks once."""
@@ -118,14 +126,16 @@ class ProviderActor:
         self._unsigned: dict[str, Resources] = {}
         self._named: Container[str] = ()
         self.servers: dict[str, Server] = {}
+        """The latest listing, and what it lacks without a reason."""
         self.listed_from: float = 0.0
         """When the call of the listing in *servers* began; 0 before the first."""
+        self.inquiries = Inquiries(self._ask_for_server, inbox.clock, lambda: self.health.wait_until)
+        self.missing = Missing(provider.name, self.inquiries)
+        self.denials = Denials()
         # The client may be another one by the time of the call.
         # pylint: disable=unnecessary-lambda
         self.flavors: Fact[list[Flavor]] = self._fact("GET /flavors/detail", lambda: self.client.list_flavors(), HOUR)
-        self.zones: Fact[list[str]] = self._fact(
-            "GET /os-availability-zone", lambda: self.client.availability_zones(), HOUR
-        )
+        self.zones: Fact[list[str]] = self._fact("GET /os-availability-zone", self._read_zones, HOUR)
         self.networks: Fact[list[Network]] = self._fact("GET /networks", lambda: self.client.list_networks(), HOUR)
         self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
         self.listing: Fact[dict[str, Server]] = self._fact(
@@ -149,10 +159,14 @@ class ProviderActor:
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
-    def call(self, what: str, work: Callable[[], Any], done: Done) -> None:
-        """Have a call that changes something made by the provider's threads."""
+    def call(self, what: str, work: Callable[[], Any], done: Done, judge: Judge = lambda error: error) -> None:
+        """Have a call that changes something made by the provider's threads.
+
+        :param judge: what is to be thought of its error.
+        """
 
         def answered(result: Any, error: CloudError | None) -> None:
+            error = None if error is None else judge(error)
             self.note(error, what)
             done(result, error)
 
@@ -312,6 +326,34 @@ class ProviderActor:
             if server.launch_mark and server.site in ("", self.site)
         }
 
+    # -- servers ------------------------------------------------------------------------------------------
+
+    def take_list(self, servers: Mapping[str, Server], listed_from: float) -> None:
+        """A listing that was asked for at *listed_from*; an older one than the present tells nothing."""
+        if listed_from > self.listed_from:
+            self.servers = self.missing.take(self.servers, servers, listed_from)
+            self.listed_from = listed_from
+            self.inquiries.prune(self.inbox.clock())
+
+    def settle(self, now: float) -> None:
+        """Once per pass: find out what became of servers that the list lacks."""
+        news = self.missing.settle(now)
+        if news:
+            known = {key: server for key, server in self.servers.items() if key not in news}
+            self.servers = {**known, **{key: server for key, server in news.items() if server is not None}}
+
+    def is_gone(self, server_id: str, since: float, now: float) -> bool:
+        """True when nova does not know a server that no list shows; False, too, while that is being asked.
+
+        :param since: when it was there.
+        """
+        if self.missing.has_ended(server_id):
+            return True
+        told = self.inquiries.want(server_id, max(since, self.listed_from - NO_NEWS), now)
+        if told is not None and told.server is not None:
+            self.servers = {**self.servers, server_id: told.server}
+        return told is not None and told.server is None
+
     # -- polling -------------------------------------------------------------------------------------------------
 
     def poll(self, now: float, watched: Watched) -> float:
@@ -322,6 +364,7 @@ class ProviderActor:
         age = now - self.listed_from
         hurry = self.wanted or watched.retrying
         due = min(
+            RAREST - age if self.missing else float("inf"),
             watch_due([now - since for since in watched.booting_since], age, self.boot_times, first=UNKNOWN_BOOT),
             watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=hurry),
             unclear_due(age) if watched.unclear else float("inf"),
@@ -365,6 +408,13 @@ class ProviderActor:
         pools = self.provider.pools.values()
         return any(label.boot_from_volume for pool in pools for label in pool.labels.values())
 
+    def _read_zones(self) -> list[str]:
+        zones = self.client.availability_zones()
+        if not zones and self.zones.value:
+            text = f"{self.provider.name}: nova shows no availability zone, and had {', '.join(self.zones.value)}"
+            raise CloudUnavailable(text, provider=self.provider.name, call="GET /os-availability-zone", status=200)
+        return zones
+
     def _read_servers(self) -> dict[str, Server]:
         return {server.id: server for server in self.client.list_servers()}
 
@@ -373,15 +423,23 @@ class ProviderActor:
         limits = self.client.limits(volumes=self._uses_volumes(), network=True)
         return Capacity(limits, self._read_servers())
 
+    def _ask_for_server(self, server_id: str, answered: Answered) -> None:
+        def done(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
+            self.note(error)
+            answered(result, error)
+            self._changed()
+
+        self.workers.submit("GET /servers/{id}", lambda: (self.inbox.clock(), self.client.get_server(server_id)), done)
+
     def _new_listing(self, error: CloudError | None) -> None:
         if error is None and self.listing.value is not None and self.listing.asked_at is not None:
-            self._take_list(self.listing.value, self.listing.asked_at)
+            self.take_list(self.listing.value, self.listing.asked_at)
 
     def _new_capacity(self, error: CloudError | None) -> None:
         capacity, asked_at = self.capacity.value, self.capacity.asked_at
         if error is not None or capacity is None or asked_at is None:
             return
-        self._take_list(capacity.servers, asked_at)
+        self.take_list(capacity.servers, asked_at)
         self._hidden = self._unseen(capacity)
         bounds = capacity.limits.bounds
         if self._bounds_before is None:
@@ -402,11 +460,6 @@ class ProviderActor:
         theirs = total(self.size(item) for item in servers if not self._is_mine(item))
         used = capacity.limits.used
         return Resources({key: max(0, used[key] - theirs[key] - max(ours[key], self.in_cloud[key])) for key in used})
-
-    def _take_list(self, servers: Mapping[str, Server], listed_from: float) -> None:
-        if listed_from > self.listed_from:
-            self.servers = dict(servers)
-            self.listed_from = listed_from
 
 
 def _answered(error: CloudError | None) -> bool:

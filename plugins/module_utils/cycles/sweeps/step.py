@@ -104,7 +104,8 @@ class Sweeps:
         while self._notes:
             self._note(*self._notes.pop())
         for name, actor in self._context.actors.items():
-            if name not in self._looks and actor.blocked is None:
+            # By a list that lacks servers nothing is proven.
+            if name not in self._looks and actor.blocked is None and not actor.missing:
                 self._consider(name, actor, now)
             if now - self._weathered.setdefault(name, now) >= TOMBSTONES_EVERY:
                 self._weathered[name] = now
@@ -191,6 +192,9 @@ class Sweeps:
             look.asking = False
             if error is None:
                 look.found[kind] = result
+                if kind == Kind.SERVER:
+                    look.actor.take_list(result[1], result[0])
+                    look.over = bool(look.actor.missing)
                 return
             self._context.account.say(Trouble(f"sweeping {name}: {error}"))
             look.over = isinstance(error, CloudUnavailable) or kind == Kind.SERVER

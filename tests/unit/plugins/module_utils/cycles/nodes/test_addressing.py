@@ -45,3 +45,94 @@ def test_an_answer_that_comes_after_the_session_was_lost_harms_nobody(works):
 def kinds(client: VirtualClient) -> set[str]:
     """What it was asked so far."""
     return {kind for _unused, kind in client.calls}
+
+
+def floating(world: World) -> list[str]:
+    """The addresses that the project has."""
+    return [item.id for item, _unused in world.clouds["east"].floating_ips.values()]
+
+
+def calls(world: World, kind: str) -> int:
+    """How often it was asked."""
+    return sum(
+        1 for cycle in world.cycles for client in cycle.clients for _unused, called in client.calls if called == kind
+    )
+
+
+@pytest.mark.parametrize("lands", [33.0, 45.0, 55.0])
+def test_an_address_that_is_made_slowly_is_found(lands):
+    """The create takes longer than anybody waits for it; asked again, neutron says 409, and the first one is there."""
+    with World(one_provider(), clouds={"east": {"direct": False}}) as world:
+        world.fault("east", CREATE, left=1, hang=True, lands=lands)
+        world.fault("east", CREATE, left=1, seconds=25.0, fails=False)
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(300, until=lambda: request in world.fulfilled)
+        (node,) = world.nodes("ready")
+        launch = cycle.context.launch(node.id)
+        assert launch is not None and [launch.floating_ip_id] == floating(world)
+        assert cycle.account.launch_failures == {} and launch.failures == []
+
+
+def test_the_address_of_somebody_else_fails_the_launch_and_is_left_alone():
+    with World(one_provider(), clouds={"east": {"direct": False}}) as world:
+        cycle = world.start()
+        request = world.request("small")
+        cloud = world.clouds["east"]
+        assert world.run(60, until=lambda: len(cloud.machines) == 1)
+        (machine,) = cloud.machines.values()
+        theirs = cloud.create_floating_ip(f"port-{machine.id}", "somebody's")
+        machine.floating = ""
+        assert world.run(300, until=lambda: request in world.fulfilled)
+        assert theirs.id in floating(world) and len(floating(world)) == 2
+        (line,) = [line for _unused, line in cycle.lines if "already has a floating IP" in line]
+        assert line.startswith("node "), line
+
+
+@pytest.mark.parametrize("lands", [20.0, 58.0, 62.0])
+def test_what_a_create_in_doubt_left_behind_goes_with_its_launch(lands):
+    """No answer, nothing found: the launch begins again, and the address that came after all does not stay."""
+    with World(one_provider(), clouds={"east": {"direct": False}}) as world:
+        world.fault("east", "GET /floatingips", left=0)
+        world.fault("east", CREATE, left=1, hang=True, lands=lands)
+        world.fault("east", CREATE, left=1, hang=True)
+        world.start()
+        request = world.request("small")
+        assert world.run(400, until=lambda: request in world.fulfilled)
+        world.run(60)
+        assert len(floating(world)) == len(world.clouds["east"].machines) == 1
+
+
+@pytest.mark.parametrize("when", [1.0, 10.0, 31.0, 59.0])
+def test_what_a_create_in_doubt_left_behind_goes_with_its_node(when):
+    """The request goes away, or the label, while the create is without an answer."""
+    with World(one_provider(), clouds={"east": {"direct": False}}) as world:
+        world.fault("east", CREATE, left=1, hang=True, lands=9.0)
+        world.start()
+        request = world.request("small")
+        assert world.run(60, until=lambda: calls(world, CREATE) == 1)
+        world.run(when)
+        world.store.requests.delete(request)
+        document = one_provider()
+        document["providers"][0]["pools"][0]["labels"] = [{**document["providers"][0]["pools"][0]["labels"][1]}]
+        world.configure(document)
+        assert world.run(300, until=lambda: not world.nodes())
+        assert floating(world) == [] and not world.clouds["east"].machines
+
+
+def test_what_a_killed_cycle_had_asked_for_goes_with_the_node():
+    with World(one_provider(), clouds={"east": {"direct": False}}) as world:
+        world.fault("east", CREATE, left=1, hang=True, lands=4.0)
+        first = world.start()
+        request = world.request("small")
+        assert world.run(60, until=lambda: calls(world, CREATE) == 1)
+        first.kill()
+        world.store.requests.delete(request)
+        (node,) = world.nodes()
+        world.run(15)
+        node = world.store.nodes.read(node.id) or node
+        node.set_state("deleting", world.agenda.now)
+        world.store.nodes.write(node)
+        world.start()
+        assert world.run(300, until=lambda: not world.nodes())
+        assert floating(world) == []
