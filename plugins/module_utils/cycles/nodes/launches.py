@@ -310,7 +310,7 @@ class Launches:
             return
         if server_id is not None:
             machine.created(running.launch, server_id, now)
-            running.actor.denials.confirm(running.launch.az)
+            running.actor.denials.confirm(running.launch.az, now)
             sent_at, size = running.launch.started, size_of(running.node)
             self._gates.freezes.accepted(self._permits.pool_id(running), running.actor, size, sent_at)
             running.node.external_id = server_id

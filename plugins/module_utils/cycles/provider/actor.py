@@ -143,7 +143,7 @@ class ProviderActor:
         )
         # Names that a launch would be refused for. Whether they can be read says nothing about the API's health.
         self.every_zone: Fact[list[str]] = self._fact(
-            "GET /os-availability-zone", lambda: self.client.availability_zones(every=True), HOUR, heeded=False
+            "GET /os-availability-zone", self._read_every_zone, HOUR, heeded=False
         )
         self.keypairs: Fact[list[str]] = self._fact(
             "GET /os-keypairs", lambda: self.client.list_keypairs(), HOUR, heeded=False
@@ -414,6 +414,9 @@ class ProviderActor:
             text = f"{self.provider.name}: nova shows no availability zone, and had {', '.join(self.zones.value)}"
             raise CloudUnavailable(text, provider=self.provider.name, call="GET /os-availability-zone", status=200)
         return zones
+
+    def _read_every_zone(self) -> list[str]:
+        return self.denials.keep(self.client.availability_zones(every=True), self.inbox.clock())
 
     def _read_servers(self) -> dict[str, Server]:
         return {server.id: server for server in self.client.list_servers()}

@@ -9,7 +9,7 @@ no services and so no zone of that cell: a create there is refused with 400, as 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
@@ -28,13 +28,23 @@ class Denials:
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
-        self._seen: set[str] = set()
+        self._seen: dict[str, float] = {}
+        """Zone → when it was there last."""
 
-    def confirm(self, zone: str | None) -> None:
+    def confirm(self, zone: str | None, now: float) -> None:
         """A create there was accepted."""
         if zone is not None:
-            self._seen.add(zone)
+            self._seen[zone] = now
             self._since.pop(zone, None)
+
+    def keep(self, zones: Sequence[str], now: float) -> list[str]:
+        """A reading of all zones, and those that were there until a moment ago. Called by any thread.
+
+        A list without any zone is left as it is: it tells nothing.
+        """
+        self._seen.update(dict.fromkeys(zones, now))
+        lately = [zone for zone, seen in [*self._seen.items()] if zone not in zones and now - seen < LONGEST]
+        return [*zones, *lately] if zones else []
 
     def judge(self, error: CloudError, zone: str | None, known: Collection[str] | None, now: float) -> CloudError:
         """The error of a create, as trouble of the API where it denies what was there.
@@ -45,7 +55,7 @@ class Denials:
         if zone is None or not isinstance(error, CloudRefused) or ZONE_DENIED not in str(error):
             return error
         if known and zone in known:
-            self._seen.add(zone)
+            self._seen[zone] = now
         # Where nova shows no zone at all, it knows of no service: then the list says nothing about this one.
         if known and zone not in self._seen:
             return error

@@ -78,7 +78,26 @@ def test_a_zone_that_never_was_is_refused():
         world.start()
         request = world.request("small")
         assert world.run(300, until=lambda: world.state(request) == "failed")
-        assert failed(world)
+        assert not any("a moment ago" in line for _unused, line in world.cycles[0].lines)
+
+
+@pytest.mark.parametrize("labels", [("small",), ("small", "small")])
+def test_a_pool_outlasts_the_absence_of_its_zone(labels):
+    """What zones there are is read anew meanwhile, and shows the others only; the label is not broken by that."""
+    pool = {"name": "main", "labels": [label("small")], "availability-zones": ["az2"]}
+    with World(site(provider_document("east", pool))) as world:
+        cycle = world.start()
+        first = [world.request("small", habit=Habit(work=lambda chance: 5.0)) for _unused in range(2)]
+        assert world.run(120, until=lambda: all(request in world.fulfilled for request in first))
+        world.clouds["east"].zones = ("az1",)
+        for fact in (cycle.context.actors["east"].every_zone, cycle.context.actors["east"].zones):
+            fact.forget()
+        requests = [world.request(*labels) for _unused in range(2)]
+        world.run(90)
+        assert not {world.state(request) for request in requests} & {"failed", None}
+        world.clouds["east"].zones = ("az1", "az2")
+        assert world.run(120, until=lambda: all(request in world.fulfilled for request in requests))
+        assert failed(world) == [] and cycle.account.declined == {}
 
 
 def test_a_zone_that_does_not_come_back_is_refused_in_the_end():
