@@ -130,7 +130,7 @@ class ProviderActor:
         self.listed_from: float = 0.0
         """When the call of the listing in *servers* began; 0 before the first."""
         self.inquiries = Inquiries(self._ask_for_server, inbox.clock, lambda: self.health.wait_until)
-        self.missing = Missing(provider.name, self.inquiries)
+        self.missing = Missing(provider.name, site, self.inquiries)
         self.denials = Denials()
         # The client may be another one by the time of the call.
         # pylint: disable=unnecessary-lambda

@@ -27,11 +27,13 @@ SAMPLE = 3
 class Missing:
     """What the lists of one provider leave out.
 
-    :param provider: only servers that were made for it are expected to be there.
+    :param provider: only servers that were made for it are expected to be there;
+    :param site: none of another tree: others may delete theirs as they like.
     """
 
-    def __init__(self, provider: str, inquiries: Inquiries) -> None:
+    def __init__(self, provider: str, site: str, inquiries: Inquiries) -> None:
         self._provider = provider
+        self._site = site
         self._inquiries = inquiries
         self._leaving: set[str] = set()
         self._servers: dict[str, Server] = {}
@@ -55,7 +57,7 @@ class Missing:
         lost = {
             key: server
             for key, server in before.items()
-            if key not in shown and server.status not in GONE and server.metadata.get(META_PROVIDER) == self._provider
+            if key not in shown and server.status not in GONE and self._is_mine(server)
         }
         unexplained = [
             key for key, server in lost.items() if key not in self._leaving and server.task_state != "deleting"
@@ -70,6 +72,9 @@ class Missing:
         believed = {**self._servers, **shown}
         self._leaving &= believed.keys()
         return believed
+
+    def _is_mine(self, server: Server) -> bool:
+        return server.metadata.get(META_PROVIDER) == self._provider and server.site in ("", self._site)
 
     def settle(self, now: float) -> dict[str, Server | None]:
         """Ask, and see what was answered.
