@@ -37,6 +37,9 @@ else:
         "json_params", "profile", "module_fqn", "modlib_path", "extensions",
     }  # fmt: skip
 
+HERE = "NODEPOOL_HERE"
+"""The variable by which a module knows where the operator stands; see clients/openstack/clouds.py."""
+
 SWITCH = "nodepool_in_place"
 """Variable that has modules packed, as Ansible does with others."""
 
@@ -94,6 +97,18 @@ class InPlaceAction(ActionBase):
         """What the module returned."""
         returned: dict[str, Any] = self._execute_module(task_vars=task_vars, wrap_async=wrap_async)
         return returned
+
+    def _compute_environment_string(self, raw_environment_out: dict[str, Any] | None = None) -> str:
+        """What stands before the command. On this machine the module is told where the operator stands."""
+        raw: dict[str, Any] = {}
+        text = str(super()._compute_environment_string(raw))
+        if self._connection.transport == "local":
+            raw = {HERE: os.getcwd(), **raw}
+            text = str(self._connection._shell.env_prefix(**raw))
+        if raw_environment_out is not None:
+            raw_environment_out.clear()
+            raw_environment_out.update(raw)
+        return text
 
     def _configure_module(self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any]) -> Any:
         """What is to be executed. Ansible's own answer, unless the module can be run in place."""

@@ -39,7 +39,10 @@ class Seen:
 
 
 def look(pid: int) -> Seen | None:
-    """The process with that id; None when there is none."""
+    """The process with that id; None when there is none.
+
+    :raises OSError: it cannot be told now: there are too many open files, or too little memory.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -47,7 +50,7 @@ def look(pid: int) -> Seen | None:
             words = file.read().split(b"\0")[:2]
         names = tuple(os.path.basename(word.decode(errors="replace")) for word in words)
         return Seen(pid, int(fields[1]), int(fields[3]), names)
-    except (OSError, ValueError, IndexError):
+    except (FileNotFoundError, ProcessLookupError, ValueError, IndexError):
         return None
 
 
@@ -60,12 +63,19 @@ class Controller:
 
     def __init__(self, pid: int, see: Callable[[int], Seen | None] = look) -> None:
         self._see = see
-        self._links = tuple((seen.pid, seen.parent) for seen in _chain(pid, see))
+        try:
+            chain = _chain(pid, see)
+        except OSError:
+            chain = []
+        self._links = tuple((seen.pid, seen.parent) for seen in chain)
 
     @property
     def gone(self) -> bool:
-        """True when a link of the chain has broken."""
-        return any((seen := self._see(pid)) is None or seen.parent != parent for pid, parent in self._links)
+        """True when a link of the chain has broken; what cannot be looked at now has not."""
+        try:
+            return any((seen := self._see(pid)) is None or seen.parent != parent for pid, parent in self._links)
+        except OSError:
+            return False
 
 
 def _chain(pid: int, see: Callable[[int], Seen | None]) -> list[Seen]:

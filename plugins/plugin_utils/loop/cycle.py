@@ -64,6 +64,7 @@ class RunningCycle:
         self._ended_at: float | None = None
         self._asked_at: float | None = None
         self._code: int | None = None
+        self._orphaned_at: float | None = None
         self._why = ""
         self._died = False
         self._ident = f"{settings.name}-{number}"
@@ -111,6 +112,8 @@ class RunningCycle:
             # Its last word may have come after the one that was just heard.
             self._listen(now)
             self._died = self._module_is_gone()
+        if self._code is not None and self._orphaned_at is None:
+            self._orphaned_at = now
         state = self._word.state if self._word is not None else STARTING
         if self._code is not None or self._died:
             state = ENDED
@@ -125,7 +128,7 @@ class RunningCycle:
             silence=now - self._beaten_at,
             beaten=self._word is not None,
             ended=None if self._ended_at is None else now - self._ended_at,
-            controlled=self._code is None,
+            orphaned=None if self._orphaned_at is None else now - self._orphaned_at,
             stopping=None if self._asked_at is None else now - self._asked_at,
             killed=self.killed,
             judged=self.outcome is not None,

@@ -15,8 +15,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.sto
 )
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
-TAIL = 8.0
-"""Seconds that Ansible may take to end when the module is through."""
+TAIL = 30.0
+"""Seconds that Ansible may take to end when the module is through; on a busy machine it is slow to. Its successor does
+not wait for it."""
 ORPHANED = 3.0
 """Seconds that processes may live on when Ansible is gone: a module notices that by itself and ends in good order."""
 SPIN = 5.0
@@ -35,7 +36,7 @@ class Cycle:
     :param silence: since its last heartbeat, or since its beginning.
     :param beaten: whether there was a heartbeat at all.
     :param ended: since it ended; None while it goes on.
-    :param controlled: whether Ansible is still there.
+    :param orphaned: since Ansible has gone; None while it is there.
     :param stopping: since it was asked to end; None when it was not.
     :param killed: whether its processes have been sent the last signal.
     :param judged: whether it is known how it ended.
@@ -47,7 +48,7 @@ class Cycle:
     silence: float = 0.0
     beaten: bool = True
     ended: float | None = None
-    controlled: bool = True
+    orphaned: float | None = None
     stopping: float | None = None
     killed: bool = False
     judged: bool = False
@@ -124,9 +125,11 @@ def _overdue(settings: Settings, cycle: Cycle, wishes: Wishes) -> Kill | None:
     if wishes.leave and wishes.hurry:
         return Kill(cycle.number, "the service ends at once")
     if cycle.ended is not None:
-        limit = TAIL if cycle.controlled else ORPHANED
-        what = "it had ended, its processes had not" if cycle.controlled else "Ansible was gone, its processes were not"
-        return Kill(cycle.number, what) if cycle.ended > limit else None
+        if cycle.orphaned is not None:
+            # Counted from when Ansible went: after the end of the module it may have taken its time to go.
+            gone = cycle.orphaned > ORPHANED
+            return Kill(cycle.number, "Ansible was gone, its processes were not") if gone else None
+        return Kill(cycle.number, "it had ended, its processes had not") if cycle.ended > TAIL else None
     if cycle.stopping is not None and cycle.stopping > settings.grace:
         return Kill(cycle.number, f"it did not end within {settings.grace:g} s")
     if not cycle.beaten and cycle.age > settings.startup:

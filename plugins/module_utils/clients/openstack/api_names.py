@@ -51,6 +51,18 @@ def operation_of(url: str, project_id: str | None = None) -> str:
     return "_".join(_part(word) for word in words if word) or "discovery"
 
 
+def in_one_folder(url: str, endpoint: str) -> str:
+    """*url* with the last of the folders that its *endpoint* has before the version.
+
+    With two of them openstacksdk's rule takes ids for words: each server would have figures of its own.
+    """
+    parts = urlparse(endpoint).path.strip("/").split("/")
+    version = next((at for at, part in enumerate(parts) if part[:1] == "v" and part[1:2].isdigit()), 0)
+    if version < 2 or not url.startswith(endpoint):
+        return url
+    return "/" + "/".join(parts[version - 1 :]) + url[len(endpoint) :]
+
+
 def _singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("is") else word
 

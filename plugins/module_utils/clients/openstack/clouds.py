@@ -9,15 +9,21 @@ import hashlib
 import json
 import os
 import warnings
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import library
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import clean
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quiet import mask_logs
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 
 DEFAULT_IMAGE_FORMAT = "qcow2"
+HERE = "NODEPOOL_HERE"
+"""In the environment: the directory in which the operator stands. The action plugins set it, because modules on the
+controller work in the folder of the playbook."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ def clouds_files(clouds_config: str | None = None) -> list[str]:
     """The files that :func:`load_cloud_entry` looks at, whether they exist or not; none without the SDK."""
     if library.IMPORT_ERROR is not None:
         return []
-    return [*_candidates(clouds_config), *library.sdk_config.SECURE_FILES]
+    return [*_candidates(clouds_config), *_from_here(library.sdk_config.SECURE_FILES)]
 
 
 def load_cloud_entry(
@@ -127,11 +133,17 @@ def load_cloud_entry(
     :raises MissingLibraryError: openstacksdk is not installed.
     """
     library.require()
+    mask_logs()
     path = _readable_file(provider, clouds_config)
     where = f"entry {cloud!r} in {path}"
     config = None
     try:
-        config = library.sdk_config.OpenStackConfig(config_files=[path], load_envvars=clouds_config is None)
+        config = library.sdk_config.OpenStackConfig(
+            config_files=[path],
+            secure_files=_from_here(library.sdk_config.SECURE_FILES),
+            vendor_files=_from_here(library.sdk_config.VENDOR_FILES),
+            load_envvars=clouds_config is None,
+        )
         names = sorted(config.get_cloud_names())
         if cloud not in names:
             raise CloudAuthError(
@@ -160,7 +172,7 @@ def load_cloud_entry(
         private=bool(region.config.get("private", False)),
         force_ipv4=bool(region.force_ipv4),
         roles=_roles(region),
-        secrets=_secrets(region.config.get("auth") or {}),
+        secrets=(*_secrets(region.config.get("auth") or {}), *login_of(region.config.get("auth") or {})),
     )
 
 
@@ -168,7 +180,16 @@ def _candidates(clouds_config: str | None) -> list[str]:
     if clouds_config is not None:
         return [clouds_config]
     override = os.environ.get("OS_CLIENT_CONFIG_FILE")
-    return ([override] if override else []) + list(library.sdk_config.CONFIG_FILES)
+    return ([override] if override else []) + _from_here(library.sdk_config.CONFIG_FILES)
+
+
+def _from_here(paths: Iterable[str]) -> list[str]:
+    """The SDK's paths, with the operator's directory instead of that in which a module happens to work."""
+    here = os.environ.get(HERE)
+    if not here:
+        return list(paths)
+    first = os.path.dirname(library.sdk_config.CONFIG_FILES[0])
+    return [os.path.join(here, os.path.basename(path)) if os.path.dirname(path) == first else path for path in paths]
 
 
 def _readable_file(provider: str, clouds_config: str | None) -> str:
@@ -245,6 +266,13 @@ def _roles(region: Any) -> NetworkRoles:
         use_internal=bool(region.config.get("use_internal_network", True)),
         floating_ips=bool(source) and str(source).lower() != "none",
     )
+
+
+def login_of(auth: dict[str, Any]) -> tuple[str, ...]:
+    """The login that somebody wrote into auth_url: as a whole, and its password."""
+    login = str(auth.get("auth_url") or "").partition("://")[2].rpartition("@")[0]
+    password = login.partition(":")[2]
+    return tuple(dict.fromkeys(text for text in (login, password, unquote(password)) if text))
 
 
 def _secrets(auth: dict[str, Any]) -> tuple[str, ...]:

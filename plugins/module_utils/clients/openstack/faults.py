@@ -31,7 +31,7 @@ LONGEST_TEXT = 300
 _SECRETS = (
     re.compile(r"gAAAA[\w=-]{20,}"),
     re.compile(r"(?i)((?:x-auth-token|x-subject-token|password|secret|token)[\"']?\s*[:=]\s*[\"']?)[^\s\"',}&]+"),
-    re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"),
+    re.compile(r"(?<=://)[^\s'\"]+(?=@)"),
 )
 
 

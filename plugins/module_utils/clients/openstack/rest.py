@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import (
     ApiCall,
     api_name,
+    in_one_folder,
     operation_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import CloudEntry
@@ -292,7 +293,7 @@ class Rest:
         if place is None:
             return
         # openstacksdk names a call without an answer by what was asked of it, any other by what went out.
-        operation = operation_of(url[len(place) :] if status is None else url, self._project_id)
+        operation = operation_of(url[len(place) :] if status is None else in_one_folder(url, place), self._project_id)
         name = api_name(self._entry.metrics_prefix, self._types[place], method, operation)
         self._told(ApiCall(name, status, seconds))
 

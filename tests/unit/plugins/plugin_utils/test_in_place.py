@@ -108,3 +108,17 @@ def test_a_module_works_here_only_on_this_machine_as_this_user_with_this_python(
 def test_an_unknown_ansible_core_packs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_place, "KNOWN_CORE", False)
     assert not Scene().works_here(ansible_python_interpreter=sys.executable)
+
+
+@pytest.mark.parametrize(("transport", "told"), [("local", True), ("ssh", False)])
+def test_a_module_on_this_machine_knows_where_the_operator_stands(tmp_path, monkeypatch, transport, told) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell = SimpleNamespace(env_prefix=lambda **values: " ".join(f"{key}={value}" for key, value in values.items()))
+    action = InPlaceAction.__new__(InPlaceAction)
+    action._task = SimpleNamespace(environment=[{"A": "1"}])
+    action._templar = SimpleNamespace(template=lambda value: value)
+    action._connection = SimpleNamespace(transport=transport, _shell=shell)
+    raw: dict[str, Any] = {}
+    text = action._compute_environment_string(raw)
+    assert raw == ({"NODEPOOL_HERE": str(tmp_path)} if told else {}) | {"A": "1"}
+    assert (f"NODEPOOL_HERE={tmp_path}" in text) is told

@@ -107,3 +107,20 @@ def test_this_process_as_it_is():
     assert seen.names
     assert not Controller(os.getpid()).gone
     assert look(2**22 + 1) is None
+
+
+def test_what_cannot_be_looked_at_now_is_not_gone(local):
+    """Too many open files, or no memory: that says nothing about a process."""
+    failing: list[bool] = []
+
+    def see(pid):
+        if failing:
+            raise OSError(24, "Too many open files")
+        return local.get(pid)
+
+    controller = Controller(50, see)
+    failing.append(True)
+    assert controller.gone is False
+    failing.clear()
+    local.reparent(30, 1)
+    assert controller.gone is True

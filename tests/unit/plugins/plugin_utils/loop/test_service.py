@@ -72,8 +72,9 @@ class Cycle:
         if state == "serving" and [other for other in self.bench.acting() if other < self.number]:
             state = "standing by"
         silence = max(0.0, self.age - hangs) if hangs is not None else 0.0
+        since = None if ended is None else now - ended
         return plan.Cycle(
-            self.number, self.age, state, silence, True, None if ended is None else now - ended, ended is None,
+            self.number, self.age, state, silence, True, since, since,
             None if self.asked is None else now - self.asked, self.killed, self.outcome is not None,
         )  # fmt: skip
 

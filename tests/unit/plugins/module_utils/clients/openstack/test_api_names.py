@@ -10,7 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from openstack.proxy import Proxy, normalize_metric_name
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import operation_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import (
+    in_one_folder,
+    operation_of,
+)
 from tests.support.effort import examples
 
 HEX = "0b1e3a527f0d4c539b0e0d1c2b3a4f5e"
@@ -88,3 +91,23 @@ def test_of_any_url_the_library_says_the_same(start, pieces, end, project_id):
         # It says nothing of a call whose path is the project alone, or begins with a "v" alone.
         assume(False)
     assert ours == (theirs or "discovery")
+
+
+@pytest.mark.parametrize(
+    ("path", "operation"),
+    [
+        (f"/servers/{UUID}", "compute_server"),
+        ("/servers", "compute_servers"),
+        (f"/servers/{UUID}/action", "compute_server_action"),
+        ("/servers/detail?limit=1000", "servers_detail"),
+    ],
+)
+@pytest.mark.parametrize("folders", ["a/compute", "a/b/compute", "a/b/c/compute"])
+def test_no_id_is_in_a_name_however_many_folders_an_endpoint_has(folders, path, operation):
+    endpoint = f"https://cloud.example/{folders}/v2.1"
+    assert operation_of(in_one_folder(endpoint + path, endpoint), HEX) == operation
+
+
+@pytest.mark.parametrize("endpoint", ["https://nova.example/v2.1", "https://cloud.example/compute/v2.1"])
+def test_with_one_folder_or_none_nothing_is_changed(endpoint):
+    assert in_one_folder(f"{endpoint}/servers/{UUID}", endpoint) == f"{endpoint}/servers/{UUID}"

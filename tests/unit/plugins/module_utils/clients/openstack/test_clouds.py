@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import library
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import clouds, library
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import load_cloud_entry
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, MissingLibraryError
@@ -78,6 +78,17 @@ def test_the_file_is_found_as_the_sdk_does(path: Path, monkeypatch, tmp_path: Pa
     other = tmp_path / "other.yaml"
     other.write_text(ENTRY.replace("  east:", "  north:"), encoding="utf-8")
     assert load_cloud_entry("p", "north", None, str(other)).where == f"entry 'north' in {other}"
+
+
+def test_the_operators_own_directory_comes_first(path: Path, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    stands = tmp_path / "stands"
+    stands.mkdir()
+    path.rename(stands / "clouds.yaml")
+    monkeypatch.setenv(clouds.HERE, str(stands))
+    assert clouds.clouds_files()[0] == str(stands / "clouds.yaml")
+    assert str(stands / "secure.yaml") in clouds.clouds_files()
+    assert str(stands) in load_cloud_entry("p", "east", None).where
 
 
 def test_no_file_at_all_names_where_it_was_looked_for(monkeypatch) -> None:

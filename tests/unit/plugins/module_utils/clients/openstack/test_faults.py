@@ -181,3 +181,11 @@ def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | No
 def test_retry_after_reaches_the_error() -> None:
     assert error(429, "", **{"Retry-After": "11"}).retry_after == 11.0
     assert error(503, "", **{"Retry-After": "12"}).retry_after == 12.0
+
+
+@pytest.mark.parametrize(
+    "url", ["http://hans:geheim@cloud:5000/v3", "http://hans:ge@he/im@cloud:5000/v3", "https://geheim@cloud/v3"]
+)
+def test_a_login_in_an_address_is_not_told(url):
+    told = clean(f"Failed to discover available identity versions when contacting {url}. Attempting")
+    assert "geheim" not in told and "hans" not in told and "im@" not in told and "cloud" in told
