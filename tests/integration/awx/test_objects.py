@@ -43,7 +43,7 @@ def objects(tmp_path_factory):
     folder = tmp_path_factory.mktemp("objects")
     answer = folder / "objects.json"
     lists = "{{ {" + ", ".join(f"'{name}': {name}" for name in MODULES) + "} | to_json }}"
-    role = {"name": "stackci.nodepool.awx", "tasks_from": "objects.yml", "public": True}
+    role = {"name": "stackci.nodepool.awx", "tasks_from": "objects", "public": True}
     tasks = [
         {"name": "Make", "ansible.builtin.include_role": role},
         {"name": "Keep", "ansible.builtin.copy": {"content": lists, "dest": str(answer), "mode": "0600"}},

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.integration.awx.conftest import PROJECT, SECRET, Site
-from tests.support.ansible_run import COLLECTIONS
+from tests.support.ansible_run import COLLECTIONS, ROOT
 from tests.support.awx.server import PASSWORD, TOKEN, USER, Call
 from tests.support.awx.store import Awx
 
@@ -334,3 +334,13 @@ def test_what_awx_refuses_fails_with_its_words(site):
     site.options |= SMALL
     site.options["awx_playbooks"] = dict.fromkeys(("launcher", "leak_cleanup", "builder", "image_rebuild"), "lost.yml")
     assert "Playbook not found for project." in site.refused()
+    # Now that the project is there, it is looked into before anything is sent.
+    before = len(site.server.writes)
+    assert "AWX does not find lost.yml in the project nodepool." in " ".join(site.refused().split())
+    assert len(site.server.writes) == before
+
+
+def test_a_wrong_address_of_the_project_fails_with_the_words_of_the_documentation(site):
+    said = site.refused(**SMALL, awx_project_url="https://nowhere.example.org/x.git")
+    assert "Project update failed" in said
+    assert "| `Project update failed` when the role is applied |" in (ROOT / "docs" / "awx.md").read_text("utf-8")

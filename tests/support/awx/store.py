@@ -17,6 +17,8 @@ from tests.support.awx.pages import UnknownField, page
 from tests.support.awx.rrules import BUSY, rrule_problem
 
 ROOT = "/api/v2/"
+UNREACHABLE = "nowhere"
+"""A project whose address has this word in it is never fetched."""
 LOOKS = 2
 """Looks at inventories after which a deleted one is gone."""
 Thing = dict[str, Any]
@@ -99,7 +101,8 @@ class Awx:
             case "POST", ["jobs", number, "cancel"]:
                 return self.jobs.cancel(int(number))
             case "GET", ["project_updates", _]:
-                return 200, {"status": "successful", "failed": False}
+                failed = any(UNREACHABLE in project["scm_url"] for project in self._all("projects"))
+                return 200, {"status": "failed" if failed else "successful", "failed": failed}
             case "GET", [kind] if kind in FIELDS:
                 self._leave(kind)
                 return 200, page([self._view(kind, thing) for thing in self._all(kind)], f"{ROOT}{kind}/", query)
@@ -118,7 +121,7 @@ class Awx:
             case "DELETE", []:
                 return self._delete_if_free(kind, thing)
             case "GET", ["playbooks"] if kind == "projects":
-                return 200, self._playbooks
+                return 200, self._playbooks_of(thing)
             case _, ["survey_spec"] if kind == "job_templates":
                 return 200, self._survey(method, thing, body)
             case _, [name] if name in ASSOCIATIONS.get(kind, {}):
@@ -146,7 +149,7 @@ class Awx:
         if kind == "inventory_sources":
             view["organization"] = self.things["inventories"][thing["inventory"]]["organization"]
         if kind == "projects":
-            view["scm_revision"] = "0" * 40
+            view["scm_revision"] = "" if UNREACHABLE in thing["scm_url"] else "0" * 40
             view["summary_fields"]["current_update"] = {"id": 1}
             view["related"]["update"] = f"{url}update/"
         if kind == "credentials":
@@ -240,11 +243,14 @@ class Awx:
     def _template_problem(self, template: Mapping[str, Any]) -> Mapping[str, Any]:
         if not template["project"]:
             return {"project": ["This field is required."]}
-        if template["playbook"] not in self._playbooks:
+        if template["playbook"] not in self._playbooks_of(self.things["projects"][template["project"]]):
             return {"playbook": ["Playbook not found for project."]}
         if not template["inventory"] and not template["ask_inventory_on_launch"]:
             return {"inventory": ["Must either set a default value or ask to prompt on launch."]}
         return {}
+
+    def _playbooks_of(self, project: Mapping[str, Any]) -> list[str]:
+        return [] if UNREACHABLE in project["scm_url"] else self._playbooks
 
     def _schedule_problem(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
         if problem := rrule_problem(schedule["rrule"]):
