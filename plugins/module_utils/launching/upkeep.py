@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
@@ -47,6 +47,8 @@ class Idle:
     """Ids of nodes that have a launch record: they are adopted, not deleted."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     """What the launcher acts for, by name: nodes that have no place there any more are not kept."""
+    lost: Callable[[Node], Reason | None] = lambda node: None
+    """Why the server of a ready node is of no use to anybody."""
 
 
 def owners(requests: Iterable[NodeRequest]) -> set[str]:
@@ -87,7 +89,7 @@ def _for_node(
             if node.allocated_to not in idle.owners:
                 return FreeNode(node.id, Reason(reasons.REQUEST_GONE, {"request": node.allocated_to}))
             return None
-        reason = places.retired(node)
+        reason = idle.lost(node) or places.retired(node)
         if reason is not None:
             return DeleteNode(node.id, reason, node.version)
         limit = max((labels[name].max_ready_age for name in node.type if name in labels), default=0)

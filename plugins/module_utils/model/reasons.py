@@ -48,6 +48,7 @@ USED = "used"
 AGED = "aged"
 HELD_TOO_LONG = "held-too-long"
 OWNER_GONE = "owner-gone"
+SERVER_GONE = "server-gone"
 LEASE_EXPIRED = "lease-expired"
 REQUEST_GONE = "request-gone"
 
@@ -75,6 +76,7 @@ _TEXTS = {
     USED: "the node is {state} and nobody holds it",
     AGED: "ready for {age:.0f} s, max-ready-age is {limit:g} s",
     HELD_TOO_LONG: "held for {age:.0f} s, the limit is {limit:g} s",
+    SERVER_GONE: "{where} lists its server {server} as {status}: nobody can use it",
     OWNER_GONE: "the launch has no owner any more",
     LEASE_EXPIRED: "the lease {lease} of this request has expired",
     REQUEST_GONE: "request {request} does not exist any more",

@@ -17,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.led
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import check_tree, site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import News
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, lost, observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.reload import Chosen, Make, Roster
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.deletions import Deletions
@@ -378,6 +378,7 @@ class Acting:
             owners=owners(requests) | self._requests.unreadable,
             launches=store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
             providers={name: actor.provider for name, actor in context.actors.items()},
+            lost=partial(lost, context),
         )
         for action in upkeep(idle, context.config.labels, context.config.max_hold_age, now):
             if isinstance(action, DeleteNode):

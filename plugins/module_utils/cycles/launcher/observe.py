@@ -42,6 +42,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     Resources,
 )
 
+LOST = frozenset({"ERROR", "DELETED", "SOFT_DELETED"})
+"""What a server's status is when it will not serve anybody any more."""
 NEAR = 3
 """Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
 
@@ -104,6 +106,21 @@ def observe(
     )
 
 
+def lost(context: Context, node: Node) -> Reason | None:
+    """Why the server of a ready node is of no use, as the latest list shows it if that is younger than the record.
+
+    Nothing is asked for that; what the list does not show at all may be missing from it for other reasons.
+    """
+    actor = context.actors.get(node.provider or "")
+    if actor is None or actor.listed_from <= (node.state_time or 0.0) or not isinstance(node.external_id, str):
+        return None
+    server = actor.servers.get(node.external_id)
+    if server is None or server.status not in LOST:
+        return None
+    figures = {"where": actor.provider.name, "server": server.id, "status": server.status}
+    return Reason(reasons.SERVER_GONE, figures)
+
+
 def _open_requests(requests: Iterable[NodeRequest], in_hand: InHand) -> list[OpenRequest]:
     return [
         OpenRequest(
@@ -126,7 +143,7 @@ def _ready(context: Context, free: Iterable[Node], in_hand: InHand) -> list[Read
         if node.state != NodeState.READY or node.allocated_to is not None or node.broken:
             continue
         pool_id = context.pool_ids.get((node.provider or "", node.pool or ""))
-        if pool_id is not None and node.id not in in_hand.busy_nodes:
+        if pool_id is not None and node.id not in in_hand.busy_nodes and lost(context, node) is None:
             since, labels = node.state_time or 0.0, tuple(node.type)
             found.append(ReadyNode(node.id, pool_id, labels, node.az, size_of(node), since, node.version))
     return found

@@ -38,6 +38,8 @@ FIGURES = {
     "limit": 600,
     "lease": "mine",
     "flavor": "m1",
+    "server": "4711",
+    "status": "ERROR",
 }
 
 

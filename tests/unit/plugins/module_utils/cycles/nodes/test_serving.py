@@ -127,6 +127,53 @@ def test_a_ready_node_that_somebody_takes_at_the_last_moment_is_replaced(taken):
         assert done is not None and done.nodes != [idle.id]
 
 
+@pytest.mark.parametrize("status", ["ERROR", "DELETED", "SOFT_DELETED"])
+def test_a_ready_node_whose_server_is_known_to_be_lost_is_deleted_and_not_handed_out(status):
+    with World(one_provider(min_ready={"small": 1})) as world:
+        cycle = world.start()
+        assert world.run(60, until=lambda: len(world.nodes("ready")) == 1)
+        (idle,) = world.nodes("ready")
+        world.run(5)
+        machine = world.clouds["east"].machines[idle.external_id]
+        machine.status = status
+        other = world.request("medium")
+        assert world.run(60, until=lambda: other in world.fulfilled), "its boot is watched in the list"
+        assert f"node {idle.id}: deleting, because east lists its server {machine.id} as {status}" in "\n".join(
+            line for _at, line in cycle.lines
+        )
+        request = world.request("small")
+        assert world.run(60, until=lambda: request in world.fulfilled)
+        done = world.store.requests.read(request)
+        assert done is not None and done.nodes != [idle.id]
+        assert world.run(60, until=lambda: world.store.nodes.read(idle.id) is None)
+        assert machine.id not in world.clouds["east"].machines
+
+
+@pytest.mark.parametrize("change", ["other status", "missing", "list is older"])
+def test_what_a_list_does_not_show_as_lost_is_handed_out(change):
+    with World(one_provider(min_ready={"small": 1})) as world:
+        cycle = world.start()
+        assert world.run(60, until=lambda: len(world.nodes("ready")) == 1)
+        (idle,) = world.nodes("ready")
+        cloud = world.clouds["east"]
+        calls = sum(len(client.calls) for client in cycle.clients)
+        if change == "list is older":
+            # Nobody has read a list since: that is not done for this.
+            cloud.machines[idle.external_id].status = "ERROR"
+        elif change == "other status":
+            cloud.machines[idle.external_id].status = "SHUTOFF"
+        else:
+            cloud.machines.pop(idle.external_id)
+        if change != "list is older":
+            other = world.request("medium")
+            assert world.run(60, until=lambda: other in world.fulfilled)
+        request = world.request("small")
+        assert world.run(1, until=lambda: request in world.fulfilled)
+        done = world.store.requests.read(request)
+        assert done is not None and done.nodes == [idle.id]
+        assert change != "list is older" or sum(len(client.calls) for client in cycle.clients) == calls
+
+
 def test_a_request_deleted_while_its_nodes_are_launched_leaves_free_nodes():
     with World(one_provider()) as world:
         cycle = world.start()
