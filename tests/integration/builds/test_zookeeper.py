@@ -38,6 +38,7 @@ class Cycle:
         self.stores: list[Any] = []
         self.results: list[Any] = []
         self.errors: list[Any] = []
+        self.said: list[str] = []
         original = BuildsCycle.__init__
 
         def watched(cycle, options, config, shop, *more):
@@ -53,7 +54,7 @@ class Cycle:
 
     def _run(self):
         try:
-            self.results.append(self.site.run(state_dir=""))
+            self.results.append(self.site.run(state_dir="", say=self.said.append))
         except Exception as error:
             self.errors.append(error)
 
@@ -81,6 +82,9 @@ def test_a_restart_of_zookeeper_costs_nothing(own_site, monkeypatch):
     assert cycle.report()["state"] == "ready"
     eventually(lambda: own_site.zk.connected)
     assert own_site.states() == ["ready"]
+    told = [line.partition("): ")[2] for line in cycle.said if line.startswith("ZooKeeper (")]
+    assert [line.split(" ")[0] for line in told] == ["the", "back"]
+    assert "connection is lost" in told[0] and told[1].split(",")[0].endswith(" s")
 
 
 def test_a_build_that_ends_while_zookeeper_is_away_is_written_down_later(own_site, monkeypatch):
