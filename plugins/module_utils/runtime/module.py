@@ -49,6 +49,8 @@ def run_module(
     try:
         result = work(module)
     except NodepoolError as error:
+        for warning in error.warnings if isinstance(error, ConfigError) else ():
+            module.warn(warning)
         module.fail_json(**failure(error))
     module.exit_json(**result)
 
@@ -64,8 +66,6 @@ def failure(error: NodepoolError) -> dict[str, Any]:
         details = {**error.result, **details}
     elif isinstance(error, ConfigError):
         details["problems"] = error.problems
-        if error.warnings:
-            details["warnings"] = error.warnings
     elif isinstance(error, DeadlineExceeded):
         details["last_state"] = error.last_state
     elif isinstance(error, CloudError):

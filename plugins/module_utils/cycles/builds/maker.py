@@ -171,7 +171,7 @@ class Maker:
         if room:
             raise ImageFileError("; ".join(lack.text() for lack in room))
         scratch = os.path.dirname(os.path.dirname(planned.temporary))
-        refuse_shared(job.images_dir, "images-dir")
+        refuse_shared(job.images_dir, "images-dir or output_dir")
         refuse_shared(job.log_dir, "build-log-dir")
         refuse_shared(scratch, "TMPDIR", sticky=True)
         make_folder(job.log_dir)

@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     MissingLibraryError,
     StoreError,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime import module
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import LIBRARY_PAGES, failure
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
 
@@ -45,6 +46,29 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress 
 def test_an_error_becomes_a_failure_with_what_it_carries(error, expected):
     assert failure(error) == expected
     json.dumps(failure(error))
+
+
+def test_warnings_of_a_configuration_are_shown_beside_its_errors(monkeypatch):
+    said = []
+
+    class Failed(Exception):
+        pass
+
+    class FakeModule:
+        def __init__(self, **options):
+            self.warn = said.append
+
+        def fail_json(self, **details):
+            raise Failed(details["msg"])
+
+    def work(unused):
+        raise ConfigError(["lacks a flavor"], ["did you mean flavor-name?"])
+
+    monkeypatch.setattr(module, "AnsibleModule", FakeModule)
+    monkeypatch.setattr(module, "share_arenas", lambda: None)
+    with pytest.raises(Failed, match="lacks a flavor"):
+        module.run_module(work, {})
+    assert said == ["did you mean flavor-name?"]
 
 
 @pytest.mark.parametrize("library", sorted(LIBRARY_PAGES))
