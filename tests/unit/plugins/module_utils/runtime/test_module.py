@@ -49,7 +49,7 @@ def test_an_error_becomes_a_failure_with_what_it_carries(error, expected):
 
 
 def test_warnings_of_a_configuration_are_shown_beside_its_errors(monkeypatch):
-    said = []
+    said: list[str] = []
 
     class Failed(Exception):
         pass
