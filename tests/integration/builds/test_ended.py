@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,12 +150,22 @@ def killed_plainly(site):
     return subprocess.Popen([sys.executable, "-c", text])
 
 
-def test_what_outlives_a_killed_cycle_is_found_by_its_mark(site):
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_what_outlives_a_killed_cycle_is_found_by_its_mark(site, elsewhere):
+    shared = site.folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)  # as /tmp is
     variables = {"FAKE_SECONDS": "100", "FAKE_DAEMON": "100", "FAKE_STUBBORN": "1"}
+    if elsewhere:
+        variables["TMP_DIR"] = str(shared)
     site.configure(image(env_vars=variables))
     process = killed_plainly(site)
     build_id = site.running()
     eventually(lambda: len(site.processes()) >= 2)
+    if elsewhere:
+        (place,) = shared.iterdir()
+        assert re.fullmatch(r"\.stackci-tmp-[0-9a-f]{32}", place.name) and place.stat().st_mode & 0o777 == 0o700
+        eventually(lambda: list(place.glob(f"{build_id}/dib_build.*")))
     process.kill()
     process.wait(10)
     assert site.processes() != []
@@ -163,6 +174,7 @@ def test_what_outlives_a_killed_cycle_is_found_by_its_mark(site):
     assert result["abandoned"] == [build_id]
     assert "processes" in result["cleared"][0]
     assert site.leftovers() == CLEAN
+    assert list(shared.iterdir()) == []
     assert site.states() == ["failed", "ready"]
 
 
