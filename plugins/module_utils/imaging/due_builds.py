@@ -184,10 +184,10 @@ def _hindrance(
         return BuildCode.BUILDING, f"being built{_where(state)}", None
     failures = state.notes.failures
     retry = request is not None and request != failures.request
-    if failures.count and view.now < failures.not_before and not retry:
-        wait = span(failures.not_before - view.now)
+    if failures.count and view.now < failures.until(view.now) and not retry:
+        wait = span(failures.until(view.now) - view.now)
         text = f"failed {times(failures.count)}, tried again in {wait}; last error: {failures.error}"
-        return BuildCode.BACKOFF, text, failures.not_before
+        return BuildCode.BACKOFF, text, failures.until(view.now)
     return None
 
 

@@ -113,10 +113,10 @@ def _verdict(
         return missing
     failures = state.upload_failures.get(provider_name)
     again = failures is not None and failures.build in ("", build.id)  # a new build is tried at once
-    if failures is not None and again and failures.count and view.now < failures.not_before:
-        wait = span(failures.not_before - view.now)
+    if failures is not None and again and failures.count and view.now < failures.until(view.now):
+        wait = span(failures.until(view.now) - view.now)
         text = f"failed {times(failures.count)}, tried again in {wait}; last error: {failures.error}"
-        return UploadCode.BACKOFF, text, failures.not_before
+        return UploadCode.BACKOFF, text, failures.until(view.now)
     return UploadCode.MISSING, f"build {build.id} is not there", None
 
 

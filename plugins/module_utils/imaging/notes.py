@@ -16,9 +16,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents i
     whole,
     whole_or_zero,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed
 
 BUILD_NOTES = "image-builds"
 UPLOAD_NOTES = "image-uploads"
+LONGEST_BACKOFF = 3960.0
+"""Seconds: no build or upload is held back for longer after failures (an hour, and a tenth for spreading)."""
 BUILDER_NOTES = "image-builders"
 
 
@@ -65,6 +68,10 @@ class Failures:
             "request": self.request,
             "build": self.build,
         }
+
+    def until(self, now: float) -> float:
+        """When it may be tried again (UNIX seconds), whatever clock that was stored by."""
+        return believed(self.not_before, now, LONGEST_BACKOFF)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> Failures:

@@ -11,10 +11,10 @@ is tried again, and the first success closes the breaker.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed, made
 
 FAILURES = 5
 FIRST = 60.0
@@ -35,6 +35,10 @@ class Breaker:
         if failures < FAILURES or now < self.until:
             return Breaker(failures if now >= self.until else self.failures, self.until, text)
         return Breaker(failures, now + min(MOST, FIRST * 2.0 ** min(failures - FAILURES, 20)), text)
+
+    def as_of(self, now: float) -> Breaker:
+        """As it can be meant at this moment, whatever clock it was stored by."""
+        return replace(self, until=believed(self.until, now, MOST))
 
     def is_open(self, now: float) -> bool:
         """True while nothing is to be launched."""

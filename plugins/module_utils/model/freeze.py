@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed, made
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,13 @@ class Freeze:
     settled: bool = False
     blind: bool = False
     trusted: bool = False
+
+    def as_of(self, now: float, longest: float) -> Freeze:
+        """As it can be meant at this moment, whatever clock it was stored by; see :func:`stored.believed`."""
+        until, refusals = believed(self.until, now, longest), [min(moment, now) for moment in self.refusals]
+        return (
+            self if (until, refusals) == (self.until, self.refusals) else replace(self, until=until, refusals=refusals)
+        )
 
     def document(self) -> dict[str, Any]:
         """As it is stored and returned."""

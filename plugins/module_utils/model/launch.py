@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed, made
+
+LONGEST_DELAY = 400.0
+"""Seconds: no launch is held back for longer than this before its next try."""
 
 
 class Phase:
@@ -83,6 +86,12 @@ class Launch:
         """Go into a phase."""
         self.phase = phase
         self.since = now
+
+    def bound(self, now: float) -> Launch:
+        """Correct what a clock that was ahead has stored: nothing began later than now or waits longer than any."""
+        self.since, self.started = min(self.since, now), min(self.started, now)
+        self.not_before = believed(self.not_before, now, LONGEST_DELAY)
+        return self
 
     def document(self) -> dict[str, Any]:
         """As it is stored."""

@@ -113,12 +113,13 @@ def kind_of(value: Any) -> str:
     return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
 
 
-def not_after(moment: float, now: float, longest: float) -> float:
-    """A moment that was stored, as far as it can be meant.
+def believed(moment: float, now: float, longest: float) -> float:
+    """A moment that was stored, as far as it can be meant; *now* where it cannot.
 
-    A clock that was ahead, or has been set back since, would hold something up for hours or years.
+    What is later than anybody ever sets it was stored by a clock that was ahead, or this one has been set back: it
+    would hold something up for hours or years.
 
     :param moment: UNIX seconds until which something was to be left alone.
     :param longest: seconds; the longest that anybody ever lets it be.
     """
-    return min(moment, now + longest)
+    return moment if moment <= now + longest else now

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, made
@@ -51,6 +51,11 @@ class Sighting:
     def attempt(self, now: float, answer: str) -> Sighting:
         """Its deletion was asked for; *answer* is what went wrong, "" when it was accepted."""
         return Sighting(self.first, self.tries + 1, now, answer)
+
+    def as_of(self, now: float) -> Sighting:
+        """As it can be meant: nothing was seen or tried later than now, whatever clock it was stored by."""
+        first, tried = min(self.first, now), min(self.tried, now)
+        return self if (first, tried) == (self.first, self.tried) else replace(self, first=first, tried=tried)
 
     @property
     def pause(self) -> float:
@@ -126,7 +131,7 @@ def judge(
     """
     result = Judgement(
         sightings={
-            key: sighting
+            key: sighting.as_of(seen_at)
             for key, sighting in before.items()
             if key.partition("/")[0] not in kinds and seen_at - sighting.first < FORGOTTEN_AFTER
         }
@@ -137,7 +142,7 @@ def judge(
         if thing.standing != Standing.LEAKED:
             result.rows.append(Row(thing, Verdict.FOREIGN, age))
             continue
-        sighting = before.get(thing.key) or Sighting(seen_at)
+        sighting = before.get(thing.key, Sighting(seen_at)).as_of(seen_at)
         result.sightings[thing.key] = sighting
         verdict = _verdict(thing, sighting, age, rules, seen_at)
         if verdict == Verdict.DUE:

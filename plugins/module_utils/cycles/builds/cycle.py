@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -30,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.opt
     SETTLED,
     BuildOptions,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import (
     send_build,
     send_requests,
@@ -75,7 +75,7 @@ def run_builds(
     *,
     progress: Callable[[str], None] = lambda line: None,
     stop: Stop | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
     isolation: Isolation | None = None,
 ) -> dict[str, Any]:
     """Run one cycle and return the module's result.
@@ -89,10 +89,11 @@ def run_builds(
     builder_id = ImagesDir(config.images_dir or "").builder_id()
     apart = isolation or find_isolation()
     with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
-        inbox = Inbox(clock)
+        steady = clock or SteadyClock()
+        inbox = Inbox(steady)
         wish = stop or Stop()
         maker = Maker(apart, say=progress, watch=lambda: wish.reason, first_room=options.first_build_room << 20)
-        shop = Workshop(store, builder_id, maker, wish, say=progress, clock=clock)
+        shop = Workshop(store, builder_id, maker, wish, say=progress, clock=steady)
         return BuildsCycle(options, config, shop, inbox, apart, sink).run()
 
 

@@ -61,7 +61,8 @@ class Context:
         :param fresh: ask ZooKeeper itself: somebody else has written it last, and the cache may be behind.
         """
         path = f"{LAUNCHES}/{node_id}"
-        return self.store.own.understood(path, Launch.from_document, key="node_id", fresh=fresh)
+        found = self.store.own.understood(path, Launch.from_document, key="node_id", fresh=fresh)
+        return None if found is None else found.bound(self.now())
 
     def save(self, launch: Launch, batch: Batch | None = None) -> None:
         """Store a launch record; always before the call that it describes.

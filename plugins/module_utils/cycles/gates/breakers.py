@@ -70,7 +70,8 @@ class Breakers:
         return found
 
     def _known(self, provider: str) -> dict[str, Breaker]:
-        return self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ) or {}
+        now, known = self._context.now(), self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ)
+        return {key: breaker.as_of(now) for key, breaker in (known or {}).items()}
 
     def _store(self, provider: str, image: str, flavor: str, breaker: Breaker | None) -> None:
         known = self._known(provider)

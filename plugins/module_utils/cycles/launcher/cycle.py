@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd im
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.metrics import Metrics
@@ -149,7 +149,7 @@ def run_launcher(
     progress: Callable[[str], None] = lambda line: None,
     done: Callable[[Store], bool] | None = None,
     stop: Stop | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
 ) -> dict[str, Any]:
     """Run one cycle and return the module's result.
 
@@ -161,7 +161,9 @@ def run_launcher(
     watch = ConfigWatch(options, progress)
     config = options.load()
     with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
-        context = Context(store, config, Inbox(clock), Account(say=progress), patience=options.patience)
+        context = Context(
+            store, config, Inbox(clock or SteadyClock()), Account(say=progress), patience=options.patience
+        )
         # Clients are made, and made anew, by the options, all within the cycle: they find the sink open.
         options = replace(options, told=calls_to(sink))
         return LauncherCycle(options, context, done, stop, watch, sink if sink.wanted else None).run()

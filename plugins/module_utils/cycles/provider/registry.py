@@ -168,7 +168,7 @@ class Registry:
 
     def _is_past(self, known: KnownPool, now: float) -> bool:
         """Long unseen, or taken out of the very configuration that once registered it."""
-        if now - known.last_seen > KNOWN_FOR:
+        if abs(now - known.last_seen) > KNOWN_FOR:  # far in the future: stored by a clock that was ahead
             return True
         provider = self.config.providers.get(known.provider_name)
         listed = provider is not None and known.name in provider.pools

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd im
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context, clients_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.metrics import send_sweep
@@ -37,7 +37,7 @@ def run_sweep(
     *,
     check: bool = False,
     progress: Callable[[str], None] = lambda line: None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
 ) -> dict[str, Any]:
     """Sweep once, or twice with *wait*, and return the module's result.
 
@@ -46,7 +46,7 @@ def run_sweep(
     """
     config = options.load()
     store = Store(config.zookeeper)
-    context = Context(store, config, Inbox(clock), Account(say=progress))
+    context = Context(store, config, Inbox(clock or SteadyClock()), Account(say=progress))
     with Statsd.of_environment({} if check else os.environ) as sink:
         try:
             store.open(watch=not check)

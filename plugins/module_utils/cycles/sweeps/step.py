@@ -155,6 +155,8 @@ class Sweeps:
         memory = Memory.of_provider(self._context.store, name)
         self._suspicious[name] = bool(memory.sightings)
         kinds = (Kind.SERVER, *intervals(provider))
+        # A look in the future was noted by a clock that was ahead: nobody knows when it was.
+        memory.looked = {kind: moment for kind, moment in memory.looked.items() if moment <= now}
         if not all(kind in memory.looked for kind in kinds):
             memory.looked = {**dict.fromkeys(kinds, now), **memory.looked}
             memory.save(self._context.store)
@@ -275,7 +277,7 @@ class Sweeps:
         store = self._context.store
         if self._tree_looked is None:
             self._tree_looked = Memory.of_tree(store).looked.get("tree")
-            if self._tree_looked is None:
+            if self._tree_looked is None or self._tree_looked > now:
                 self._tree_looked = now
                 Memory(Memory.of_tree(store).path, {}, {"tree": now}).save(store)
         if now - self._tree_looked < EVERY:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import random
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import send_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     note_builder,
@@ -89,7 +89,7 @@ def run_uploads(
     *,
     progress: Callable[[str], None] = lambda line: None,
     stop: Stop | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
 ) -> dict[str, Any]:
     """Run one cycle and return the module's result.
 
@@ -102,7 +102,7 @@ def run_uploads(
     with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
         desk = Desk(replace(options, told=calls_to(sink)), config, store)
         desk.check_choice()
-        return UploadsCycle(desk, watch, stop or Stop(), progress, clock, sink).run()
+        return UploadsCycle(desk, watch, stop or Stop(), progress, clock or SteadyClock(), sink).run()
 
 
 class UploadsCycle:

@@ -18,7 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents i
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import Lease, LeaseError
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, made, not_after
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, believed, made
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Tombstone
 from tests.support.odd_documents import OWN, Spoiler, documents
 
@@ -108,7 +108,8 @@ def test_numbers_beyond_all_bounds_are_none():
     assert parse(b'{"a": [1e400, -1e400, 1e300, NaN]}') == {"a": [None, None, 1e300, None]}
 
 
-def test_a_moment_is_never_later_than_it_can_be_meant():
-    assert not_after(NOW + 5, NOW, 60) == NOW + 5
-    assert not_after(NOW + 5000, NOW, 60) == NOW + 60
-    assert not_after(NOW - 5000, NOW, 60) == NOW - 5000
+def test_a_moment_later_than_can_be_meant_is_not_believed():
+    assert believed(NOW + 5, NOW, 60) == NOW + 5
+    assert believed(NOW + 60, NOW, 60) == NOW + 60
+    assert believed(NOW + 5000, NOW, 60) == NOW
+    assert believed(NOW - 5000, NOW, 60) == NOW - 5000

@@ -127,3 +127,15 @@ def test_a_tree_whose_identity_was_spoilt_gets_another(data):
         world.start()
         goes_on(world)
         assert len(world.keeper.document(f"{OWN}/site")["id"]) == 32
+
+
+@pytest.mark.parametrize("ahead", [7200.0, 1e6, 1e9])
+def test_what_a_clock_that_was_ahead_has_stored_holds_nothing_up(ahead):
+    with World(one_provider(max_servers=20)) as world:
+        world.keeper.store_raw(f"{OWN}/site", json.dumps({"id": SITE}).encode())
+        found = documents(world.agenda.now + ahead, POOL)
+        for path, document in found.items():
+            world.keeper.store_raw(path, json.dumps(document).encode())
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(60, until=lambda: world.state(request) == "fulfilled"), cycle.lines
