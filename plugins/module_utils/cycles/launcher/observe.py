@@ -42,7 +42,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     Resources,
 )
 
-LOST = frozenset({"ERROR", "DELETED", "SOFT_DELETED"})
+GONE = "gone (404)"
+LOST = frozenset({"ERROR", "DELETED", "SOFT_DELETED", GONE})
 """What a server's status is when it will not serve anybody any more."""
 NEAR = 3
 """Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
@@ -109,15 +110,17 @@ def observe(
 def lost(context: Context, node: Node) -> Reason | None:
     """Why the server of a ready node is of no use, as the latest list shows it if that is younger than the record.
 
-    Nothing is asked for that; what the list does not show at all may be missing from it for other reasons.
+    Nothing is asked for that. What the list does not show at all may be missing from it for other reasons: it is lost
+    when nova, asked for it, did not know it.
     """
     actor = context.actors.get(node.provider or "")
     if actor is None or actor.listed_from <= (node.state_time or 0.0) or not isinstance(node.external_id, str):
         return None
     server = actor.servers.get(node.external_id)
-    if server is None or server.status not in LOST:
+    status = server.status if server is not None else GONE if actor.missing.has_ended(node.external_id) else ""
+    if status not in LOST:
         return None
-    figures = {"where": actor.provider.name, "server": server.id, "status": server.status}
+    figures = {"where": actor.provider.name, "server": node.external_id, "status": status}
     return Reason(reasons.SERVER_GONE, figures)
 
 

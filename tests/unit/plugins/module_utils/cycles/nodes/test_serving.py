@@ -127,7 +127,7 @@ def test_a_ready_node_that_somebody_takes_at_the_last_moment_is_replaced(taken):
         assert done is not None and done.nodes != [idle.id]
 
 
-@pytest.mark.parametrize("status", ["ERROR", "DELETED", "SOFT_DELETED"])
+@pytest.mark.parametrize("status", ["ERROR", "DELETED", "SOFT_DELETED", "gone (404)"])
 def test_a_ready_node_whose_server_is_known_to_be_lost_is_deleted_and_not_handed_out(status):
     with World(one_provider(min_ready={"small": 1})) as world:
         cycle = world.start()
@@ -136,6 +136,8 @@ def test_a_ready_node_whose_server_is_known_to_be_lost_is_deleted_and_not_handed
         world.run(5)
         machine = world.clouds["east"].machines[idle.external_id]
         machine.status = status
+        if "404" in status:
+            world.clouds["east"].remove(machine)
         other = world.request("medium")
         assert world.run(60, until=lambda: other in world.fulfilled), "its boot is watched in the list"
         assert f"node {idle.id}: deleting, because east lists its server {machine.id} as {status}" in "\n".join(
@@ -149,7 +151,7 @@ def test_a_ready_node_whose_server_is_known_to_be_lost_is_deleted_and_not_handed
         assert machine.id not in world.clouds["east"].machines
 
 
-@pytest.mark.parametrize("change", ["other status", "missing", "list is older"])
+@pytest.mark.parametrize("change", ["other status", "missing, and nobody tells", "list is older"])
 def test_what_a_list_does_not_show_as_lost_is_handed_out(change):
     with World(one_provider(min_ready={"small": 1})) as world:
         cycle = world.start()
@@ -163,7 +165,8 @@ def test_what_a_list_does_not_show_as_lost_is_handed_out(change):
         elif change == "other status":
             cloud.machines[idle.external_id].status = "SHUTOFF"
         else:
-            cloud.machines.pop(idle.external_id)
+            world.fault("east", "GET /servers/{id}")
+            cloud.remove(cloud.machines[idle.external_id])
         if change != "list is older":
             other = world.request("medium")
             assert world.run(60, until=lambda: other in world.fulfilled)
