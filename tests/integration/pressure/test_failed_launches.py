@@ -238,3 +238,32 @@ def test_an_open_breaker_is_kept_by_the_next_cycle_and_in_its_result(site: Site,
     site.cloud.clear_faults()
     site.run(duration=8.0)
     assert site.requestor.state(third) == "fulfilled"
+
+
+# -- cells that are away -------------------------------------------------------------------------------------------
+
+
+def test_cells_that_are_away_for_a_while_cost_nothing(site: Site):
+    """Lists lack their servers, a question about one is answered with 500, and their zones are denied."""
+    site.configure(provider("one", launch_retries=1))
+    site.cloud.settings(boot=2.0)
+    requestor = site.requestor
+
+    def answers(kind: str) -> dict[str, int]:
+        return dict(site.cloud.counts()["by_status"].get(kind, {}))
+
+    with site.stay() as cycle:
+        first = requestor.ask("small")
+        eventually(lambda: answers("POST /servers").get("202"))
+        site.cloud.settings(cells_down=True)
+        eventually(lambda: answers("GET /servers/{id}").get("500"), 40)
+        site.cloud.settings(cells_down=False)
+        requestor.wait_for(first, seconds=40)
+        site.cloud.settings(cells_down=True)
+        second = requestor.ask("small")
+        eventually(lambda: answers("POST /servers").get("400"), 40)
+        site.cloud.settings(cells_down=False)
+        requestor.wait_for(second, seconds=60)
+        result = cycle.end()
+    assert answers("POST /servers")["202"] == 2
+    assert result["requests"]["failed"] == [] and result["nodes"]["failed"] == []
