@@ -298,6 +298,11 @@ nodes:
     refused_creates: 0
     timings:
       "0000000001": {recorded: 1795198332.8, created: 1795198333.1, active: 1795198353.9, ready: 1795198354.2}
+min_ready_reasons:
+  description: Why the min-ready of these labels could not be kept, what stands in the way in each pool.
+  returned: when not in check mode
+  type: dict
+  sample: {}
 min_ready_unmet:
   description: Labels whose min-ready could not be kept for lack of room, and how many nodes are missing.
   returned: when not in check mode

@@ -95,3 +95,4 @@ class Plan:
     spare: tuple[LaunchSpare, ...] = ()
     delete: tuple[DeleteNode, ...] = ()
     unmet_spares: Mapping[str, int] = field(default_factory=dict)
+    unmet_reasons: Mapping[str, str] = field(default_factory=dict)

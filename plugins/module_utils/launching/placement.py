@@ -77,8 +77,8 @@ class _Placement:
             else:
                 wait.append(outcome)
         delete = tuple(make_room(self._snapshot, self._rooms, self._stock, self._waiting))
-        spare, unmet = spares(self._snapshot, self._rooms, self._stock, self._snapshot.spares)
-        return Plan(tuple(admit), tuple(decline), tuple(wait), tuple(spare), delete, unmet)
+        spare, unmet, why = spares(self._snapshot, self._rooms, self._stock, self._snapshot.spares)
+        return Plan(tuple(admit), tuple(decline), tuple(wait), tuple(spare), delete, unmet, why)
 
     def _decide(self, request: OpenRequest) -> Admit | Decline | Wait:
         kind = kind_of(request)

@@ -20,7 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapsho
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import never, not_now
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources, total
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources, describe, total
 
 
 def make_room(
@@ -64,21 +64,24 @@ def _oldest(idle: Sequence[ReadyNode], missing: Resources) -> Iterator[ReadyNode
 
 def spares(
     snapshot: Snapshot, rooms: Rooms, stock: Stock, needs: Sequence[SpareNeed]
-) -> tuple[list[LaunchSpare], dict[str, int]]:
-    """What to launch for min-ready, and per label how many had no place. Never at the cost of a waiting request."""
+) -> tuple[list[LaunchSpare], dict[str, int], dict[str, str]]:
+    """What to launch for min-ready, and per label how many had no place, and why. Never at the cost of a waiting
+    request."""
     launches: list[LaunchSpare] = []
     unmet: dict[str, int] = {}
+    why: dict[str, str] = {}
     for need in sorted(needs, key=lambda need: need.label):
         for have in range(need.have, need.wanted):
             option = _place_for_spare(snapshot, rooms, stock, need.label)
             if option is None:
                 unmet[need.label] = need.wanted - have
+                why[need.label] = _why_no_place(snapshot, rooms, need.label)
                 break
             rooms.take(option.pool, option.need, None, 1)
             stock.take(option)
             figures = {"label": need.label, "have": have, "wanted": need.wanted}
             launches.append(LaunchSpare(need.label, option.pool.id, option.az, Reason(reasons.MIN_READY, figures)))
-    return launches, unmet
+    return launches, unmet, why
 
 
 def _place_for_spare(snapshot: Snapshot, rooms: Rooms, stock: Stock, label: str) -> Option | None:
@@ -95,3 +98,28 @@ def _place_for_spare(snapshot: Snapshot, rooms: Rooms, stock: Stock, label: str)
     ]
     fitting = [option for option in stock.options(request, pools) if rooms.in_pool(option.pool).allows(option.need)]
     return min(fitting, key=lambda option: rank(option, rooms), default=None)
+
+
+def _why_no_place(snapshot: Snapshot, rooms: Rooms, label: str) -> str:
+    """What keeps each pool that offers the label from holding one more, by the names of the pools."""
+    offering = sorted((pool for pool in snapshot.pools if label in pool.offers), key=lambda pool: pool.where)
+    texts = (_hindrance(snapshot, rooms, pool, label) for pool in offering)
+    return "; ".join(dict.fromkeys(texts)) or "no pool that this launcher acts for offers it"
+
+
+def _hindrance(snapshot: Snapshot, rooms: Rooms, pool: PoolState, label: str) -> str:
+    request = OpenRequest(id="", order=("", 0, ""), labels=(label,), reuse=False)
+    reason = never(pool, request, snapshot) or not_now(pool, [label], snapshot)
+    if reason is not None:
+        return reason.text()
+    if rooms.has_reservation(pool):
+        return f"the room of {pool.where} is kept for requests that wait"
+    if rooms.launches_left(pool) < 1:
+        return Reason(reasons.CONCURRENCY, {"where": pool.where, "launching": rooms.launching(pool)}).text()
+    if not rooms.may_queue(pool, 1):
+        return Reason(reasons.STARTING, {"where": pool.where}).text()
+    need = pool.offers[label].resources
+    for room, what in ((rooms.in_pool(pool), "left in"), (rooms.frozen(pool), "left after a refused create in")):
+        for resource, (needed, left) in room.short_of(need).items():
+            return f"{describe(resource, needed)} needed, {max(0, left):g} {what} {pool.where}"
+    return f"{pool.where} has no zone for it"

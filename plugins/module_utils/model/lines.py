@@ -5,11 +5,24 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+ATTEMPT = re.compile(r"^attempt \d+: ")
+"""How a failure in the record of a launch begins."""
+
 
 class Trouble(str):
     """A line that tells of something wrong; the journal shows it as a warning."""
 
     __slots__ = ()
+
+
+def collapsed(failures: Iterable[str]) -> str:
+    """Attempts that failed in the same way are told once: ``fault: no host (3 attempts)``."""
+    counts = Counter(ATTEMPT.sub("", failure) for failure in failures)
+    return "; ".join(text if count == 1 else f"{text} ({count} attempts)" for text, count in counts.items())
 
 
 def amount(number: float, noun: str, plural: str | None = None) -> str:

@@ -74,7 +74,7 @@ def test_check_mode_shows_what_and_why_and_changes_nothing(host: BuilderHost) ->
     ran = host.play("builder.yml", "--check", "--diff")
     assert ran.returncode == 0
     assert "+image new: build qcow2, raw, there is no ready build" in ran.stdout
-    assert "1 images would be built" in ran.stdout
+    assert "1 image would be built" in ran.stdout
     assert "idle: paused in the configuration" in ran.stdout
     assert host.everything() == before
     assert host.site.clouds["one"].calls() == []
@@ -86,7 +86,7 @@ def test_check_mode_shows_what_and_why_and_changes_nothing(host: BuilderHost) ->
     ran = host.play("builder.yml", "--check", "--diff")
     assert f"+provider one: image new: upload build {build_id} as qcow2, " in ran.stdout
     assert "0 images would be built" in ran.stdout
-    assert "of what is ready 1 images would be uploaded" in ran.stdout
+    assert "of what is ready 1 image would be uploaded" in ran.stdout
     assert host.everything() == before
 
 
@@ -101,7 +101,7 @@ def test_deletions_come_first(host: BuilderHost) -> None:
     assert gone < min(number for number, line in enumerate(said) if "new: building" in line), ran.stdout
     assert host.builds("old") == {}
     assert [name for name in host.files() if name.startswith("old-")] == []
-    assert "1 images built, 2 uploaded, 2 uploads and 1 builds deleted" in ran.stdout
+    assert "1 image built, 2 uploaded, 2 uploads and 1 build deleted" in ran.stdout
 
 
 @pytest.mark.long

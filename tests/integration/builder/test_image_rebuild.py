@@ -29,7 +29,7 @@ def test_three_rebuilds_leave_the_current_and_the_previous(host: BuilderHost) ->
     assert list(host.uploads("tiny", "one")) == list(host.uploads("tiny", "two")) == made[1:]
     endings = sorted(f"tiny-{build_id}.{ending}" for build_id in made[1:] for ending in ("qcow2", "raw"))
     assert host.files() == endings
-    assert "1 images built, 2 uploaded, 2 uploads and 1 builds deleted" in ran.stdout
+    assert "1 image built, 2 uploaded, 2 uploads and 1 build deleted" in ran.stdout
 
 
 def test_names_with_commas_and_nothing_else_is_built(host: BuilderHost) -> None:

@@ -43,6 +43,7 @@ class Account:
     canceled: list[str] = field(default_factory=list)
     waiting: dict[str, dict[str, Any]] = field(default_factory=dict)
     unmet_spares: dict[str, int] = field(default_factory=dict)
+    unmet_reasons: dict[str, str] = field(default_factory=dict)
     launched: list[str] = field(default_factory=list)
     ready: list[str] = field(default_factory=list)
     adopted: list[str] = field(default_factory=list)
@@ -119,4 +120,5 @@ class Account:
                 "timings": self.timings,
             },
             "min_ready_unmet": dict(self.unmet_spares),
+            "min_ready_reasons": dict(self.unmet_reasons),
         }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import Stamp
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.changes import changes
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
@@ -19,6 +20,8 @@ LOOK_EVERY = 2.0
 SETTLE = 1.0
 """A changed file is read when it has stayed as it is for so long: a half-written one may be valid, without the
 providers of its second half, whose nodes would be given up."""
+MOST_NEWS = 20
+"""So many changes are named."""
 MISSED_AFTER = 10.0
 """Seconds after which a file that vanished is reported; configuration management may remove it for a moment."""
 
@@ -94,6 +97,8 @@ class ConfigWatch:
         self._broken: list[str] = []
         self._missing: list[str] = []
         self._looked = float("-inf")
+        self.known: NodepoolConfig | None = None
+        """What was read last, as far as it is known; the next reading is compared with it."""
 
     @property
     def problems(self) -> list[str]:
@@ -135,8 +140,17 @@ class ConfigWatch:
             self._say(Trouble("configuration: cannot be used, the former one stays in force"))
             return None
         self._broken = []
-        self._say("configuration: read again")
+        self._say(_news(self.known, config))
+        self.known = config
         return config
+
+
+def _news(before: NodepoolConfig | None, config: NodepoolConfig) -> str:
+    if before is None:
+        return "configuration: read again"
+    found = changes(before, config)
+    more = [f"and {len(found) - MOST_NEWS} more"] if len(found) > MOST_NEWS else []
+    return f"configuration: read again: {', '.join([*found[:MOST_NEWS], *more]) or 'nothing in it has changed'}"
 
 
 def _missed(path: str) -> str:

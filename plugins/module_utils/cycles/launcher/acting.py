@@ -428,7 +428,7 @@ class Acting:
         for spare, node_id in zip(plan.spare, begun, strict=True):
             if node_id is not None:
                 context.account.say(f"label {spare.label}: {spare.reason.text()}")
-        context.account.unmet_spares = dict(plan.unmet_spares)
+        context.account.unmet_spares, context.account.unmet_reasons = dict(plan.unmet_spares), dict(plan.unmet_reasons)
         self._publish_waits(plan.wait, now)
 
     def _publish_waits(self, waits: Sequence[Wait], now: float) -> None:

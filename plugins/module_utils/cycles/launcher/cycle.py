@@ -187,6 +187,7 @@ class LauncherCycle:
         self._stop = stop or Stop()
         self._mishaps = 0
         self._watch = watch or ConfigWatch(options, context.account.say)
+        self._watch.known = context.config
         self._news = News()
         self._acting = Acting(context, options.chosen, options.client)
         self._metrics = Metrics(context, sink) if sink is not None else None

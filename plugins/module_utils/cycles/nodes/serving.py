@@ -21,7 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreGone
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Phase
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble, collapsed
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
@@ -180,7 +180,7 @@ class Serving:
         running.held.release(batch)
         batch.commit()
         if served is not None:
-            served.failures.append("; ".join(running.launch.failures))
+            served.failures.append(collapsed(running.launch.failures))
 
     def step(self) -> None:
         """Hand over what is complete, decline what has failed, drop what was canceled."""

@@ -1,0 +1,18 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lines for people."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount, collapsed
+
+
+def test_one_is_not_many():
+    assert [amount(number, "request") for number in (0, 1, 2)] == ["0 requests", "1 request", "2 requests"]
+    assert amount(2, "entry", "entries") == "2 entries"
+
+
+def test_attempts_that_failed_alike_are_told_once():
+    failures = ["attempt 1: fault: no host", "attempt 2: fault: no host", "attempt 3: timeout: late"]
+    assert collapsed(failures) == "fault: no host (2 attempts); timeout: late"
