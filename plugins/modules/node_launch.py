@@ -47,6 +47,8 @@ options:
     description:
       - Seconds for which the API of a cloud may say nothing before a call is given up. A call with its whole answer may
         take twice as long.
+      - A create is waited for longer, up to twenty times this, as creates of that cloud have lately needed.
+        C(api_timeout) of its entry in C(clouds.yaml) is the least for creates of that cloud.
       - After a third of it the provider is suspect, and requests that others can serve go to those.
     type: float
     default: 30

@@ -11,10 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.simcloud.plane import ControlPlane
 from tests.simcloud.timing import Duration
 
 NAMESPACE = uuid.UUID("5a6bb1f0-6f2d-4a3c-9d0a-3f7d0f0f5c11")
 UNLIMITED = -1
+LATENCIES: dict[str, dict[str, Any]] = {
+    "busy": {
+        "POST /servers": {"kind": "lognormal", "median": 5.0, "p99": 60.0},
+        "GET /servers/detail": {"kind": "lognormal", "median": 0.5, "p99": 4.0},
+        "default": {"kind": "lognormal", "median": 0.1, "p99": 1.5},
+    }
+}
+"""Profiles: latencies that have a name."""
 AT_ONCE = Duration("fixed", 0.0)
 HALF_A_SECOND = Duration("fixed", 0.5)
 SWITCHES = ("faults_in_lists", "double_addresses", "cells_down")
@@ -108,6 +117,7 @@ class Settings:
     quota_race: float = 0.2
     quota: dict[str, int] = field(default_factory=lambda: dict(DEFAULT_QUOTA))
     latency: dict[str, Duration] = field(default_factory=dict)
+    plane: ControlPlane | None = None
     token_life: float = 3600.0
     azs: list[str] = field(default_factory=lambda: ["nova"])
     page_limit: int = 1000
@@ -132,9 +142,15 @@ class Settings:
                     raise ValueError(f"unknown quota {', '.join(unknown)}: use {', '.join(DEFAULT_QUOTA)}")
                 fresh[name] = {**self.quota, **{key: int(limit) for key, limit in value.items()}}
             elif name == "latency":
+                if isinstance(value, str):
+                    if value not in LATENCIES:
+                        raise ValueError(f"unknown latency {value!r}: use {', '.join(LATENCIES)}, seconds or a mapping")
+                    value = LATENCIES[value]
                 if not isinstance(value, Mapping):
                     value = {"default": value}
                 fresh[name] = {**self.latency, **{kind: Duration.parse(spec) for kind, spec in value.items()}}
+            elif name == "plane":
+                fresh[name] = None if value is None else ControlPlane(**{key: value[key] for key in value})
             elif name == "azs":
                 fresh[name] = [str(zone) for zone in value]
             elif name == "page_limit":
@@ -214,11 +230,11 @@ def parse(document: Mapping[str, Any]) -> ServiceConfig:
 
 CLOUD_KEYS = frozenset(
     """region username password project flavors images networks keypairs security_groups
-    seed guests identity_of boot delete shown_deleted quota_race quota latency token_life azs page_limit
+    seed guests identity_of boot delete shown_deleted quota_race quota latency plane token_life azs page_limit
     faults_in_lists double_addresses cells_down""".split()
 )
 SETTING_KEYS = (
-    *("boot", "delete", "shown_deleted", "quota_race", "quota", "latency", "token_life", "azs", "page_limit"),
+    *("boot", "delete", "shown_deleted", "quota_race", "quota", "latency", "plane", "token_life", "azs", "page_limit"),
     *("password", *SWITCHES),
 )
 

@@ -254,6 +254,8 @@ def _delay(cloud: Cloud, kind: str, struck: list[Rule]) -> float:
     seconds = 0.0
     if latency:
         seconds = latency.get(kind, latency.get("default", NO_WAIT)).draw(cloud.random)
+    if cloud.settings.plane is not None and kind == "POST /servers":
+        seconds = cloud.settings.plane.post_seconds(time.time())
     return seconds + sum(float(rule.options.get("seconds", 1.0)) for rule in struck if rule.fault == "slow")
 
 

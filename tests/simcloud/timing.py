@@ -6,16 +6,26 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+P99 = 2.3263
+"""Standard deviations from the median to the 99th percentile."""
+
+
+def lognormal(source: random.Random, median: float, p99: float) -> float:
+    """Draw a figure with a long tail."""
+    return source.lognormvariate(math.log(median), math.log(p99 / median) / P99)
+
 
 @dataclass(frozen=True)
 class Duration:
-    """A duration in seconds: ``fixed`` (a), ``uniform`` (from a to b) or ``normal`` (mean a, deviation b)."""
+    """A duration in seconds: ``fixed`` (a), ``uniform`` (from a to b), ``normal`` (mean a, deviation b) or
+    ``lognormal`` (median a, 99th percentile b)."""
 
     kind: str
     a: float
@@ -41,9 +51,14 @@ class Duration:
                 return cls._checked(kind, float(value["low"]), float(value["high"]))
             if kind == "normal":
                 return cls._checked(kind, float(value["mean"]), float(value["sd"]))
+            if kind == "lognormal":
+                median, p99 = float(value["median"]), float(value["p99"])
+                if not 0 < median <= p99:
+                    raise ValueError(f"a lognormal duration with median {median} and p99 {p99} makes no sense")
+                return cls._checked(kind, median, p99)
         except KeyError as missing:
             raise ValueError(f"a {kind} duration needs {missing}") from None
-        raise ValueError(f"unknown kind of duration {kind!r}: use fixed, uniform or normal")
+        raise ValueError(f"unknown kind of duration {kind!r}: use fixed, uniform, normal or lognormal")
 
     @classmethod
     def _checked(cls, kind: str, a: float, b: float = 0.0) -> Duration:
@@ -57,6 +72,8 @@ class Duration:
             return source.uniform(self.a, self.b)
         if self.kind == "normal":
             return max(0.0, source.gauss(self.a, self.b))
+        if self.kind == "lognormal":
+            return lognormal(source, self.a, self.b)
         return self.a
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -73,18 +74,28 @@ class VirtualClient:
     force_ipv4 = False
     local_ipv6 = False
 
-    def __init__(self, provider: Provider, cloud: VirtualCloud, faults: list[Fault], password: str = "") -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        cloud: VirtualCloud,
+        faults: list[Fault],
+        password: str = "",
+        timeout: float = READ_TIMEOUT,
+    ) -> None:
+        self.timeout = timeout
         self.provider = provider.name
         self.fingerprint = f"{provider.cloud} {provider.region_name} {provider.rate} {password}"
         self.place = Place(auth_url=provider.cloud, region=provider.region_name or "")
         self.roles = NetworkRoles()
-        self.counters = CallCounters()
+        self.counters = CallCounters(cloud.agenda.clock)
+        self.api_timeout = 0.0
         self.dead = False
         self.calls: list[tuple[float, str]] = []
         self._rate = provider.rate
         self._cloud = cloud
         self._faults = faults
         self._next_start = 0.0
+        self._waited: dict[int, float] = {}
 
     def close(self) -> None:
         """Nothing is open."""
@@ -148,19 +159,24 @@ class VirtualClient:
 
         return self._call("GET /ports", ports)
 
-    def create_server(self, spec: ServerSpec) -> str:
+    def create_server(self, spec: ServerSpec, seconds: float | None = None) -> str:
         """nova looks at the quota when the call arrives and once more when it makes the server."""
         return self._call(
             "POST /servers",
             lambda: self._cloud.create(spec),
-            self._cloud.timing.create,
+            self._cloud.post_seconds,
             changes=True,
             first=lambda: self._refuse(spec),
+            patience=seconds,
         )
 
     def _refuse(self, spec: ServerSpec) -> None:
         self._cloud.refuse_unknown_zone(spec)
         self._cloud.refuse_over_quota(spec, self.provider)
+
+    def waited(self, ident: int) -> float:
+        """What a thread has waited for the rate."""
+        return self._waited.get(ident, 0.0)
 
     def delete_server(self, server_id: str) -> bool:
         """False when it was gone."""
@@ -242,22 +258,29 @@ class VirtualClient:
         self,
         kind: str,
         effect: Callable[[], T],
-        seconds: float | None = None,
+        seconds: float | Callable[[], float] | None = None,
         *,
         changes: bool = False,
         first: Callable[[], Any] = lambda: None,
+        patience: float | None = None,
     ) -> T:
         agenda, cloud = self._cloud.agenda, self._cloud
         self._check()
         start = max(agenda.now, self._next_start)
         self._next_start = start + self._rate
+        ident = threading.get_ident()
+        self._waited[ident] = self._waited.get(ident, 0.0) + start - agenda.now
         agenda.sleep(start - agenda.now)
         self._check()
         self.calls.append((agenda.now, kind))
-        self.counters.started()
+        self.counters.started(kind)
         began = agenda.now
-        base = cloud.timing.other if seconds is None else seconds
-        length = base * (1 + cloud.timing.spread * cloud.random.uniform(-1, 1))
+        length = self._length(seconds)
+
+        def take_effect() -> None:
+            effect()
+
+        bound = self.timeout if patience is None else patience
         status = "200"
         try:
             fault = self._fault(kind)
@@ -269,11 +292,18 @@ class VirtualClient:
                 first()
                 # The effect comes somewhere within the call: whoever lists meanwhile sees it or does not.
                 share = cloud.random.random()
+                if length > bound:
+                    # As in a real cloud the work is done all the same.
+                    agenda.after(length * share, take_effect)
+                    agenda.sleep(bound)
+                    raise CloudUnavailable(
+                        f"{kind}: no answer within {bound:g} s", provider=self.provider, call=kind, unclear=changes
+                    )
                 agenda.sleep(length * share)
                 result = effect()
                 agenda.sleep(length * (1 - share))
             if fault is not None and fault.fails:
-                self._fail(fault, kind, changes)
+                self._fail(fault, kind, changes, bound)
             self._check()
             return result
         except CloudError as error:
@@ -282,11 +312,18 @@ class VirtualClient:
         finally:
             self.counters.ended(kind, status, agenda.now - began)
 
-    def _fail(self, fault: Fault, kind: str, changes: bool) -> None:
+    def _length(self, seconds: float | Callable[[], float] | None) -> float:
+        if callable(seconds):
+            return seconds()
+        timing = self._cloud.timing
+        base = timing.other if seconds is None else seconds
+        return base * (1 + timing.spread * self._cloud.random.uniform(-1, 1))
+
+    def _fail(self, fault: Fault, kind: str, changes: bool, bound: float) -> None:
         if fault.hang:
-            self._cloud.agenda.sleep(READ_TIMEOUT)
+            self._cloud.agenda.sleep(bound)
             raise CloudUnavailable(
-                f"{kind}: no answer within {READ_TIMEOUT:g} s", provider=self.provider, call=kind, unclear=changes
+                f"{kind}: no answer within {bound:g} s", provider=self.provider, call=kind, unclear=changes
             )
         if fault.error is not None:
             raise fault.error()

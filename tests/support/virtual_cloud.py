@@ -45,6 +45,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     Resources,
     total,
 )
+from tests.simcloud.plane import ControlPlane
+from tests.simcloud.timing import lognormal
 from tests.support.virtual_time import Agenda
 
 PUBLIC = Network("net-public", "public", external=True)
@@ -64,6 +66,15 @@ class Timing:
     scan: float = 0.3
     spread: float = 0.1
     """By how much of itself a call's time varies."""
+    post: Callable[[random.Random], float] | None = None
+    """Draws what a POST /servers takes, instead of *create*."""
+    plane: ControlPlane | None = None
+    """What builds and creates share; then neither *boot* nor *create* counts."""
+
+
+def busy() -> Timing:
+    """The profile "busy": long tails, above all that of POST /servers (median 5 s, P99 60 s)."""
+    return Timing(post=lambda chance: lognormal(chance, 5.0, 60.0), listing=0.8, other=0.2, spread=0.8)
 
 
 @dataclass(frozen=True)
@@ -194,6 +205,15 @@ class VirtualCloud:
         )
         return next(found, None) if address else None
 
+    def post_seconds(self) -> float:
+        """What the next POST /servers takes."""
+        timing = self.timing
+        if timing.plane is not None:
+            return timing.plane.post_seconds(self.agenda.now)
+        if timing.post is not None:
+            return timing.post(self.random)
+        return timing.create * (1 + timing.spread * self.random.uniform(-1, 1))
+
     # -- what the API does ---------------------------------------------------------------------------------------
 
     def check_quota(self, flavor: Flavor, ports: int) -> str | None:
@@ -243,7 +263,9 @@ class VirtualCloud:
         fate = Fate("ERROR", f"Quota exceeded for {over}: Requested 1", 0.5) if over else self.fate(machine)
         machine.fate = fate
         boot = fate.boot if fate.boot is not None else max(0.5, self.random.gauss(*self.timing.boot))
-        if fate.status != "BUILD":
+        if self.timing.plane is not None and fate.boot is None and fate.status != "BUILD":
+            self.timing.plane.begin(self.agenda.clock, self.agenda.after, lambda: self._booted(machine))
+        elif fate.status != "BUILD":
             self.agenda.after(boot, lambda: self._booted(machine))
         return machine.id
 
@@ -384,5 +406,5 @@ class VirtualCloud:
             flavor_id=machine.flavor.id,
             resources=Resources({INSTANCES: 1, CORES: machine.flavor.cores, RAM: machine.flavor.ram}),
             az=machine.az,
-            host_id=f"host-{machine.id}",
+            host_id=f"host-{machine.id}" if machine.fate.status != "BUILD" else None,
         )

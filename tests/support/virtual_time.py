@@ -203,7 +203,10 @@ class VirtualInbox(Inbox):
 
 
 class _Job:
-    def __init__(self, what: str, work: Callable[[], Any], done: Done, changes: bool) -> None:
+    def __init__(self, what: str, work: Callable[[], Any], done: Done, changes: bool, seconds: float) -> None:
+        self.seconds = seconds
+        self.ident = 0
+        self.waited = 0.0
         self.what = what
         self.work = work
         self.done = done
@@ -215,8 +218,17 @@ class _Job:
 class VirtualWorkers:
     """Stands in for a WorkerSet: its jobs run in fibers, with the same bounds and the same answers."""
 
-    def __init__(self, name: str, inbox: VirtualInbox, size: int = 16, seconds: float = 120.0, spare: int = 16) -> None:
+    def __init__(
+        self,
+        name: str,
+        inbox: VirtualInbox,
+        size: int = 16,
+        seconds: float = 120.0,
+        spare: int = 16,
+        waited: Callable[[int], float] = lambda ident: 0.0,
+    ) -> None:
         self.name = name
+        self.waited = waited
         self.inbox = inbox
         self.size = size
         self.seconds = seconds
@@ -233,9 +245,11 @@ class VirtualWorkers:
         """True when no more overrun jobs may be replaced."""
         return self._abandoned >= self.spare
 
-    def submit(self, what: str, work: Callable[[], Any], done: Done, *, changes: bool = False) -> None:
+    def submit(
+        self, what: str, work: Callable[[], Any], done: Done, *, changes: bool = False, seconds: float | None = None
+    ) -> None:
         """Have *work* done; *done* is called by the cycle."""
-        self._jobs.append(_Job(what, work, done, changes))
+        self._jobs.append(_Job(what, work, done, changes, self.seconds if seconds is None else seconds))
         if self._idle:
             self._idle.pop().wake()
         elif len(self._fibers) < self.size + self._abandoned:
@@ -246,14 +260,14 @@ class VirtualWorkers:
         late = [
             (fiber, job)
             for fiber, job in self._running.items()
-            if job.started is not None and now - job.started > self.seconds
+            if job.started is not None and now - job.started - (self.waited(job.ident) - job.waited) > job.seconds
         ]
         for fiber, job in late:
             job.answered = True
             del self._running[fiber]
             if not self.exhausted:
                 self._abandoned += 1
-            text = f"{self.name}: {job.what} did not end within {self.seconds:g} s"
+            text = f"{self.name}: {job.what} did not end within {job.seconds:g} s"
             job.done(None, CloudUnavailable(text, provider=self.name, call=job.what, unclear=job.changes))
 
     def close(self) -> None:
@@ -273,6 +287,8 @@ class VirtualWorkers:
                 me.park()
             job = self._jobs.popleft()
             job.started = self.inbox.clock()
+            job.ident = threading.get_ident()
+            job.waited = self.waited(job.ident)
             self._running[me] = job
             result, error = None, None
             try:

@@ -33,6 +33,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.c
     LauncherOptions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider import actor as provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider import lane
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
@@ -115,7 +116,9 @@ class Cycle:
         self.lines: list[tuple[float, str]] = []
         self.inbox = VirtualInbox(world.agenda)
         account = Account(say=lambda line: self.lines.append((world.agenda.now, line)))
-        self.context = Context(self.store, world.config, self.inbox, account, random=world.random.random)
+        self.context = Context(
+            self.store, world.config, self.inbox, account, random=world.random.random, patience=options.patience
+        )
         self.context.nonce = lambda: f"{world.random.getrandbits(48):012x}"
         self.clients: list[VirtualClient] = []
         self.options = options
@@ -184,6 +187,7 @@ class World:
     :param quota: provider → what its project may use; nothing: without bounds.
     :param lag: seconds after which a change in ZooKeeper is known to other sessions, or what tells them by its kind.
     :param clouds: provider → further arguments of its VirtualCloud.
+    :param api_timeout: the option of that name.
     """
 
     def __init__(
@@ -194,7 +198,9 @@ class World:
         clouds: Mapping[str, Mapping[str, Any]] | None = None,
         lag: float | Lag = 0.0,
         seed: int = 1,
+        api_timeout: float = 30.0,
     ) -> None:
+        self.api_timeout = api_timeout
         self.agenda = Agenda()
         self.random = random.Random(seed)
         self.config = parse(document)
@@ -226,6 +232,7 @@ class World:
 
     def __enter__(self) -> Self:
         self._stack.enter_context(mock.patch.object(provider, "WorkerSet", VirtualWorkers))
+        self._stack.enter_context(mock.patch.object(lane, "WorkerSet", VirtualWorkers))
         self._stack.enter_context(
             mock.patch.object(acting, "Scanner", lambda on_result: VirtualScanner(self.agenda, self._scan, on_result))
         )
@@ -251,7 +258,9 @@ class World:
 
         :param keeper: another ZooKeeper: a second tree with the same configuration and the same clouds.
         """
-        options = WorldOptions(config="nodepool.yaml", duration=duration, until=until, providers=providers)
+        options = WorldOptions(
+            config="nodepool.yaml", duration=duration, until=until, providers=providers, api_timeout=self.api_timeout
+        )
         object.__setattr__(options, "world", self)
         cycle = Cycle(self, options, keeper or self.keeper)
         self.cycles.append(cycle)
@@ -284,7 +293,7 @@ class World:
         cloud, entry = provider_of.cloud, self.entries.get(provider_of.cloud, "first")
         if not entry:
             raise CloudAuthError(f"clouds.yaml has no entry {cloud!r}", provider=provider_of.name)
-        made = VirtualClient(provider_of, self.clouds[cloud], self.faults[cloud], entry)
+        made = VirtualClient(provider_of, self.clouds[cloud], self.faults[cloud], entry, self.api_timeout)
         asking = [cycle for cycle in self.cycles if cycle.fiber is self.agenda.current]
         for cycle in asking:
             cycle.clients.append(made)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Evidence, Freeze
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import MOST_CREATES
 
 FIRST = 30.0
 GROWTH = 4.0
@@ -128,6 +129,12 @@ class Window:
         """A create was refused, or its server failed for want of quota."""
         self.size = AFTER_REFUSAL
 
-    def allowed(self, near_limit: bool, careful: float = WIDEST) -> int:
-        """Creates at once; *careful*: what refusals of late have taught."""
-        return int(min(self.size, careful, NEAR_LIMIT if near_limit else WIDEST))
+    def allowed(self, near_limit: bool, careful: float = WIDEST, opened: float = 1.0) -> int:
+        """Creates at once.
+
+        :param careful: what refusals of late have taught.
+        :param opened: by how many times it is wider while answers are waited for; not after a refusal.
+        """
+        if self.size < FIRST_WINDOW or opened <= 1:
+            return int(min(self.size, careful, NEAR_LIMIT if near_limit else WIDEST))
+        return int(min(self.size * opened, careful, NEAR_LIMIT if near_limit else MOST_CREATES))

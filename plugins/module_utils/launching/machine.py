@@ -18,6 +18,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
 
 SETTLE_SECONDS = 10.0
 """How long a create without an answer may still turn up as a server before another one is made."""
+HALF_MADE = 60.0
+"""A server without a host whose create was never answered may be so old, at least, before it counts as half made."""
+HALF_MADE_BOOTS = 5.0
+"""And so many times the longest boot known."""
 API_PAUSE = 30.0
 """Seconds until a create that the API could not do is tried again, at the most."""
 
@@ -92,17 +96,20 @@ def begin_attempt(launch: Launch, mark: str, now: float) -> None:
     launch.server_id = None
     launch.created_at = None
     launch.active_at = None
+    launch.asked_at = now
     launch.enter(Phase.CREATING, now)
 
 
-def adopt(launch: Launch, now: float) -> None:
+def adopt(launch: Launch, now: float, settle: float = 0.0) -> None:
     """Another cycle's launch is taken over.
 
     A create that it had under way may or may not have been made. A server that was up is looked at once more: this
     cycle has no listing with its addresses yet, and a floating IP that was asked for shows there if it came about.
+
+    :param settle: seconds after which the server of a create shows, as far as the cloud has shown lately.
     """
     if launch.phase == Phase.CREATING:
-        launch.enter(Phase.UNCLEAR, now)
+        create_unclear(launch, now, settle)
     elif launch.phase in (Phase.ADDRESSING, Phase.REACHING):
         launch.enter(Phase.BOOTING, now)
 
@@ -111,12 +118,60 @@ def created(launch: Launch, server_id: str, now: float) -> None:
     """nova accepted the create."""
     launch.server_id = server_id
     launch.created_at = now
+    launch.answered = True
     launch.enter(Phase.BOOTING, now)
 
 
-def create_unclear(launch: Launch, now: float) -> None:
-    """The create may or may not have been done: its server must be looked for before another is made."""
+def create_unclear(launch: Launch, now: float, settle: float = 0.0, silent_until: float = 0.0) -> None:
+    """The create may or may not have been done: its server must be looked for before another is made.
+
+    :param settle: for so many seconds, as far as the cloud has shown lately.
+    :param silent_until: the create was given up although nothing was wrong but that no answer came; until this time at
+        the latest one may still come of it. A second one is looked for as long as of the first one a server may come:
+        so there is one too many at the most.
+    """
+    launch.look_until = now + settle
+    if silent_until:
+        if now < launch.doubt_until:
+            launch.look_until = max(launch.look_until, launch.doubt_until)
+        else:
+            launch.doubt_until = silent_until
     launch.enter(Phase.UNCLEAR, now)
+
+
+def found(launch: Launch, mark: str, server_id: str, now: float) -> bool:
+    """The list shows a server of one of the launch's creates, the present one or one that was given up.
+
+    :return: True when it is the launch's now: nothing has come of any other so far. If the present create makes a
+        server all the same, that is the one too many.
+    """
+    if launch.phase not in (Phase.QUEUED, Phase.CREATING, Phase.UNCLEAR):
+        return False
+    if mark in launch.superseded:
+        launch.superseded.remove(mark)
+        if launch.mark:
+            launch.superseded.append(launch.mark)
+        launch.mark = mark
+    elif mark != launch.mark:
+        return False
+    launch.started = launch.started or now
+    created(launch, server_id, now)
+    launch.answered = False
+    return True
+
+
+def is_half_made(launch: Launch, server: Server | None, longest_boot: float, now: float) -> bool:
+    """True for a server of which nothing will come: nova-api ended between storing it and handing it on.
+
+    It stays in BUILD without a host for ever. Nobody can tell it from one that waits for its turn but by the time.
+
+    :param longest_boot: seconds that boots of this provider have taken of late; 0 while nothing is known.
+    """
+    if server is None or launch.answered or launch.phase != Phase.BOOTING:
+        return False
+    if server.status != "BUILD" or server.host_id:
+        return False
+    return now - launch.since >= max(HALF_MADE, HALF_MADE_BOOTS * longest_boot)
 
 
 def seen(
@@ -129,7 +184,8 @@ def seen(
     if launch.phase == Phase.UNCLEAR:
         if server is not None:
             created(launch, server.id, launch.since)
-        elif listed_from - launch.since >= SETTLE_SECONDS:
+            launch.answered = False
+        elif listed_from >= max(launch.since + SETTLE_SECONDS, launch.look_until):
             launch.superseded.append(launch.mark)
             launch.mark = ""
             return Failure.API

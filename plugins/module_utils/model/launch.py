@@ -15,6 +15,7 @@ from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed, made
 
+LONGEST_LOOK = 3600.0
 LONGEST_DELAY = 400.0
 """Seconds: no launch is held back for longer than this before its next try."""
 
@@ -43,8 +44,10 @@ class Launch:
     """One node on its way to being ready, and afterwards what belongs to it in the cloud.
 
     Times are UNIX seconds. *mark* is the server's metadata value of the present attempt, *superseded* those of
-    attempts that were given up without knowing whether a server came of them. *floating_doubt*: a floating IP was asked
-    for with that mark, and nobody knows what came of it.
+    attempts that were given up without knowing whether a server came of them. *floating_doubt*: a floating IP was
+    asked for with that mark, and nobody knows what came of it. *asked_at*: when the present create was
+    sent; *answered*: whether nova said yes to it; *look_until*: a create in doubt is looked for until then;
+    *doubt_until*: so long may a server still come of a superseded create that was never answered.
     """
 
     node_id: str
@@ -71,6 +74,10 @@ class Launch:
     delays: int = 0
     failures: list[str] = field(default_factory=list)
     superseded: list[str] = field(default_factory=list)
+    asked_at: float = 0.0
+    answered: bool = True
+    look_until: float = 0.0
+    doubt_until: float = 0.0
 
     @property
     def marks(self) -> set[str]:
@@ -91,6 +98,9 @@ class Launch:
         """Correct what a clock that was ahead has stored: nothing began later than now or waits longer than any."""
         self.since, self.started = min(self.since, now), min(self.started, now)
         self.not_before = believed(self.not_before, now, LONGEST_DELAY)
+        # A cycle that adopts the launch looks for its server anew; neither is worth more than an hour.
+        self.look_until = believed(self.look_until, now, LONGEST_LOOK)
+        self.doubt_until = believed(self.doubt_until, now, LONGEST_LOOK)
         return self
 
     def document(self) -> dict[str, Any]:

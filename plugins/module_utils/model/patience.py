@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 LONGEST_ABSENCE = 60.0
 """Seconds: no API is left alone for longer than this, whatever it asks for (``Retry-After``)."""
+MOST_CREATES = 64
+"""Creates of one provider that may be without an answer at once; each of them keeps a thread and a connection."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,10 @@ class Patience:
         """The same for launches that have a server."""
         return 2 * self.silence
 
-    @property
-    def last_word(self) -> float:
-        """After so long no thread of ours can still be waiting for the answer to a create."""
-        return self.call + 15.0
+    def create_first(self, floor: float) -> float:
+        """For a create at a cloud of which nothing is known. *floor*: the least that this cloud is waited for."""
+        return min(self.create_most(floor), 10 * max(self.silence, floor))
+
+    def create_most(self, floor: float) -> float:
+        """For a create at any cloud, whatever it lately needed."""
+        return max(20 * self.silence, floor)

@@ -136,7 +136,9 @@ class Machines:
         server.task_state = "spawning"
         server.networked = True
         server.touch(self._scheduler.now())
-        if not server.stuck:
+        if not server.stuck and self._settings.plane is not None:
+            self._settings.plane.begin(self._scheduler.now, self._scheduler.later, lambda: self._activate(server))
+        elif not server.stuck:
             self._scheduler.later(rest, lambda: self._activate(server))
 
     def _count(self, server: Server) -> None:

@@ -20,7 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.rest import Rest
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import Transport
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import AnswerTimes, Transport
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     CloudLimits,
     Flavor,
@@ -87,6 +87,8 @@ class CloudClient:
         self.fingerprint = f"{entry.fingerprint} {provider.rate:g}"
         """Another one in a new client means that the connection settings have changed."""
         self.place = entry.place
+        self.api_timeout = entry.api_timeout
+        """Seconds that clouds.yaml gives a call of this cloud; 0 where it says nothing."""
         self.private = entry.private
         self.force_ipv4 = entry.force_ipv4
         self.roles = entry.roles
@@ -117,6 +119,10 @@ class CloudClient:
     def close(self) -> None:
         """Closes idle connections; running calls are not interrupted."""
         self._rest.close()
+
+    def waited(self, ident: int) -> float:
+        """Seconds for which a thread has waited so far because of the provider's rate."""
+        return self._transport.waited(ident)
 
     def abort_uploads(self) -> None:
         """Ends uploads of images that are under way; other calls are not interrupted."""
@@ -175,12 +181,16 @@ class CloudClient:
             return None
         return self._with_sizes([self._made("GET /servers/{id}", shapes.server_from, answer.document["server"])])[0]
 
-    def create_server(self, spec: ServerSpec) -> str:
+    def create_server(self, spec: ServerSpec, seconds: float | None = None) -> str:
         """Starts a server; its id. After an error with *unclear* it may exist all the same: look for its mark.
 
+        :param seconds: for which it is waited; None: as for any call.
         :raises CloudQuotaRefused: with the resources that nova names.
         """
-        answer = self._rest.call("compute", "POST", "/servers", body=shapes.create_body(spec), key="server")
+        times = AnswerTimes(seconds) if seconds is not None else None
+        answer = self._rest.call(
+            "compute", "POST", "/servers", body=shapes.create_body(spec), key="server", times=times
+        )
         return self._made("POST /servers", lambda server: str(server["id"]), answer.document["server"])
 
     def delete_server(self, server_id: str) -> bool:

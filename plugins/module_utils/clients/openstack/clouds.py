@@ -73,6 +73,14 @@ class CloudEntry:
         return str((self.region.config.get("auth") or {}).get("auth_url") or "")
 
     @property
+    def api_timeout(self) -> float:
+        """Seconds that the entry gives a call; 0 where it says nothing that can be used."""
+        try:
+            return max(0.0, float(self.region.config.get("api_timeout") or 0.0))
+        except (TypeError, ValueError):
+            return 0.0
+
+    @property
     def image_format(self) -> str:
         """The format of disk images that the cloud wants: qcow2 unless the entry (or its vendor) says otherwise."""
         return str(self.region.config.get("image_format") or DEFAULT_IMAGE_FORMAT).lower()

@@ -47,12 +47,17 @@ class CallCounters:
         with self._lock:
             return len(self._running)
 
-    def longest_wait(self) -> tuple[str, float]:
-        """(kind, seconds) of the call that has been without an answer for longest; ("", 0.0) when there is none."""
+    def longest_wait(self, *, only: str = "", but: str = "") -> tuple[str, float]:
+        """(kind, seconds) of the call that has been without an answer for longest; ("", 0.0) when there is none.
+
+        :param only: of this kind.
+        :param but: of any other kind than this.
+        """
         with self._lock:
-            if not self._running:
+            waiting = [item for item in self._running.values() if only in ("", item[0]) and item[0] != (but or None)]
+            if not waiting:
                 return "", 0.0
-            kind, began = min(self._running.values(), key=lambda running: running[1])
+            kind, began = min(waiting, key=lambda running: running[1])
             return kind, self._clock() - began
 
     @property

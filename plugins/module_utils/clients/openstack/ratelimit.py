@@ -29,6 +29,7 @@ class RateLimiter:
         self._sleeper = sleeper
         self._lock = threading.Lock()
         self._next = float("-inf")
+        self._waited: dict[int, float] = {}
 
     def wait(self) -> float:
         """Returns when the caller may start; the seconds that it had to wait."""
@@ -36,7 +37,16 @@ class RateLimiter:
             now = self._clock()
             start = max(now, self._next)
             self._next = start + self._interval
-        delay = start - now
+            delay = start - now
+            if delay > 0:
+                # Told before it is waited: whoever bounds this thread's time looks from outside.
+                ident = threading.get_ident()
+                self._waited[ident] = self._waited.get(ident, 0.0) + delay
         if delay > 0:
             self._sleeper(delay)
         return delay
+
+    def waited(self, ident: int) -> float:
+        """Seconds for which the thread has waited here so far, those that it is waiting now included."""
+        with self._lock:
+            return self._waited.get(ident, 0.0)

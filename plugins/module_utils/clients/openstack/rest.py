@@ -31,6 +31,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.login import shared_login
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import (
+    AnswerTimes,
     Transport,
     UploadTimes,
     outcome,
@@ -120,7 +121,7 @@ class Rest:
         microversion: str | None = None,
         key: str | None = None,
         data: Sized | None = None,
-        times: UploadTimes | None = None,
+        times: UploadTimes | AnswerTimes | None = None,
     ) -> Answer:
         """One call, with at most one new token when the old one is not accepted.
 
@@ -130,7 +131,7 @@ class Rest:
         :param key: the top-level key that the answer must have.
         :param data: bytes to send instead of JSON: something with a length that gives them in pieces, each time that
             it is iterated.
-        :param times: the bounds of a call that sends much.
+        :param times: the bounds of a call that sends much, or is answered late.
         :raises CloudError: anything but a success.
         """
         call = call_kind(method, f"http://cloud/v0/{path.lstrip('/')}")

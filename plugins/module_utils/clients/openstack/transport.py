@@ -28,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.watchdog import WATCHDOG, Watchdog
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import MOST_CREATES
 
 LARGEST_BODY = 64 * 1024 * 1024
 _PIECE = 65536
@@ -46,6 +47,16 @@ class UploadTimes:
     """
 
     stall: float
+    total: float
+
+
+@dataclass(frozen=True)
+class AnswerTimes:
+    """The bound of one call whose answer may take long, given as its ``timeout``; it has a slot of its own kind.
+
+    :param total: seconds for the whole call; it may say nothing all the while.
+    """
+
     total: float
 
 
@@ -158,7 +169,8 @@ class Transport(HTTPAdapter):
     :param read_timeout: longest silence in seconds.
     :param total_timeout: longest time of a call in seconds, name resolution apart, and also the longest wait for a
         free slot.
-    :param concurrency: calls side by side, and size of the connection pool.
+    :param concurrency: calls side by side.
+    :param slow: calls with AnswerTimes side by side, besides the others: they must not keep these from being made.
     :ivar on_call: told of each call that was sent, after its end, in the thread that made it: it must not wait. What it
         raises is dropped.
     """
@@ -172,6 +184,7 @@ class Transport(HTTPAdapter):
         read_timeout: float = 30.0,
         total_timeout: float = 60.0,
         concurrency: int = 16,
+        slow: int = MOST_CREATES,
         clock: Callable[[], float] = time.monotonic,
         watchdog: Watchdog = WATCHDOG,
     ) -> None:
@@ -180,11 +193,16 @@ class Transport(HTTPAdapter):
         self._timeouts = (min(connect_timeout, total_timeout), min(read_timeout, total_timeout))
         self._total = total_timeout
         self._slots = threading.BoundedSemaphore(concurrency)
+        self._slow_slots = threading.BoundedSemaphore(slow)
         self._clock = clock
         self._watchdog = watchdog
         self._uploads: set[_Call] = set()
         self.on_call: OnCall | None = None
-        super().__init__(pool_connections=10, pool_maxsize=concurrency, max_retries=0)
+        super().__init__(pool_connections=10, pool_maxsize=concurrency + slow, max_retries=0)
+
+    def waited(self, ident: int) -> float:
+        """Seconds for which a thread has waited for its turn so far (RateLimiter.waited)."""
+        return self._limiter.waited(ident)
 
     def abort_uploads(self) -> None:
         """Ends every call with UploadTimes that is under way, as if its time were over."""
@@ -202,12 +220,13 @@ class Transport(HTTPAdapter):
 
     def send(self, request: Any, *args: Any, **options: Any) -> Any:
         """Sends one request and reads its whole answer. *options*: verify, cert and proxies; others are ours to set,
-        but that a call may bring its own UploadTimes as ``timeout``.
+        but that a call may bring its own UploadTimes or AnswerTimes as ``timeout``.
 
         :raises requests.exceptions.RequestException: no answer; ReadTimeout also when the total time is over.
         """
         kind = call_kind(request.method, request.url)
-        if not self._slots.acquire(timeout=self._total):
+        slots = self._slow_slots if isinstance(options.get("timeout"), AnswerTimes) else self._slots
+        if not slots.acquire(timeout=self._total):
             self._counters.started(kind)
             self._counters.ended(kind, "queue-timeout", self._total)
             raise requests.exceptions.ConnectTimeout(
@@ -236,18 +255,18 @@ class Transport(HTTPAdapter):
                     with contextlib.suppress(Exception):
                         self.on_call(request.method, request.url, code, seconds)
         finally:
-            self._slots.release()
+            slots.release()
 
     def _exchange(self, request: Any, options: dict[str, Any]) -> Any:
         times = options.get("timeout")
         own = times if isinstance(times, UploadTimes) else None
-        total = own.total if own else self._total
+        total = times.total if isinstance(times, (UploadTimes, AnswerTimes)) else self._total
         call = _Call(own.stall if own else None)
         ticket = self._watchdog.watch(self._clock() + total, call.expire)
         _here.call = call
         if own:
             self._uploads.add(call)
-        timeouts = (self._timeouts[0], total) if own else self._timeouts
+        timeouts = (self._timeouts[0], total) if isinstance(times, (UploadTimes, AnswerTimes)) else self._timeouts
         try:
             response = super().send(request, **{**options, "stream": True, "timeout": timeouts})
             _read_body(response, request)

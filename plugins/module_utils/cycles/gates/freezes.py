@@ -48,7 +48,10 @@ class Freezes:
         """How many creates may be without an answer at once: few near a limit, told or found out."""
         now = self._context.now()
         lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in self.of(pool_id).items()]
-        return self.window(pool_id).allowed(actor.near_limit, min(lessons, default=float("inf")))
+        window = self.window(pool_id).allowed(
+            actor.near_limit, min(lessons, default=float("inf")), actor.creates.opened
+        )
+        return min(window, int(actor.creates.answers.at_once))
 
     def admissible(self, pool_id: str, actor: ProviderActor, queued: int) -> int:
         """How many more launches may be taken on: only what can be created soon, the rest of the queue stays free.

@@ -42,7 +42,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions
     Wait,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import SAMPLES, Times
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import Times
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import Idle, owners, upkeep
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
@@ -60,6 +60,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored impo
 FAREWELL = 5.0
 """Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
 REGISTER_EVERY = 600.0
+REMEMBER_EVERY = 60.0
+"""Seconds after which what was learned of a provider is stored: a cycle that is killed shall not learn in vain."""
 WAIT_NEWS_EVERY = 60.0
 """Seconds after which changed figures of the same reason are written again."""
 FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
@@ -97,6 +99,7 @@ class Acting:
         self._troubled: set[str] = set()
         self._quiet = False
         self._abandoned = False
+        self._remembered_at = context.now()
         self.acted_for: set[str] = set()
 
     # -- passes --------------------------------------------------------------------------------------------------
@@ -115,7 +118,7 @@ class Acting:
         self._gain(now)
         self._warm_up(now)
         for actor in self._context.actors.values():
-            actor.workers.check(now)
+            actor.check(now)
             actor.health.look(now)
             actor.probe(now)
             self._tell_health(actor, now)
@@ -135,6 +138,8 @@ class Acting:
         self._launches.step(now)
         self._serving.step()
         self._meeting.step(now)
+        if now - self._remembered_at >= REMEMBER_EVERY:
+            self._remember()
         self._sweeps.step(now, tree=self._ownership.keeps_spares)
         # What ended during this pass made room that the plan did not know of.
         self._quiet = not planned_with and self._is_quiet(plan)
@@ -193,10 +198,10 @@ class Acting:
         for name in gained:
             provider, client = self.roster.begin(name)
             actor = self._warming.take(name, provider, client) or self._actor(provider, client)
-            actor.boot_times = self._boot_times(name)
+            actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", _learned) or {})
             context.actors[name] = actor
             context.pool_ids.update(self._registry.ids(provider))
-            self.roster.remember(name, actor.boot_times.samples)
+            self.roster.remember(name, actor.learned())
             self.acted_for.add(name)
         if self._changes != self.roster.changes:
             self._changes = self.roster.changes
@@ -214,12 +219,6 @@ class Acting:
         return ProviderActor(
             provider, client, context.inbox, context.inbox.nudge, Times(), context.patience, context.site
         )
-
-    def _boot_times(self, name: str) -> Times:
-        """What earlier cycles learned."""
-        times = Times()
-        times.samples.extend(self._context.store.own.understood(f"{PROVIDERS}/{name}", _boot_seconds) or ())
-        return times
 
     # -- standing by ---------------------------------------------------------------------------------------------
 
@@ -306,7 +305,7 @@ class Acting:
         self._removals.drop()
         self._sweeps.drop()
         for actor in self._context.actors.values():
-            actor.workers.close()
+            actor.dismiss()
         self._context.actors.clear()
         self._context.pool_ids.clear()
         self._registered_at.clear()
@@ -315,8 +314,9 @@ class Acting:
         """What the next cycle wants to know of the providers."""
         if self._context.store.state != "connected" or self._abandoned:
             return
+        self._remembered_at = self._context.now()
         for name, actor in self._context.actors.items():
-            self.roster.remember(name, actor.boot_times.samples)
+            self.roster.remember(name, actor.learned())
 
     # -- work ----------------------------------------------------------------------------------------------------
 
@@ -480,11 +480,12 @@ def _is_pending(request: NodeRequest | None) -> bool:
     return request is not None and request.state == RequestState.PENDING
 
 
-def _boot_seconds(document: Mapping[str, Any]) -> list[float]:
+def _learned(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A provider's document, of which earlier cycles' boots make sense; the rest is looked at where it is used."""
     found = document.get("boot_seconds", [])
     if not isinstance(found, list) or not all(is_number(item) and item >= 0 for item in found):
         raise BadDocument("'boot_seconds' is not a list of seconds")
-    return found[-SAMPLES:]
+    return document
 
 
 def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:

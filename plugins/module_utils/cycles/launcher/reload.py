@@ -28,6 +28,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, kind_of
 
 DRAIN = "drain"
+CONNECTION = ("provider", "cloud", "region", "place", "config")
+"""What of a provider's document tells how it is reached."""
 
 Chosen = Callable[[NodepoolConfig], list[str]]
 Make = Callable[[Provider], CloudClient]
@@ -91,13 +93,13 @@ class Roster:
             self._take_over(name, self._note_drain(former, Place.from_document(known.get("place"))))
         return self.settings[name], self.clients[name]
 
-    def remember(self, name: str, boot_seconds: Iterable[float]) -> None:
-        """Keep what the next cycle wants to know of a provider."""
+    def remember(self, name: str, learned: Mapping[str, Any]) -> None:
+        """Keep what the next cycle wants to know of a provider, and how it is reached."""
         provider, client = self.settings.get(name), self.clients.get(name)
         if provider is None or client is None:
             return
         path = f"{PROVIDERS}/{name}"
-        document = {**self._connection(provider, client.place), "boot_seconds": list(boot_seconds)}
+        document = {**learned, **self._connection(provider, client.place)}
         if self._context.store.own.get(path) != document:
             self._context.store.own.put(path, document)
 
@@ -225,7 +227,7 @@ class Roster:
         for name in sorted({node.provider for node in nodes if node.provider} - set(config.providers)):
             known = own.understood(f"{PROVIDERS}/{name}", checked_connection) or {}
             if known.get("config") == self._origin and "cloud" in known and own.get(f"{DRAIN}/{name}") is None:
-                own.put(f"{DRAIN}/{name}", {key: known[key] for key in known if key != "boot_seconds"})
+                own.put(f"{DRAIN}/{name}", {key: known[key] for key in CONNECTION if key in known})
 
     def _look_at(self, name: str, left: int) -> bool:
         own = self._context.store.own
@@ -341,7 +343,7 @@ class Roster:
         """This cycle has nothing to do with the provider any more."""
         actor = self._context.actors.pop(name, None)
         if actor is not None:
-            actor.workers.close()
+            actor.dismiss()
         self._ownership.release(name)
         self._retire_client(name)
         self.clients.pop(name, None)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import dataclass
 from typing import Protocol
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
@@ -16,11 +18,19 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import make_mark
 
 
+@dataclass(frozen=True)
+class Made:
+    """What nova said to a create, and after how many seconds."""
+
+    server_id: str
+    seconds: float
+
+
 class Answered(Protocol):
     """Who is told how a create was answered."""
 
-    def __call__(self, running: Running, server: str | None, problem: CloudError | None, /) -> None:
-        """The id of the server, or what went wrong."""
+    def __call__(self, running: Running, mark: str, made: Made | None, problem: CloudError | None, /) -> None:
+        """The server of the create with that mark, or what went wrong."""
 
 
 def prepare_create(context: Context, running: Running, now: float) -> ServerSpec | None:
@@ -54,13 +64,18 @@ def prepare_create(context: Context, running: Running, now: float) -> ServerSpec
 def send_create(context: Context, running: Running, spec: ServerSpec, answered: Answered) -> None:
     """Send what was prepared.
 
-    :param answered: takes the launch and the server's id, or the error.
+    :param answered: takes the launch, the mark, and what was made or the error.
     """
-    running.actor.call(
-        "POST /servers",
-        lambda: _send(context, running, spec),
-        lambda server_id, error: answered(running, server_id, error),
-        lambda error: _judged(context, running, error),
+    mark, seconds = running.launch.mark, running.actor.creates.answers.patience
+    running.pending.add(mark)
+    running.sent[mark] = running.launch.asked_at
+
+    def done(made: Made | None, error: CloudError | None) -> None:
+        running.pending.discard(mark)
+        answered(running, mark, made, error)
+
+    running.actor.creates.send(
+        lambda: _send(context, running, spec, seconds), seconds, done, lambda error: _judged(context, running, error)
     )
 
 
@@ -76,7 +91,7 @@ def _judged(context: Context, running: Running, error: CloudError) -> CloudError
     return judged
 
 
-def _send(context: Context, running: Running, spec: ServerSpec) -> str:
+def _send(context: Context, running: Running, spec: ServerSpec, seconds: float) -> Made:
     """Called by a thread that may have come late: what another cycle may have taken over is not created any more.
 
     :raises CloudUnavailable: nothing was sent.
@@ -87,4 +102,7 @@ def _send(context: Context, running: Running, spec: ServerSpec) -> str:
             provider=running.launch.provider,
             call="POST /servers",
         )
-    return running.actor.client.create_server(spec)
+    client, ident = running.actor.client, threading.get_ident()
+    began, waited = context.now(), client.waited(ident)
+    server_id = client.create_server(spec, seconds)
+    return Made(server_id, context.now() - began - (client.waited(ident) - waited))

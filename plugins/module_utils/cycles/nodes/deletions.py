@@ -101,7 +101,8 @@ class Deletions:
         """Look for servers of creates that were never answered."""
         for node_id, (actor, launch) in list(self._looking.items()):
             server = actor.by_mark().get(launch.mark)
-            settle = actor.patience.last_word if launch.phase == Phase.CREATING else SETTLE_SECONDS
+            lately = max(SETTLE_SECONDS, actor.creates.answers.settle)
+            settle = max(lately, actor.creates.last_word) if launch.phase == Phase.CREATING else lately
             if server is None and actor.listed_from - launch.since < settle:
                 continue
             del self._looking[node_id]

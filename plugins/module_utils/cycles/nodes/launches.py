@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gate
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.permits import Permits, left_out
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addressing import Addressing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted, begin
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creates import Creates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import prepare_create, send_create
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.looking import look
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.reaching import Reaching
@@ -42,7 +43,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
     Phase,
     doubted_mark,
-    node_of_mark,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
@@ -51,6 +51,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
 
 MOST_STEPS = 4
 """From the news that a server is up to the last thing that can be done without an answer of somebody."""
+
+
+ASKED_FOR = frozenset({Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING})
+"""A server may be on its way."""
 
 
 class Launches:
@@ -75,8 +79,7 @@ class Launches:
         self._addressing = Addressing(context)
         self._reaching = Reaching(context, scanner, self._addressing, self._reached, self._unreached)
         self._running: dict[str, Running] = {}
-        self._examined: dict[str, float] = {}
-        """Provider → the list whose servers were compared with what was given up."""
+        self._creates = Creates(context, gates, self._permits, removals, self._running, self._fail)
 
     def __contains__(self, node_id: str) -> bool:
         return node_id in self._running
@@ -136,7 +139,7 @@ class Launches:
         now = self._context.now()
         if launch.phase == Phase.ADDRESSING:
             self._addressing.doubt(launch)
-        machine.adopt(launch, now)
+        machine.adopt(launch, now, actor.creates.answers.settle)
         launch.request_id = request.id if request else None
         if node.state == NodeState.INIT:
             node.set_state(NodeState.BUILDING, now)
@@ -198,8 +201,14 @@ class Launches:
         for node_id in [key for key, item in self._running.items() if item.launch.request_id is None]:
             if self.is_left_out(node_id):
                 self.withdraw(node_id)
-        self._delete_superseded()
+        self._creates.look(now)
         prepared: list[tuple[Running, ServerSpec]] = []
+        sending: Counter[str] = Counter()
+        on_their_way = Counter(
+            running.actor.provider.name for running in self._running.values() if running.launch.phase in ASKED_FOR
+        )
+        for actor in self._context.actors.values():
+            actor.creates.in_flight = on_their_way[actor.provider.name]
         creating = Counter(running.key for running in self._running.values() if running.launch.phase == Phase.CREATING)
         for running in list(self._running.values()):
             if running.busy:
@@ -207,17 +216,19 @@ class Launches:
             step = machine.next_step(running.launch, now)
             if step is Step.CREATE:
                 allowed = self._permits.creates_allowed(running)
-                if creating[running.key] < allowed and not self._permits.held_up(running, self._asked):
+                room = running.actor.creates.has_room(sending[running.actor.provider.name])
+                if creating[running.key] < allowed and room and not self._permits.held_up(running, self._asked):
                     creating[running.key] += 1
                     spec = prepare_create(self._context, running, now)
                     if spec is not None:
+                        sending[running.actor.provider.name] += 1
                         prepared.append((running, spec))
             elif step is not Step.WAIT:
                 self._push(step, running, now)
         # One wait for all: nothing is created before it is written down.
         self._context.store.catch_up()
         for running, spec in prepared:
-            send_create(self._context, running, spec, self._created)
+            send_create(self._context, running, spec, self._creates.answered)
         self._addressing.step()
 
     def _push(self, step: Step, running: Running, now: float) -> None:
@@ -268,7 +279,7 @@ class Launches:
             self._reaching.cancel(running.node.id)
             running.held.release()
         self._running.clear()
-        self._examined.clear()
+        self._creates.drop()
         self._addressing.drop()
 
     # -- steps ---------------------------------------------------------------------------------------------------
@@ -303,32 +314,6 @@ class Launches:
         elif step is Step.GIVE_UP:
             self._give_up(running, now)
 
-    def _created(self, running: Running, server_id: str | None, error: CloudError | None) -> None:
-        now = self._context.now()
-        running.busy = False
-        if not self._still_ours(running):
-            return
-        if server_id is not None:
-            machine.created(running.launch, server_id, now)
-            running.actor.denials.confirm(running.launch.az, now)
-            sent_at, size = running.launch.started, size_of(running.node)
-            self._gates.freezes.accepted(self._permits.pool_id(running), running.actor, size, sent_at)
-            running.node.external_id = server_id
-            batch = self._context.store.batch()
-            self._context.save(running.launch, batch)
-            self._context.store.nodes.write(running.node, batch=batch)
-            batch.send_later()
-            self._context.account.step(running.node.id, "created", now)
-        elif error is not None and error.unclear:
-            machine.create_unclear(running.launch, now)
-            self._context.save(running.launch)
-            self._context.account.say(
-                Trouble(f"node {running.node.id}: {error}; looking whether the server was made all the same")
-            )
-        elif error is not None:
-            named = error.resources if isinstance(error, CloudQuotaRefused) else ()
-            self._fail(running, failure_of(error), str(error), now, named)
-
     def _feed(self, running: Running, now: float) -> None:
         """Show the machine the latest listing, once."""
         actor, launch = running.actor, running.launch
@@ -350,6 +335,11 @@ class Launches:
         if server is not None:
             launch.volume_ids = list(server.volume_ids)
         before = launch.phase
+        longest_boot = max(actor.boot_times.samples, default=0.0)
+        if launch.mark not in running.pending and machine.is_half_made(launch, server, longest_boot, now):
+            text = f"nothing comes of server {launch.server_id}, whose create was never answered"
+            self._fail(running, Failure.API, text, now)
+            return
         failure = machine.seen(launch, server, actor.listed_from, now, rules_of(running), needs_address)
         if failure is not None:
             if running.node.external_id is None and server is not None:
@@ -484,17 +474,3 @@ class Launches:
     def _still_ours(self, running: Running) -> bool:
         """False for an answer that comes after the launch was dropped: whoever has it now acts on it."""
         return self._running.get(running.node.id) is running and running.held.valid
-
-    def _delete_superseded(self) -> None:
-        """A server of an attempt that was given up turned up after all: at most one per node survives."""
-        for actor in self._context.actors.values():
-            name, listed_from = actor.provider.name, actor.listed_from
-            if self._examined.get(name) == listed_from:
-                continue  # an attempt is given up because it is not in the list that was looked at
-            self._examined[name] = listed_from
-            for mark, server in actor.by_mark().items():
-                if server.id in self._removals:
-                    continue
-                launch = self._context.launch(node_of_mark(mark))
-                if launch is not None and mark in launch.superseded:
-                    self._removals.start(server.id, actor, server.id, None, self._context.inbox.nudge)

@@ -43,6 +43,10 @@ class Running:
     busy: bool = False
     fed: float = 0.0
     host_keys: tuple[str, ...] = ()
+    pending: set[str] = field(default_factory=set)
+    """Marks of creates that a thread of this cycle still waits for."""
+    sent: dict[str, float] = field(default_factory=dict)
+    """Mark → when this cycle sent its create."""
 
     @property
     def alone(self) -> bool:

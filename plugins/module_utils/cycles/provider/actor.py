@@ -16,10 +16,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.d
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.facts import Fact
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.health import Health
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.inquiries import Answered, Inquiries
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.lane import CreateLane
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.missing import Missing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import Done, WorkerSet
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
     RAREST,
+    SAMPLES,
     UNKNOWN_BOOT,
     Times,
     unclear_due,
@@ -105,7 +107,10 @@ class ProviderActor:
         self.boot_times = boot
         self.delete_times = Times()
         self.patience = patience or Patience()
-        self.workers = WorkerSet(provider.name, inbox, seconds=self.patience.job)
+        # The client may be another one by the time of the call.
+        # pylint: disable=unnecessary-lambda
+        self.creates = CreateLane(provider.name, inbox, self.patience, lambda: self.client, self.note)
+        self.workers = WorkerSet(provider.name, inbox, seconds=self.patience.job, waited=self.creates.waited)
         self.health = Health(provider.name, client.counters, self.patience)
         self._changed = changed
         self._bounds_before: tuple[float, Limits] | None = None
@@ -132,8 +137,6 @@ class ProviderActor:
         self.inquiries = Inquiries(self._ask_for_server, inbox.clock, lambda: self.health.wait_until)
         self.missing = Missing(provider.name, site, self.inquiries)
         self.denials = Denials()
-        # The client may be another one by the time of the call.
-        # pylint: disable=unnecessary-lambda
         self.flavors: Fact[list[Flavor]] = self._fact("GET /flavors/detail", lambda: self.client.list_flavors(), HOUR)
         self.zones: Fact[list[str]] = self._fact("GET /os-availability-zone", self._read_zones, HOUR)
         self.networks: Fact[list[Network]] = self._fact("GET /networks", lambda: self.client.list_networks(), HOUR)
@@ -213,14 +216,37 @@ class ProviderActor:
         self.provider = provider
         if client is not None:
             self.client = client
+            self.creates.renew()
             self.health = Health(provider.name, client.counters, self.patience)
             for fact in (*self._facts, *self._names):
                 fact.renew()
 
+    def check(self, now: float) -> None:
+        """Answer the jobs that have overrun their time."""
+        for workers in (self.workers, self.creates.workers):
+            workers.check(now)
+
+    def dismiss(self) -> None:
+        """Let go of the threads."""
+        for workers in (self.workers, self.creates.workers):
+            workers.close()
+
     def close(self) -> None:
         """Let go of threads and connections."""
-        self.workers.close()
+        self.dismiss()
         self.client.close()
+
+    # -- from cycle to cycle -------------------------------------------------------------------------------------
+
+    def learned(self) -> dict[str, Any]:
+        """What the next cycle wants to know of the provider."""
+        return {"boot_seconds": list(self.boot_times.samples), "creates": self.creates.answers.document()}
+
+    def learn(self, document: Mapping[str, Any]) -> None:
+        """What earlier cycles learned."""
+        self.boot_times = Times()
+        self.boot_times.samples.extend(document.get("boot_seconds", [])[-SAMPLES:])
+        self.creates.answers.learn(document.get("creates"))
 
     # -- what is known -------------------------------------------------------------------------------------------
 
@@ -361,10 +387,14 @@ class ProviderActor:
 
         :return: seconds until the next look is due; infinite when nobody waits for anything.
         """
+        return min(self._poll(now, watched), self.creates.opening_due())
+
+    def _poll(self, now: float, watched: Watched) -> float:
         age = now - self.listed_from
         hurry = self.wanted or watched.retrying
         due = min(
             RAREST - age if self.missing else float("inf"),
+            self.creates.list_due(age),
             watch_due([now - since for since in watched.booting_since], age, self.boot_times, first=UNKNOWN_BOOT),
             watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=hurry),
             unclear_due(age) if watched.unclear else float("inf"),

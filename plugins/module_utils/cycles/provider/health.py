@@ -41,6 +41,7 @@ class Health:
         self._creates_pause = 0.0
         self._creates_until = 0.0
         self._creates_since = 0.0
+        self._heard_at = float("-inf")
         self.wait_until = 0.0
         """Until when the API is left alone because it asked for that."""
         self._asked = 0.0
@@ -51,6 +52,8 @@ class Health:
     def note(self, error: CloudError | None, now: float, call: str = "") -> None:
         """An answer to a *call*, or the lack of one. A refusal is an answer."""
         failed = isinstance(error, CloudUnavailable | CloudAuthError)
+        if call != CREATE and (error is None or error.status is not None):
+            self._heard_at = now
         if failed:
             self._error = error
         elif error is None or error.status is not None:
@@ -85,9 +88,15 @@ class Health:
             self.wait_until = 0.0
 
     def look(self, now: float) -> None:
-        """Once per pass: see whether calls are without an answer for too long."""
-        kind, seconds = self._counters.longest_wait()
-        self._silent = (kind, seconds) if seconds >= self._patience.suspect else ("", 0.0)
+        """Once per pass: see whether calls are without an answer for too long.
+
+        A create may take minutes while everything else is answered: then it is only slow.
+        """
+        suspect = self._patience.suspect
+        kind, seconds = self._counters.longest_wait(but=CREATE)
+        if seconds < suspect and now - self._heard_at >= suspect:
+            kind, seconds = self._counters.longest_wait()
+        self._silent = (kind, seconds) if seconds >= suspect else ("", 0.0)
         if self.blocked(now) is None:
             self.since = None
         elif self.since is None:

@@ -53,7 +53,7 @@ class Warming:
                 actor = make()
                 self._waiting[name] = _Waiting(actor, now, _ask(actor, self._images_of(actor.provider), now))
         for entry in self._waiting.values():
-            entry.actor.workers.check(now)
+            entry.actor.check(now)
 
     def warm(self, now: float) -> bool:
         """True when everything that can be known is known."""
@@ -66,7 +66,7 @@ class Warming:
             return None
         if entry.actor.provider == provider and entry.actor.client is client:
             return entry.actor
-        entry.actor.workers.close()
+        entry.actor.dismiss()
         return None
 
     def drop(self) -> None:
@@ -76,7 +76,7 @@ class Warming:
         self._looked = False
 
     def _forget(self, name: str) -> None:
-        self._waiting.pop(name).actor.workers.close()
+        self._waiting.pop(name).actor.dismiss()
 
 
 def _names(actor: ProviderActor) -> list[Fact[object]]:

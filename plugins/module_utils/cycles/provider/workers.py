@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The threads that wait for one provider's API, so that nobody else has to.
 
-Each job has a wall-clock deadline. A job that overruns it is answered with an error in its place; its thread is
-abandoned (Python cannot stop it) and replaced, up to a bound. When the bound is reached the set is *exhausted*: the
-provider is parked and the cycle should be replaced early.
+Each job has a wall-clock deadline; what its calls wait for the provider's rate does not count. A job that overruns it
+is answered with an error in its place; its thread is abandoned (Python cannot stop it) and replaced, up to a bound.
+When the bound is reached the set is *exhausted*: the provider is parked and the cycle should be replaced early.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class _Job:
     work: Callable[[], Any]
     done: Done
     changes: bool
+    seconds: float
     started: float | None = None
+    waited: float = 0.0
     answered: bool = False
 
 
@@ -39,6 +41,7 @@ class WorkerSet:
     :param size: threads that work at once; one less for each that hangs and is not replaced.
     :param seconds: wall-clock bound of one job; must lie above the client's own time-outs.
     :param spare: how many overrun threads may be replaced.
+    :param waited: tells how many seconds a thread (by its ident) has waited for its turn, that of now included.
     """
 
     name: str
@@ -46,6 +49,7 @@ class WorkerSet:
     size: int = 16
     seconds: float = 120.0
     spare: int = 16
+    waited: Callable[[int], float] = lambda ident: 0.0
     _jobs: queue.SimpleQueue[_Job | None] = field(default_factory=queue.SimpleQueue)
     _running: dict[int, _Job] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -58,25 +62,24 @@ class WorkerSet:
         """True when no more overrun threads may be replaced."""
         return self._abandoned >= self.spare
 
-    def submit(self, what: str, work: Callable[[], Any], done: Done, *, changes: bool = False) -> None:
+    def submit(
+        self, what: str, work: Callable[[], Any], done: Done, *, changes: bool = False, seconds: float | None = None
+    ) -> None:
         """Have *work* done; *done(result, error)* is called later by the cycle's thread, exactly once.
 
         :param what: the call, for messages.
         :param changes: the work changes something: an overrun leaves unclear whether it did.
+        :param seconds: the bound of this job, where it is another one than that of the set.
         """
         with self._lock:
             self._waiting += 1
             self._start_threads()
-        self._jobs.put(_Job(what, work, done, changes))
+        self._jobs.put(_Job(what, work, done, changes, self.seconds if seconds is None else seconds))
 
     def check(self, now: float) -> None:
         """Answer the jobs that have overrun their time; called by the cycle's thread now and then."""
         with self._lock:
-            late = [
-                (ident, job)
-                for ident, job in self._running.items()
-                if job.started is not None and now - job.started > self.seconds and not job.answered
-            ]
+            late = [(ident, job) for ident, job in self._running.items() if self._is_late(ident, job, now)]
             for ident, job in late:
                 job.answered = True
                 del self._running[ident]
@@ -89,10 +92,15 @@ class WorkerSet:
             stranded = [self._jobs.get_nowait() for _unused in range(self._waiting)] if self.size <= 0 else []
             self._waiting -= len(stranded)
         for _unused, job in late:
-            job.done(None, self._unavailable(job, f"did not end within {self.seconds:g} s", job.changes))
+            job.done(None, self._unavailable(job, f"did not end within {job.seconds:g} s", job.changes))
         for waiting in stranded:
             if waiting is not None:
                 waiting.done(None, self._unavailable(waiting, "was not begun: too many calls hang", False))
+
+    def _is_late(self, ident: int, job: _Job, now: float) -> bool:
+        if job.started is None or job.answered or now - job.started <= job.seconds:
+            return False
+        return now - job.started - (self.waited(ident) - job.waited) > job.seconds
 
     def _unavailable(self, job: _Job, text: str, unclear: bool) -> CloudUnavailable:
         return CloudUnavailable(f"{self.name}: {job.what} {text}", provider=self.name, call=job.what, unclear=unclear)
@@ -117,6 +125,7 @@ class WorkerSet:
             with self._lock:
                 self._waiting -= 1
                 job.started = self.inbox.clock()
+                job.waited = self.waited(ident)
                 self._running[ident] = job
             result, error = None, None
             try:

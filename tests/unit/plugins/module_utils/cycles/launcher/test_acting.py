@@ -222,7 +222,8 @@ def test_a_server_that_turns_up_after_its_attempt_was_given_up_is_deleted():
         request = world.request("small", habit=FOR_EVER)
         world.run(2)
         spec = next(doc for doc in [world.store.own.get(f"launches/{node.id}") for node in world.nodes()] if doc)
-        assert world.run(300, until=all_fulfilled(world, [request]))
+        # Nothing is known of this cloud: its first create is waited for for long.
+        assert world.run(400, until=all_fulfilled(world, [request]))
         late = cloud.add_foreign(1, **{META_LAUNCH: spec["mark"], "nodepool_node_id": spec["node_id"]})
         # Its node is watched no more; the next listing for somebody else shows it.
         world.request("small")

@@ -105,3 +105,30 @@ def test_a_call_without_an_answer_makes_suspect_after_a_third_of_the_patience():
         one.look(moment)
         assert (one.blocked(moment) is not None) == silent
     assert "GET /limits" in one.document(3.1)["text"]
+
+
+def test_a_create_is_only_slow_while_other_calls_are_answered():
+    now = [0.0]
+    counters = CallCounters(clock=lambda: now[0])
+    one = Health("east", counters, Patience(9.0))
+    counters.started(CREATE)
+    for moment in (2.0, 4.0, 6.0):
+        now[0] = moment
+        one.note(None, moment, "GET /servers/detail")
+        one.look(moment)
+        assert one.blocked(moment) is None
+    for moment, silent in ((8.9, False), (9.1, True)):
+        now[0] = moment
+        one.look(moment)
+        assert (one.blocked(moment) is not None) == silent
+
+
+def test_answers_to_creates_do_not_hide_that_nothing_else_is_answered():
+    now = [0.0]
+    counters = CallCounters(clock=lambda: now[0])
+    one = Health("east", counters, Patience(9.0))
+    counters.started("GET /servers/detail")
+    now[0] = 3.1
+    one.note(None, 3.0, CREATE)
+    one.look(3.1)
+    assert one.blocked(3.1) is not None

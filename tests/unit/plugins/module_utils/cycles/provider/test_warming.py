@@ -38,12 +38,14 @@ class Actor:
         self.flavors, self.zones, self.networks, self.capacity = Fact(), Fact(), Fact(), Fact()
         self.images: dict[str, Fact] = {}
         self.closed = False
-        self.workers = SimpleNamespace(check=lambda now: None, close=self.close)
 
     def image(self, name: str) -> Fact:
         return self.images.setdefault(name, Fact())
 
-    def close(self) -> None:
+    def check(self, now: float) -> None:
+        pass
+
+    def dismiss(self) -> None:
         self.closed = True
 
     @property

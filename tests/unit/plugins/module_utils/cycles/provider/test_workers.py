@@ -213,3 +213,27 @@ def test_closing_ends_the_threads(make_bench):
     for thread in mine:
         thread.join(PATIENCE)
     assert not any(thread.is_alive() for thread in mine)
+
+
+def test_what_a_job_waits_for_its_turn_does_not_count(make_bench):
+    waited = [0.0]
+    bench = make_bench(seconds=10.0, waited=lambda ident: waited[0])
+    bench.hang("slow")
+    waited[0] = 100.0
+    bench.now += 109.0
+    bench.workers.check(bench.now)
+    assert bench.answers == []
+    bench.now += 2.0
+    bench.workers.check(bench.now)
+    assert [name for name, _unused, error in bench.answers if error is not None] == ["slow"]
+
+
+def test_a_job_may_have_a_bound_of_its_own(make_bench):
+    bench = make_bench(seconds=10.0)
+    bench.hang("create", seconds=50.0)
+    bench.now += 49.0
+    bench.workers.check(bench.now)
+    assert bench.answers == []
+    bench.now += 2.0
+    bench.workers.check(bench.now)
+    assert "did not end within 50 s" in str(bench.answers[0][2])
