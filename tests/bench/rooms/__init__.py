@@ -27,6 +27,7 @@ from tests.bench.rooms.pressure_troubled import Troubled
 from tests.bench.rooms.reuse import Reuse
 from tests.bench.rooms.scale import Scale
 from tests.bench.rooms.scan import Scan
+from tests.bench.rooms.slow_cloud import SlowCloud
 from tests.bench.rooms.stream import Stream
 from tests.bench.rooms.thousand import Thousand
 from tests.bench.rooms.uploads import Uploads
@@ -76,6 +77,7 @@ ROOMS: tuple[Room, ...] = (
     Fairness(),
     Silent(),
     Troubled(),
+    SlowCloud(),
     Failures(),
     Launches(),
     Storm(),

@@ -165,11 +165,12 @@ def test_a_server_that_is_made_long_after_its_create_was_given_up_goes(site: Sit
     """The call hangs in the cloud, is taken for lost and made again; then both are done. One survives."""
     monkeypatch.setattr(machine, "SETTLE_SECONDS", 0.5)
     site.configure()
-    site.cloud.fault("POST /servers", "slow", seconds=6.0, count=1)
+    # Of a cloud of which nothing is known a create is waited for ten times as long as a call.
+    site.cloud.fault("POST /servers", "slow", seconds=16.0, count=1)
     requestor = site.requestor
     request = requestor.ask("small")
     with site.stay(api_timeout=1.0):
-        requestor.wait_for(request, seconds=30)
+        requestor.wait_for(request, seconds=60)
         (node_id,) = requestor.nodes_of(request)
         kept = requestor.node(node_id)["external_id"]
         eventually(lambda: len(site.cloud.calls("POST /servers")) == 2)
