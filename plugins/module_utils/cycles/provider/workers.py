@@ -49,7 +49,7 @@ class WorkerSet:
     size: int = 16
     seconds: float = 120.0
     spare: int = 16
-    waited: Callable[[int], float] = lambda ident: 0.0
+    waited: Callable[[int], float] = field(default_factory=lambda: lambda ident: 0.0)
     _jobs: queue.SimpleQueue[_Job | None] = field(default_factory=queue.SimpleQueue)
     _running: dict[int, _Job] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
