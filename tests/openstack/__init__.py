@@ -1,0 +1,11 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real OpenStack control plane as the judge: the real playbooks against it, one row of a matrix each.
+
+``make test-openstack`` runs all rows; ``make test-openstack ARGS="--only quota race"`` some.
+"""
+
+from __future__ import annotations
+
+import conftest  # noqa: F401 - makes the collection importable from a plain checkout

@@ -1,0 +1,257 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The control plane of ``tests/devcloud/devcloud.sh``: installed once, started for a run, stopped afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+import openstack
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "tests" / "devcloud" / "devcloud.sh"
+BASE = ROOT / ".build" / "devcloud"
+FIRST_PORT = 18000
+PORTS = 10
+INSTALL_SECONDS = 900.0
+START_SECONDS = 400.0
+STOP_SECONDS = 120.0
+WIDE = {"instances": 500, "cores": 2000, "ram": 2_000_000}
+WIDE_NETWORK = {"port": 1000, "floatingip": 200}
+CALL = re.compile(r'"(GET|POST|PUT|DELETE) (\S+) HTTP/1\.\d" status: (\d+) len: \d+ time: ([\d.]+)')
+IDS = re.compile(r"/[0-9a-f]{8}-[0-9a-f-]{27}")
+
+
+class CannotRun(Exception):
+    """The control plane cannot be had on this machine; the text says why."""
+
+
+def wait_for(what: str, condition: Callable[[], Any], seconds: float = 120.0, pause: float = 0.5) -> Any:
+    """What the condition gives once it is true.
+
+    :raises AssertionError: it was not within *seconds*.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < end, f"{what}: not within {seconds:.0f} s"
+        time.sleep(pause)
+
+
+class ControlPlane:
+    """keystone, glance, placement, nova with fake computes, and neutron, on loopback."""
+
+    def __init__(self, base: Path = BASE) -> None:
+        self.base = base
+        self.clouds_yaml = base / "clouds.yaml"
+        self._admin: Any = None
+        self._member: Any = None
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def install(self) -> float:
+        """Make it ready; what is there already is kept. The seconds that it took.
+
+        :raises CannotRun: it is no Debian, or a package is not to be had.
+        """
+        began = time.monotonic()
+        if shutil.which("dpkg-query") is None:
+            raise CannotRun("this is not Debian, and the control plane comes from Debian's packages")
+        self.base.mkdir(parents=True, exist_ok=True)
+        port = self.base / "port"
+        if not port.exists():
+            port.write_text(str(_free_block()), encoding="utf-8")
+        if not (self.base / "state" / "installed").exists():
+            self._script("install", INSTALL_SECONDS)
+            (self.base / "state" / "installed").touch()
+        return time.monotonic() - began
+
+    def __enter__(self) -> Self:
+        self._script("start", START_SECONDS)
+        entries = yaml.safe_load(self.clouds_yaml.read_text(encoding="utf-8"))["clouds"]
+        self.entry: dict[str, Any] = entries["devcloud"]
+        self._admin = self._connection("devcloud-admin")
+        self._member = self._connection("devcloud")
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _problem: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        for name in self.names():
+            self.thaw(name)
+        self._script("stop", STOP_SECONDS)
+
+    def _script(self, word: str, seconds: float) -> None:
+        port = (self.base / "port").read_text(encoding="utf-8").strip()
+        log = self.base / f"{word}.log"
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                ["bash", str(SCRIPT), word],
+                env={**os.environ, "DEVCLOUD_BASE": str(self.base), "DEVCLOUD_PORT": port},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+            try:
+                status = process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise CannotRun(f"'{SCRIPT.name} {word}' did not end within {seconds:.0f} s; see {log}") from None
+        if status != 0:
+            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+            raise CannotRun(f"'{SCRIPT.name} {word}' failed: {''.join(last)}; see {log}")
+
+    def _connection(self, name: str) -> Any:
+        config = openstack.config.OpenStackConfig(config_files=[str(self.clouds_yaml)], load_envvars=False)
+        return openstack.connection.Connection(config=config.get_one(name, api_timeout=120))
+
+    # -- services ------------------------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Services that were started."""
+        return sorted(path.stem for path in (self.base / "run").glob("*.pid"))
+
+    def _group(self, name: str) -> int | None:
+        file = self.base / "run" / f"{name}.pid"
+        return int(file.read_text(encoding="utf-8").split()[0]) if file.exists() else None
+
+    def freeze(self, name: str) -> None:
+        """The service keeps its connections and says nothing any more."""
+        self._signal(name, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """It goes on."""
+        self._signal(name, signal.SIGCONT)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL a service with all its workers."""
+        self._signal(name, signal.SIGKILL)
+        pid = self._group(name)
+        wait_for(f"the end of {name}", lambda: not Path(f"/proc/{pid}/fd").exists() or _is_zombie(pid), 20)
+
+    def start_again(self) -> None:
+        """Start what is not running."""
+        self._script("start", START_SECONDS)
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        group = self._group(name)
+        if group is not None:
+            try:
+                os.killpg(group, number)
+            except ProcessLookupError:
+                return
+
+    def sql(self, database: str, text: str) -> None:
+        """Change a database behind the services' backs."""
+        port = int((self.base / "port").read_text(encoding="utf-8")) + 5
+        words = ["mariadb", "--no-defaults", "-h", "127.0.0.1", "-P", str(port), "-u", "root", "--password=devcloud"]
+        subprocess.run([*words, database, "-e", text], check=True, capture_output=True, timeout=60)
+
+    # -- what is there -------------------------------------------------------------------------------------------
+
+    @property
+    def admin(self) -> Any:
+        """A connection of the administrator."""
+        return self._admin
+
+    @property
+    def member(self) -> Any:
+        """A connection of the project that the launcher uses."""
+        return self._member
+
+    @property
+    def project_id(self) -> str:
+        """The launcher's project."""
+        return str(self._member.current_project_id)
+
+    def servers(self) -> list[Any]:
+        """The project's servers."""
+        return list(self._member.compute.servers())
+
+    def quota(self, **limits: int) -> None:
+        """Set quotas of nova (instances, cores, ram) or neutron (port, floatingip)."""
+        compute = {name: value for name, value in limits.items() if name in WIDE}
+        network = {name: value for name, value in limits.items() if name in WIDE_NETWORK}
+        if compute:
+            self._admin.set_compute_quotas(self.project_id, **compute)
+        if network:
+            self._admin.set_network_quotas(self.project_id, **network)
+
+    def clean(self) -> None:
+        """An empty project with wide quotas, as every row finds it."""
+        self.quota(**WIDE, **WIDE_NETWORK)
+        for server in self.servers():
+            self._member.compute.delete_server(server.id, ignore_missing=True)
+        wait_for("the end of all servers", lambda: not self.servers(), 300, 1.0)
+        for ip in self._member.network.ips():
+            self._member.network.delete_ip(ip.id, ignore_missing=True)
+
+    def image(self, name: str, properties: Mapping[str, str] | None = None) -> str:
+        """The id of an image of that name with a little data in it."""
+        found = self._member.image.find_image(name)
+        if found is None:
+            found = self._member.image.create_image(
+                name, data=b"image" * 1000, disk_format="raw", container_format="bare", **(properties or {})
+            )
+        return str(found.id)
+
+    def mark(self) -> int:
+        """Where nova's log ends now, for :meth:`calls`."""
+        log = self.base / "log" / "nova-api.log"
+        return log.stat().st_size if log.exists() else 0
+
+    def calls(self, since: int) -> Counter[str]:
+        """Calls that nova answered since a mark, by kind and status: ``POST /servers 202``."""
+        found: Counter[str] = Counter()
+        for kind, status, _seconds in self.timed_calls(since):
+            found[f"{kind} {status}"] += 1
+        return found
+
+    def timed_calls(self, since: int) -> list[tuple[str, int, float]]:
+        """(kind, status, seconds) of each call that nova answered since a mark."""
+        with (self.base / "log" / "nova-api.log").open("rb") as file:
+            file.seek(since)
+            text = file.read().decode("utf-8", "replace")
+        found = []
+        for method, url, status, seconds in CALL.findall(text):
+            path = IDS.sub("/{id}", url.partition("?")[0].partition("/v2.1")[2] or url)
+            found.append((f"{method} {path}", int(status), float(seconds)))
+        return found
+
+
+def _free_block() -> int:
+    """The first of ten loopback ports in a row that nobody listens on."""
+    for first in range(FIRST_PORT, FIRST_PORT + 2000, PORTS):
+        try:
+            for port in range(first, first + PORTS):
+                with socket.socket() as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        return first
+    raise CannotRun(f"no ten free ports in a row between {FIRST_PORT} and {FIRST_PORT + 2000}")
+
+
+def _is_zombie(pid: int | None) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sweep, inventory, leases, and the contract of the simulated cloud."""
+
+from __future__ import annotations
+
+import json
+
+from tests.integration.contract.observe import RECORDED, differences, observe
+from tests.openstack.lab import Lab, one, pool, row, tiny
+from tests.support.ansible_run import command, run_module
+
+
+@row("leaks", "a server of ours without a record goes; those of others stay")
+def leaks(lab: Lab) -> str:
+    plane = lab.plane
+    site = lab.site()
+    request = site.requestor.ask("tiny")
+    site.play("launcher.yml", launcher_duration=120)
+    (node,) = site.requestor.nodes_of(request)
+    ours = site.requestor.node(node)["external_id"]
+    network = plane.member.network.find_network("private").id
+    foreign = plane.member.compute.create_server(
+        name="somebody-else",
+        image_id=plane.image("base"),
+        flavor_id=plane.member.compute.find_flavor("m1.tiny").id,
+        networks=[{"uuid": network}],
+        metadata={"nodepool_provider_name": "another", "nodepool_node_id": "0000000001"},
+    )
+    # The node's record is lost; its server is told by its metadata.
+    site.requestor.client.delete(f"/nodepool/nodes/{node}", recursive=True)
+    site.requestor.client.delete(f"/nodepool/stackci/launches/{node}", recursive=True)
+    said = site.play("leak_cleanup.yml", leak_min_age=0, leak_wait=5)
+    alive = {server.id for server in plane.servers()}
+    assert ours not in alive and foreign.id in alive, said[-3000:]
+    return "1 deleted, 1 left alone"
+
+
+@row("inventory", "the inventory shows the nodes")
+def inventory(lab: Lab) -> str:
+    site = lab.site()
+    requests = site.ask_many(2)
+    site.play("launcher.yml", launcher_duration=120)
+    file = site.folder / "judge.nodepool.yml"
+    options = {
+        "plugin": "stackci.nodepool.nodepool",
+        "nodepool_config": str(site.config),
+        "clouds_config": str(site.clouds_yaml),
+        "zookeeper": True,
+    }
+    file.write_text(json.dumps(options), encoding="utf-8")
+    done = command("ansible-inventory", "-i", file, "--list", folder=site.folder)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    nodes = {f"np{node}" for ident in requests for node in site.requestor.nodes_of(ident)}
+    assert set(shown["_meta"]["hostvars"]) == nodes, shown
+    assert set(shown["label_tiny"]["hosts"]) == nodes, shown
+    return f"{len(nodes)} hosts"
+
+
+@row("request-launch", "nodepool_request with launch: asked, launched, held, given back, without any launcher")
+def request_launch(lab: Lab) -> str:
+    site = lab.site()
+    options = {
+        "name": "judge",
+        "config": str(site.config),
+        "clouds_config": str(site.clouds_yaml),
+        "launch": True,
+        "timeout": 240,
+    }
+    first = run_module("nodepool_request", {**options, "labels": ["tiny", "tiny"]}, site.folder, timeout=300)
+    assert first.result.get("complete"), first.screen[-3000:]
+    again = run_module("nodepool_request", {**options, "labels": ["tiny", "tiny"]}, site.folder, timeout=300)
+    assert again.result["changed"] is False, again.result
+    gone = run_module("nodepool_request", {**options, "state": "absent"}, site.folder, timeout=300)
+    assert not gone.result["failed"] and not lab.plane.servers(), gone.screen[-3000:]
+    return "2 nodes, unchanged when repeated, 0 servers left"
+
+
+@row("check-mode", "check mode tells the plan and changes nothing")
+def check_mode(lab: Lab) -> str:
+    site = lab.site(one(pool("main", tiny())))
+    site.requestor.ask("tiny")
+    before = site.requestor.tree("/nodepool")
+    said = site.play("launcher.yml", "--check", "--diff")
+    assert site.requestor.tree("/nodepool") == before and not lab.plane.servers()
+    assert "1 request" in said, said[-2000:]
+    return next(line.strip() for line in said.splitlines() if "1 request" in line)[:160]
+
+
+@row("contract", "the control plane answers as the simulated cloud has it on record")
+def contract(lab: Lab) -> str:
+    lab.plane.quota(instances=10, cores=20, ram=51200)
+    expected = json.loads(RECORDED.read_text(encoding="utf-8"))
+    found = observe("devcloud", str(lab.plane.clouds_yaml))
+    told = differences(expected, found)
+    assert not told, "\n".join(told)
+    return f"{len(found)} observations agree"

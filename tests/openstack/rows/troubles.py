@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Services that fail, stop, or say nothing."""
+
+from __future__ import annotations
+
+import time
+
+from tests.openstack.control_plane import wait_for
+from tests.openstack.lab import Lab, one, pool, row, tiny
+
+
+@row("no-valid-host", "a flavor that no host has room for: the request fails and says 'No valid host'")
+def no_valid_host(lab: Lab) -> str:
+    compute = lab.plane.admin.compute
+    if compute.find_flavor("huge") is None:
+        compute.create_flavor(name="huge", ram=900_000, vcpus=1, disk=1)
+    site = lab.site(one(pool("main", tiny("huge", flavor_name="huge")), launch_retries=2))
+    request = site.requestor.ask("huge")
+    said = site.play("launcher.yml", launcher_duration=180)
+    assert site.requestor.state(request) == "failed", said[-2000:]
+    assert "No valid host" in said, said[-3000:]
+    assert not lab.plane.servers()
+    return next(line.strip() for line in said.splitlines() if "No valid host" in line)[:160]
+
+
+@row("no-network", "a network that is not there: the pool says so, no create is sent")
+def no_network(lab: Lab) -> str:
+    site = lab.site(one(pool("main", tiny(), networks=["nonet"])))
+    site.requestor.ask("tiny")
+    since = lab.plane.mark()
+    said = site.play("launcher.yml", launcher_duration=60)
+    assert "nonet" in said, said[-2000:]
+    assert not any("POST /servers " in kind for kind in lab.plane.calls(since)), lab.plane.calls(since)
+    return next(line.strip() for line in said.splitlines() if "nonet" in line)[:160]
+
+
+@row("compute-stopped", "nova-compute is killed with servers in BUILD, and comes back: all served")
+def compute_stopped(lab: Lab) -> str:
+    site = lab.site(one(launch_timeout=600))
+    requests = site.ask_many(5)
+    lab.plane.freeze("nova-compute1")
+    try:
+        with site.stay():
+            wait_for("servers in BUILD", lambda: len(lab.plane.servers()) >= 3, 180)
+            time.sleep(10)
+            assert site.fulfilled(requests) == 0
+            lab.plane.thaw("nova-compute1")
+            site.wait_served(requests, 360)
+    finally:
+        lab.plane.thaw("nova-compute1")
+    assert len(lab.plane.servers()) == 5, lab.plane.servers()
+    return "5 served, 5 servers"
+
+
+@row("api-stopped", "nova-api is killed with creates under way: all served, no server too many")
+def api_stopped(lab: Lab) -> str:
+    site = lab.site()
+    requests = site.ask_many(10)
+    since = lab.plane.mark()
+    with site.stay():
+        wait_for("a first create", lambda: lab.plane.calls(since)["POST /servers 202"], 120, 0.1)
+        lab.plane.kill("nova-api")
+        time.sleep(15)
+        lab.plane.start_again()
+        site.wait_served(requests, 420)
+        wait_for("no server too many", lambda: len(lab.plane.servers()) == len(site.requestor.nodes()) == 10, 240)
+    return "10 served, 10 servers"
+
+
+@row("api-frozen", "nova-api is frozen for 45 s: it is told, and everything goes on afterwards")
+def api_frozen(lab: Lab) -> str:
+    site = lab.site()
+    with site.stay():
+        first = site.ask_many(2)
+        site.wait_served(first)
+        lab.plane.freeze("nova-api")
+        try:
+            requests = site.ask_many(4)
+            time.sleep(45)
+        finally:
+            lab.plane.thaw("nova-api")
+        site.wait_served(requests, 300)
+    return "4 served after it went on"
+
+
+@row("tokens", "all tokens are revoked: served with a new one")
+def tokens(lab: Lab) -> str:
+    site = lab.site()
+    with site.stay():
+        first = site.ask_many(1)
+        site.wait_served(first)
+        user = lab.plane.admin.identity.find_user("demo")
+        lab.plane.admin.identity.update_user(user, password="devcloud")
+        requests = site.ask_many(3)
+        site.wait_served(requests, 240)
+    return "3 served with a new token"
+
+
+@row("cell-away", "the cell's database is away for a while: no node is taken for gone, no request fails")
+def cell_away(lab: Lab) -> str:
+    plane = lab.plane
+    site = lab.site()
+    with site.stay():
+        first = site.ask_many(4)
+        site.wait_served(first)
+        ids = {server.id for server in plane.servers()}
+        # The instances exist and no list shows them, as when a cell does not answer.
+        plane.sql("nova", "UPDATE instances SET hidden = 1 WHERE deleted = 0")
+        try:
+            wait_for("an empty list", lambda: not plane.servers(), 60)
+            requests = site.ask_many(3)
+            time.sleep(30)
+        finally:
+            plane.sql("nova", "UPDATE instances SET hidden = 0 WHERE hidden = 1")
+        site.wait_served(requests, 300)
+        assert ids <= {server.id for server in plane.servers()}, "servers of ready nodes were deleted"
+    assert "failed" not in {site.requestor.state(ident) for ident in [*first, *requests]}
+    return "4 servers kept, 3 requests served"
