@@ -23,11 +23,11 @@ LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licen
 CHECKS := sanity types unit importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test test-slow lint $(CHECKS) integration molecule scenarios docs build bench format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test test-slow test-openstack lint $(CHECKS) integration molecule scenarios docs build bench format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
 
 setup: ## install what is missing: system packages, .venv, the link for Ansible
 	@tools/setup
@@ -73,6 +73,9 @@ molecule: ## the same; installs podman and what it needs
 	@tools/setup
 	@tools/setup molecule
 	@$(MAKE) scenarios
+
+test-openstack: setup ## the playbooks against a real OpenStack control plane, which it installs; ARGS="--list", ARGS="--only quota"
+	@$(PY) -m tests.openstack $(ARGS)
 
 docs: stage ## the documentation of all plugins as HTML, in .build/docs
 	@$(STEP) $@ tools/docs $(STAGE) .build/docs
