@@ -62,7 +62,7 @@ def test_a_label_without_an_image_fails(site: Site):
     result = site.run()
     assert [site.requestor.state(request) for request in requests] == ["failed", "failed"]
     codes = {failed["id"]: failed["reasons"][0]["code"] for failed in result["requests"]["failed"]}
-    assert codes == dict.fromkeys(requests, "no-image")
+    assert codes == {requests[0]: "label-broken", requests[1]: "no-image"}
     assert site.requestor.nodes_of(good)
 
 
