@@ -240,6 +240,18 @@ class VirtualCloud:
                 status=403,
             )
 
+    def refuse_unknown_image(self, spec: ServerSpec) -> None:
+        """nova asks glance for the image of each create.
+
+        :raises CloudRefused: in nova's words, which for a volume of the image are others.
+        """
+        if spec.image_id in self.own_images or any(image.id == spec.image_id for image in self.images):
+            return
+        text = "Can not find requested image"
+        if spec.boot_from_volume:
+            text = f"Block Device Mapping is Invalid: failed to get image {spec.image_id}."
+        raise CloudRefused(f"POST /servers was answered with 400: {text}", call="POST /servers", status=400)
+
     def refuse_unknown_zone(self, spec: ServerSpec) -> None:
         """nova asks the services of all cells; while their data base is away there are none.
 

@@ -51,10 +51,13 @@ class Failure(Enum):
     UNREACHABLE = "unreachable"
     API = "api"
     REFUSED = "refused"
+    IMAGE = "image gone"
 
 
-DOES_NOT_COUNT = frozenset({Failure.QUOTA, Failure.API})
-"""Not the launch's fault: tried again when the API is well or the pool's freeze is over."""
+DOES_NOT_COUNT = frozenset({Failure.QUOTA, Failure.API, Failure.IMAGE})
+"""Not the launch's fault: tried again when the API is well, the pool's freeze is over or with another image."""
+SPACED = frozenset({Failure.API, Failure.REFUSED, Failure.IMAGE})
+"""The cloud was asked and said no, which takes no time: the next try comes a while later."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,7 @@ def failed(
     launch: Launch, failure: Failure, text: str, now: float, rules: LaunchRules, random: Callable[[], float]
 ) -> None:
     """The present attempt failed; decides between clearing up, trying again later and giving up."""
-    if failure is Failure.API:
+    if failure in SPACED:
         launch.not_before = now + backoff(launch.delays, random(), most=API_PAUSE)
         launch.delays += 1
     if failure not in DOES_NOT_COUNT:

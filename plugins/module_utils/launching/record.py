@@ -42,14 +42,19 @@ def allocate(node: Node, request: NodeRequest | None) -> None:
 
 def begin(node: Node, image: ImageSettings, upload: Upload | None, need: Resources, now: float) -> None:
     """Second step: the launcher holds the lock and knows image and size."""
-    node.image_id = upload.path if upload is not None else image.name
-    node.username = (upload.username if upload is not None else None) or image.username or DEFAULT_USERNAME
-    node.python_path = (upload.python_path if upload is not None else None) or image.python_path
-    node.shell_type = (upload.shell_type if upload is not None else None) or image.shell_type
+    take_image(node, image, upload)
     node.connection_type = image.connection_type
     node.connection_port = image.connection_port
     node.resources = need.document()
     node.set_state(NodeState.BUILDING, now)
+
+
+def take_image(node: Node, image: ImageSettings, upload: Upload | None) -> None:
+    """What it boots from; the second time where the first image turned out to be gone."""
+    node.image_id = upload.path if upload is not None else image.name
+    node.username = (upload.username if upload is not None else None) or image.username or DEFAULT_USERNAME
+    node.python_path = (upload.python_path if upload is not None else None) or image.python_path
+    node.shell_type = (upload.shell_type if upload is not None else None) or image.shell_type
 
 
 def active(

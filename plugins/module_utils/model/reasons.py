@@ -16,10 +16,11 @@ NO_ROOM = "no-room"
 TENANT_LIMIT = "tenant-limit"
 CONCURRENCY = "concurrency"
 IMAGE_BUILDING = "image-building"
+IMAGE_GONE = "image-gone"
 FOREIGN_FIRST = "foreign-first"
 FROZEN = "frozen"
 NOT_ACTING = "not-acting"
-LIMITS = frozenset({NO_ROOM, TENANT_LIMIT, CONCURRENCY, IMAGE_BUILDING, FOREIGN_FIRST, FROZEN, NOT_ACTING})
+LIMITS = frozenset({NO_ROOM, TENANT_LIMIT, CONCURRENCY, IMAGE_BUILDING, IMAGE_GONE, FOREIGN_FIRST, FROZEN, NOT_ACTING})
 
 FACTS_UNREAD = "facts-unread"
 UNCONFIRMED = "unconfirmed"
@@ -39,6 +40,10 @@ LAUNCH_FAILED = "launch-failed"
 NOT_OFFERED = frozenset({LABEL_UNKNOWN, POOL_DISABLED, POOL_GONE})
 """They say of a pool that it was never asked for this; where another pool has a reason, that is the cause."""
 
+WITHOUT_IMAGE = frozenset({NO_IMAGE, LABEL_BROKEN})
+"""What becomes of a label whose image is not there and will not be."""
+IMAGE_REASONS = WITHOUT_IMAGE | {IMAGE_BUILDING, IMAGE_GONE}
+
 # Codes of doing.
 FITS = "fits"
 REUSE = "reuse"
@@ -56,6 +61,7 @@ _TEXTS = {
     TENANT_LIMIT: "tenant {tenant} is at its limit: {resource} needed {needed:g}, left {left:g}",
     CONCURRENCY: "{where} launches {launching:g} nodes at once, which is its max-concurrency",
     IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
+    IMAGE_GONE: "image {image} of build {build} is not in the cloud of {where} any more, and no older one is there",
     FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",
     FROZEN: "{where} refused creates for {resource} ({text}); next attempt in {seconds:.0f} s",
     STARTING: "{where}: earlier launches are on their way to the cloud first",

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry
@@ -118,12 +120,15 @@ class ImageView:
             return None
         return _as_upload(upload.image, upload.build_id, upload.provider, upload.id, Entry(*found))
 
-    def newest_ready(self, image: str, provider: str) -> Upload | None:
-        """The upload that became ready last; its ``path`` is the full znode path, ``external_id`` the cloud's id."""
+    def newest_ready(self, image: str, provider: str, without: Container[str] = ()) -> Upload | None:
+        """The upload that became ready last; its ``path`` is the full znode path, ``external_id`` the cloud's id.
+
+        :param without: ids of images in the cloud that do not count.
+        """
         ready = [
             upload
             for upload in self.uploads(image, provider)
-            if upload.state == UploadState.READY and upload.external_id
+            if upload.state == UploadState.READY and upload.external_id and upload.external_id not in without
         ]
         return max(ready, key=lambda upload: (upload.state_time or 0.0, upload.path), default=None)
 

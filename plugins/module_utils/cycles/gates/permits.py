@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gate
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import Running
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.retiring import retirement
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Phase
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources
@@ -40,6 +41,8 @@ class Permits:
         gone = left_out(running)
         if gone is not None:
             return gone
+        if running.lacks is not None:
+            return running.lacks
         if running.launch.attempt == 1:
             # One that has failed itself goes on to its end, so that its request is not kept waiting for ever.
             where = "/".join(running.key)
@@ -69,5 +72,7 @@ class Permits:
 
 
 def left_out(running: Running) -> Reason | None:
-    """Why the configuration has no place for the launch any more."""
+    """Why the configuration has no place for the launch any more, or the cloud no image."""
+    if running.lacks is not None and running.lacks.code in reasons.WITHOUT_IMAGE:
+        return running.lacks
     return retirement(running.actor.provider, running.launch.pool, [running.launch.label])

@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.led
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.permits import Permits
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import Made
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.images import lost_its_image, renew_image
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import Running, failure_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
@@ -90,6 +91,10 @@ class Creates:
             self._refused(running, error, now)
 
     def _refused(self, running: Running, error: CloudError, now: float) -> None:
+        if lost_its_image(running, error, now):
+            self._fail(running, Failure.IMAGE, str(error), now)
+            renew_image(self._context, running, now)
+            return
         if not error.unclear:
             named = error.resources if isinstance(error, CloudQuotaRefused) else ()
             self._fail(running, failure_of(error), str(error), now, named)

@@ -21,6 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addr
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted, begin
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creates import Creates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import prepare_create, send_create
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.images import renew_image
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.looking import look
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.reaching import Reaching
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
@@ -172,7 +173,7 @@ class Launches:
         return launch.phase == Phase.QUEUED and not launch.superseded
 
     def is_left_out(self, node_id: str) -> bool:
-        """True for a launch without a server that may have none any more: pool or label left the configuration."""
+        """True for a launch without a server that may have none: pool or label left the configuration, or no image."""
         running = self._running.get(node_id)
         return running is not None and running.launch.phase == Phase.QUEUED and left_out(running) is not None
 
@@ -214,7 +215,7 @@ class Launches:
             if running.busy:
                 continue
             step = machine.next_step(running.launch, now)
-            if step is Step.CREATE:
+            if step is Step.CREATE and renew_image(self._context, running, now):
                 allowed = self._permits.creates_allowed(running)
                 room = running.actor.creates.has_room(sending[running.actor.provider.name])
                 if creating[running.key] < allowed and room and not self._permits.held_up(running, self._asked):
@@ -223,7 +224,7 @@ class Launches:
                     if spec is not None:
                         sending[running.actor.provider.name] += 1
                         prepared.append((running, spec))
-            elif step is not Step.WAIT:
+            elif step not in (Step.CREATE, Step.WAIT):
                 self._push(step, running, now)
         # One wait for all: nothing is created before it is written down.
         self._context.store.catch_up()

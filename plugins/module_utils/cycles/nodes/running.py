@@ -22,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
 
 
@@ -47,6 +48,8 @@ class Running:
     """Marks of creates that a thread of this cycle still waits for."""
     sent: dict[str, float] = field(default_factory=dict)
     """Mark → when this cycle sent its create."""
+    lacks: Reason | None = None
+    """Why there is no image for it at the moment, although there was one when it began."""
 
     @property
     def alone(self) -> bool:

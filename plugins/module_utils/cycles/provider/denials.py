@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.lost_images import LostImages
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
     CloudRefused,
@@ -24,9 +25,10 @@ LONGEST = 600.0
 
 
 class Denials:
-    """The zones that one provider denies."""
+    """The zones that one provider denies, and its images."""
 
     def __init__(self) -> None:
+        self.images = LostImages()
         self._since: dict[str, float] = {}
         self._seen: dict[str, float] = {}
         """Zone → when it was there last."""

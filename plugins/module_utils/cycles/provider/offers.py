@@ -68,10 +68,10 @@ def label_recipe(context: Context, actor: ProviderActor, pool: Pool, label: Pool
     if pool.auto_floating_ip:
         actor.networks.want(now, max_age)
     need = resources_of(pool, label, flavor, floats=actor.floats(pool, label))
-    image_id, upload, why = _image(context, actor, settings, label, where, max_age)
+    image_id, upload, why = image_of(context, actor, settings, label, where, max_age)
     if why is None:
         return Recipe(LabelOffer(need), settings, flavor, image_id, upload)
-    permanent = why.code in (reasons.NO_IMAGE, reasons.LABEL_BROKEN)
+    permanent = why.code in reasons.WITHOUT_IMAGE
     offer = LabelOffer(need, never=why if permanent else None, not_now=None if permanent else why)
     return Recipe(offer, settings, flavor)
 
@@ -86,19 +86,29 @@ def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool =
     return Resources(amounts)
 
 
-def _image(
+def image_of(
     context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str, max_age: float | None
 ) -> tuple[str | None, Upload | None, Reason | None]:
     """(id in the cloud, upload record, why there is none)."""
     figures = {"where": where, "label": label.name, "image": settings.name}
+    now, lost = context.now(), actor.denials.images
     if settings.kind == "diskimage":
-        upload = context.store.images.newest_ready(settings.name, actor.provider.name)
+        images = context.store.images
+        upload = images.newest_ready(settings.name, actor.provider.name, lost.ids(now))
         if upload is not None and upload.external_id:
             return upload.external_id, upload, None
-        building = context.store.images.is_building(settings.name)
+        upload = images.newest_ready(settings.name, actor.provider.name)
+        if upload is not None:
+            return None, None, Reason(reasons.IMAGE_GONE, {**figures, "build": upload.build_id})
+        building = images.is_building(settings.name)
         return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
     fact = actor.image(settings.image_id or settings.image_name or settings.name)
-    found = fact.want(context.now(), max_age)
+    found = fact.want(now, max_age)
+    denied = None if found is None else lost.denied_at(settings.image_id or found.id, now)
+    if denied is not None and fact.age(now) > now - denied:
+        # nova says that it is not there: glance is asked before anybody believes either.
+        fact.want(now, now - denied)
+        return None, None, _unread(actor, where)
     if found is not None:
         return settings.image_id or found.id, None, None
     if fact.answered_at is None and isinstance(fact.error, CloudRefused):
@@ -108,8 +118,8 @@ def _image(
         sure = settings.image_id is not None and fact.error is not None
         return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where))
     if settings.image_id is None:
-        actor.image_names.want(context.now(), max_age)
-        if actor.image_names.busy and actor.image_names.waited(context.now()) < SOON:
+        actor.image_names.want(now, max_age)
+        if actor.image_names.busy and actor.image_names.waited(now) < SOON:
             return None, None, _unread(actor, where)
     return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
 
