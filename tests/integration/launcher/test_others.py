@@ -301,7 +301,7 @@ def test_a_server_that_somebody_has_deleted_already_is_no_trouble(site: Site):
     site.requestor.give_back(*node_ids)
     site.run()
     site.requestor.wait_gone(node_ids)
-    assert site.cloud.servers() == []
+    eventually(lambda: site.cloud.servers() == [])
 
 
 def test_unknown_keys_of_a_node_survive_what_we_write(site: Site):
