@@ -60,7 +60,7 @@ sanity: stage ## ansible-test sanity
 	@$(STEP) $@ timeout 1200 $(PY) tools/sanity.py $(STAGE)
 
 unit: setup ## unit tests
-	@$(STEP) $@ tools/lane tests/unit
+	@$(STEP) $@ tools/lane tests/unit -n $(JOBS) --dist worksteal
 
 # These tests wait most of the time, so there may be more of them than cores.
 integration: setup ## tests with a real ZooKeeper and the simulated cloud
