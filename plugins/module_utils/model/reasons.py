@@ -59,7 +59,7 @@ REQUEST_GONE = "request-gone"
 
 _TEXTS = {
     TENANT_LIMIT: "tenant {tenant} is at its limit: {resource} needed {needed:g}, left {left:g}",
-    CONCURRENCY: "{where} launches {launching:g} nodes at once, which is its max-concurrency",
+    CONCURRENCY: "{where} has as many launches under way as its max-concurrency allows: {launching:g}",
     IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
     IMAGE_GONE: "image {image} of build {build} is not in the cloud of {where} any more, and no older one is there",
     FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",
@@ -76,7 +76,7 @@ _TEXTS = {
     NO_IMAGE: "{where} has no ready image {image} for label {label}, and none is being built",
     LAUNCH_FAILED: "{where}: launches failed: {text}",
     FITS: "fits into {where}",
-    REUSE: "{count:g} ready nodes of {where} are used",
+    REUSE: "uses {count:g} of the ready nodes of {where}",
     MIN_READY: "min-ready of label {label}: {have:g} of {wanted:g}",
     ROOM_NEEDED: "request {request} needs the room of this idle node",
     USED: "the node is {state} and nobody holds it",

@@ -141,7 +141,9 @@ class Limits(Mapping[str, float]):
 
 
 def describe(name: str, amount: float) -> str:
-    """``4096 MiB ram``, ``3 instances``."""
+    """``4096 MiB ram``, ``3 instances``, ``1 instance``."""
     unit = UNITS.get(name)
-    figure = f"{amount:g}"
-    return f"{figure} {unit} {name}" if unit else f"{figure} {name}"
+    if unit:
+        return f"{amount:g} {unit} {name}"
+    # What a tenant limit calls a thing is not ours to inflect.
+    return f"{amount:g} {name.removesuffix('s') if amount == 1 and name in ORDER else name}"

@@ -65,7 +65,7 @@ def test_lease_and_release_without_a_launcher(site: Site, cloud: SimCloud) -> No
 
     full = site.request(name="more", labels=["small"], **{**options, "timeout": 4}).result
     assert full["failed"]
-    assert "1 instances needed, 0 left in east/main" in full["msg"]
+    assert "1 instance needed, 0 left in east/main" in full["msg"]
     site.request(name="more", state="absent")
 
     gone = site.request(state="absent", **options).result

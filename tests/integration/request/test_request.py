@@ -89,7 +89,7 @@ def test_wait_false_is_repeated_until_complete(site: Site) -> None:
 def test_progress_is_on_the_screen_and_time_over_tells_the_reason(site: Site) -> None:
     ran = site.request(labels=["small"], timeout=0, wait=False)
     (request,) = ran.result["requests"]
-    reason = {"code": "no-room", "text": "1 instances needed, 0 left in cloud1/main"}
+    reason = {"code": "no-room", "text": "1 instance needed, 0 left in cloud1/main"}
     site.launcher.put(f"/nodepool/stackci/waits/{request['id']}", reason)
     ran = site.play(labels=["small"], timeout=2)
     line = f"0 of 1 nodes ready; request {request['id']} waits: {reason['text']}"

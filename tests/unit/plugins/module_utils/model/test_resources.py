@@ -63,7 +63,15 @@ def test_the_document_has_whole_numbers_and_nodepools_names_only():
 
 
 @pytest.mark.parametrize(
-    ("name", "amount", "text"), [("ram", 4096, "4096 MiB ram"), ("instances", 3, "3 instances"), ("x", 0.5, "0.5 x")]
+    ("name", "amount", "text"),
+    [
+        ("ram", 4096, "4096 MiB ram"),
+        ("ram", 1, "1 MiB ram"),
+        ("instances", 3, "3 instances"),
+        ("instances", 1, "1 instance"),
+        ("x", 0.5, "0.5 x"),
+        ("gpus", 1, "1 gpus"),
+    ],
 )
 def test_describe(name, amount, text):
     assert describe(name, amount) == text
