@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import (
@@ -18,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import Begin
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.leases import outcome_result
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
 from ansible_collections.stackci.nodepool.plugins.modules import node_launch, nodepool_request
 from tests.support.check_mode import check_mode
 from tests.support.documented import differences
@@ -25,6 +28,12 @@ from tests.support.world import Habit, World, one_provider
 
 # What the module takes out of the cycle's result and shows by Ansible's own means.
 SHOWN_OTHERWISE = {"warnings"}
+
+
+def returned(result: dict[str, Any]) -> dict[str, Any]:
+    """What the module makes of a cycle's result."""
+    kept = {name: value for name, value in result.items() if name not in SHOWN_OTHERWISE}
+    return {**kept, "summary": launcher_summary(result)}
 
 
 def test_a_cycle_returns_what_is_documented():
@@ -38,7 +47,7 @@ def test_a_cycle_returns_what_is_documented():
         world.run(30)
         world.fault("east", "GET", error=lambda: CloudUnavailable("503"))
         world.run(60)
-        result = {name: value for name, value in cycle.result.items() if name not in SHOWN_OTHERWISE}
+        result = returned(cycle.result)
     assert result["requests"]["fulfilled"] and result["requests"]["waiting"] and result["requests"]["failed"]
     assert differences(node_launch.RETURN, result, check=False) == []
 
@@ -48,7 +57,7 @@ def test_check_mode_returns_what_is_documented():
         world.request("small", "small")
         world.request("small")
         world.request("unknown")
-        result = {name: value for name, value in run().items() if name not in SHOWN_OTHERWISE}
+        result = returned(run())
     assert all(result["plan"][what] for what in ("admit", "wait", "decline"))
     assert differences(node_launch.RETURN, result, check=True) == []
 

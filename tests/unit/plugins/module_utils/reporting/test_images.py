@@ -56,7 +56,7 @@ def test_an_image_with_all_that_is_known_of_it(seen):
         "image": "debian",
         "due": False,
         "code": "paused",
-        "reason": "paused",
+        "reason": "paused; the build that was asked for waits until that is taken back",
         "at": None,
         "formats": ["qcow2"],
         "formats_unknown": [],

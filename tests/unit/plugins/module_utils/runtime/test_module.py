@@ -85,7 +85,10 @@ def test_progress_lines_are_json_with_their_time(tmp_path: Path):
     progress.line("node 7: ready")
     progress.line('with "quotes" and ü')
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert lines == [{"time": 12.5, "line": "node 7: ready"}, {"time": 12.5, "line": 'with "quotes" and ü'}]
+    assert lines == [
+        {"time": 12.5, "line": "node 7: ready", "priority": 6},
+        {"time": 12.5, "line": 'with "quotes" and ü', "priority": 6},
+    ]
 
 
 def test_progress_without_a_file_or_with_one_that_cannot_be_written_does_nothing(tmp_path: Path):
