@@ -46,7 +46,7 @@ class RealSite(Site):
 
     def __init__(self, folder: Path, zookeeper: ZooKeeperServer, plane: ControlPlane) -> None:
         self._plane = plane
-        super().__init__(folder, zookeeper, f"/row-{uuid.uuid4().hex}", cast("CloudBank", None))
+        super().__init__(folder, zookeeper, f"/row-{uuid.uuid4().hex}", cast(CloudBank, None))
 
     def add_cloud(self, name: str = "one", kind: str = "plain", **entry: Any) -> Cloud:
         """An entry in clouds.yaml."""

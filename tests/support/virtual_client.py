@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import (
     NetworkRoles,
@@ -283,6 +283,7 @@ class VirtualClient:
 
         bound = self.timeout if patience is None else patience
         status = "200"
+        result: Any = None
         try:
             fault = self._fault(kind)
             if fault is not None:
@@ -306,7 +307,7 @@ class VirtualClient:
             if fault is not None and fault.fails:
                 self._fail(fault, kind, changes, bound)
             self._check()
-            return result
+            return cast("T", result)
         except CloudError as error:
             status = str(error.status) if error.status else "timeout"
             raise

@@ -69,7 +69,9 @@ def _library_problems(rrule: str) -> Iterator[str]:
         rule = rrulestr(" ".join(words), forceset=True)
         if re.search(r"INTERVAL=0+\b", rrule) or next(_some_times(" ".join(words)), None) is None:
             yield BUSY
-        elif next(iter(rule), None) is not None and next(iter(rule)).tzinfo is None:
+            return
+        first = next(iter(rule), None)
+        if first is not None and first.tzinfo is None:
             yield "rrule parsing failed validation: A valid TZID must be provided (e.g., America/New_York)"
     except Exception as error:  # as AWX does it
         yield f"rrule parsing failed validation: {error}"

@@ -109,7 +109,7 @@ def test_a_lease_that_somebody_has_just_given_back_is_not_brought_back() -> None
     late = dict(own.documents)
     world.run(present=False)
     assert own.documents == {}
-    own.get = lambda path: late.get(path)  # type: ignore[method-assign]
+    own.get = late.get  # type: ignore[method-assign, assignment]
     changes = world.store.changes
     assert world.leasing(present=False).advance().changed is False
     assert (own.documents, world.store.changes) == ({}, changes)

@@ -20,9 +20,7 @@ def store(*offered, leases=()):
     """A tree with one pool and some leases."""
     pools = [SimpleNamespace(supported_labels=list(offered))] if offered else []
     documents = {f"leases/{name}": {"name": name} for name in leases}
-    return SimpleNamespace(
-        components=SimpleNamespace(pools=lambda: pools), own=SimpleNamespace(get=lambda path: documents.get(path))
-    )
+    return SimpleNamespace(components=SimpleNamespace(pools=lambda: pools), own=SimpleNamespace(get=documents.get))
 
 
 def refusal(label, *, text=LABELS, tree=None):
