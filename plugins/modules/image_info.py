@@ -235,7 +235,8 @@ deletions:
     code:
       description:
         - V(old), V(surplus) (the provider has this build twice), V(removed) (from the configuration), V(asked)
-          (somebody marked it or its build), V(failed) or V(abandoned).
+          (somebody marked it or its build), V(failed) or V(abandoned). A cycle of uploads, which asks the clouds, also
+          knows V(lost) (the image is not in the cloud any more).
       type: str
       returned: always
     reason:

@@ -6,6 +6,7 @@
 Kept, whatever fails, are of each configured image the two newest ready builds, and of each provider that lists it a
 ready upload of each of the two newest builds that it has. What a person has marked as deleting goes all the same.
 
+* An upload whose image is not in the cloud any more counts for nothing, and its record goes.
 * Of several ready uploads of one build at a provider only the one stays that became ready last: launchers use that.
 * Uploads at providers that are not in this configuration are left to whoever has them. A build lives as long as it has
   uploads.
@@ -16,7 +17,7 @@ ready upload of each of the two newest builds that it has. What a person has mar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -49,13 +50,14 @@ class DeletionCode:
     REMOVED = "removed"
     OLD = "old"
     SURPLUS = "surplus"
+    LOST = "lost"
     ASKED = "asked"
     FAILED = "failed"
     ABANDONED = "abandoned"
     UPLOADED = "uploaded"
     LEFT_OVER = "left-over"
 
-    ALL = (REMOVED, OLD, SURPLUS, ASKED, FAILED, ABANDONED, UPLOADED, LEFT_OVER)
+    ALL = (REMOVED, OLD, SURPLUS, LOST, ASKED, FAILED, ABANDONED, UPLOADED, LEFT_OVER)
 
 
 @dataclass(frozen=True)
@@ -143,13 +145,17 @@ def kept_builds(view: ImagesView, state: ImageState) -> list[Build]:
     return state.ready_builds()[:KEPT] if state.name in view.config.diskimages else []
 
 
-def kept_uploads(state: ImageState, provider: str) -> list[Upload]:
-    """Ready uploads of the two newest builds that *provider* has, and of those that got there last; one of each."""
+def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) -> list[Upload]:
+    """Ready uploads of the two newest builds that *provider* has, and of those that got there last; one of each.
+
+    :param lost: paths of those whose image is gone: they count for nothing.
+    """
     ready = {build.id: build for build in state.ready_builds()}
     there = [
         upload
         for upload in state.uploads
         if upload.provider == provider and upload.state == UploadState.READY and upload.build_id in ready
+        if upload.path not in lost
     ]
     # A launcher takes what became ready last and has an image: of each build that one is the one that counts.
     by_time = sorted(there, key=lambda upload: (bool(upload.external_id), upload.state_time or 0.0, upload.path))
@@ -242,7 +248,9 @@ def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: U
         return DeletionCode.ABANDONED, "whoever uploaded it was ended meanwhile"
     if build.state == BuildState.DELETING:
         return DeletionCode.ASKED, f"build {build.id} is marked for deletion"
-    kept = kept_uploads(state, upload.provider)
+    if upload.path in view.lost:
+        return DeletionCode.LOST, "its image is not in the cloud any more"
+    kept = kept_uploads(state, upload.provider, view.lost)
     if any(upload.path == each.path for each in kept):
         return None
     twin = next((each for each in kept if each.build_id == build.id), None)
@@ -316,6 +324,8 @@ def _uploaded_formats(view: ImagesView, state: ImageState, build: Build) -> list
         return []
     if any(name not in view.provider_formats for name in users):
         return []
+    if any(upload.path in view.lost for upload in state.uploads_of(build.id)):
+        return []  # it is uploaded again
     found: list[Deletion] = []
     here = view.files_of(build.id)
     for name in sorted({file.format for file in here if file.format} - set(image.keep_formats)):

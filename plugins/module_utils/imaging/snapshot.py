@@ -93,6 +93,7 @@ class ImagesView:
     :ivar former: ids that this builder had before its images-dir was lost, and builder_id.txt with it.
     :ivar building: ids of the builds that this process is making.
     :ivar uploading: (build id, provider) of the uploads that this process is making or deleting.
+    :ivar lost: paths of the uploads whose image glance does not know any more, asked twice.
     """
 
     now: float
@@ -104,6 +105,7 @@ class ImagesView:
     former: frozenset[str] = frozenset()
     building: frozenset[str] = frozenset()
     uploading: frozenset[tuple[str, str]] = frozenset()
+    lost: frozenset[str] = frozenset()
 
     def image(self, name: str) -> ImageState:
         """What is known of an image; empty when nothing is."""

@@ -56,3 +56,15 @@ def test_one_upload_is_deleted_by_hand(builder: Builder) -> None:
     (row,) = builder.run()["uploads"]["done"]
     assert row["build_id"] == new.build_id
     assert launched_from(builder) == row["external_id"]
+
+
+def test_the_previous_when_somebody_has_deleted_the_newest_in_the_cloud(builder: Builder) -> None:
+    builder.configure()
+    builder.build()
+    builder.run()
+    builder.build()
+    builder.run()
+    old, new = builder.uploads()
+    options = builder.options()
+    assert options.client(options.load().providers["one"]).images.delete(new.external_id or "")
+    assert launched_from(builder) == old.external_id

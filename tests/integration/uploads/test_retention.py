@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads import presence
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, Upload, UploadState
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, Builder, taker
@@ -182,3 +185,24 @@ def test_the_cycle_reacts_within_ten_seconds(builder: Builder) -> None:
         builder.store.images.write_build(marked)
         eventually(lambda: builder.store.images.builds(IMAGE) == [] and not builder.in_cloud(), 3)
     assert cycle.result["ended"] == "stopped"
+
+
+def test_an_image_that_somebody_deletes_in_the_cloud_is_uploaded_again(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "APART", 0.5)
+    builder.configure()
+    builder.build()
+    builder.run()
+    newest = builder.build()
+    builder.run()
+    old, lost = builder.uploads()
+    options = builder.options()
+    assert options.client(options.load().providers["one"]).images.delete(lost.external_id or "")
+    result = builder.run()
+    assert [(row["upload_id"], row["code"]) for row in result["uploads"]["deleted"]] == [(lost.id, "lost")]
+    (row,) = result["uploads"]["done"]
+    assert row["build_id"] == newest.id
+    assert [upload.external_id for upload in builder.uploads()] == [old.external_id, row["external_id"]]
+    assert set(builder.in_cloud()) == {old.external_id, row["external_id"]}
+    assert builder.run()["changed"] is False

@@ -48,6 +48,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.op
     SETTLED,
     UploadOptions,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.presence import Presence
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.tools import Tools
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.upload import (
     Ended,
@@ -124,6 +125,7 @@ class UploadsCycle:
         self._sink = sink
         self._inbox = Inbox(clock)
         self._lanes = Lanes(self._inbox, {UPLOAD: desk.options.side_by_side, DELETION: 1})
+        self._presence = Presence(self._lanes, desk.client, clock, say)
         self._account = UploadsAccount()
         self._patience = desk.config.zookeeper.timeout + STORE_GRACE
         self._tools = Tools(
@@ -202,7 +204,9 @@ class UploadsCycle:
         if not begin:
             return True
         check_tree(self._desk.store, self._tools.site)
+        self._desk.lost = self._presence.lost
         view = self._desk.view(now, self._lanes.keys)
+        self._presence.look(view, self._desk.options.concerns, now)
         self._cases = self._desk.cases(view)
         for line in self._desk.store.odd_documents():
             self._say(line)
@@ -214,12 +218,16 @@ class UploadsCycle:
         active = [self._delete(planned, now) for planned in deletions]
         active += [self._upload(case, now) for case in self._cases if case.due and not self._awaited(deletions, case)]
         # What another cycle uploads, or has not been known to be dead for long enough, is not settled either.
-        return not any(active) and not any(case.code == UploadCode.UPLOADING for case in self._cases)
+        return (
+            not any(active)
+            and not self._presence.doubts
+            and not any(case.code == UploadCode.UPLOADING for case in self._cases)
+        )
 
     def _sleep(self, now: float, deadline: float) -> float:
         times = [case.at for case in self._cases if case.at is not None]
         times += [tries.not_before for tries in self._tries.values()]
-        times += self._not_before.values()
+        times += [*self._not_before.values(), *self._presence.times]
         soonest = min((at for at in times if at > now), default=now + LONGEST_WAIT)
         end = deadline if deadline > now else now + LONGEST_WAIT
         return max(0.0, min(LONGEST_WAIT, soonest - now, end - now))

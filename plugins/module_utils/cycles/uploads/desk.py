@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
@@ -50,6 +51,8 @@ class Desk:
             if options.force and options.concerns(image, provider.name)
         }
         """(image, provider) of what was chosen with force and not tried yet."""
+        self.lost: frozenset[str] = frozenset()
+        """Paths of uploads whose image is not in the cloud."""
         self._clients: dict[str, CloudClient] = {}
         self._past_calls: dict[str, Counter[tuple[str, str]]] = {}
         self.formats, self.problems = provider_formats(config, options.clouds_config)
@@ -83,7 +86,7 @@ class Desk:
         :raises ImageFileError: images-dir cannot be read.
         """
         files = local_files(self.images_dir)  # before ZooKeeper
-        return view_images(
+        seen = view_images(
             self.store,
             self.config,
             now=now,
@@ -92,6 +95,7 @@ class Desk:
             builder_id=self.builder_id,
             uploading=busy,
         )
+        return replace(seen, lost=self.lost)
 
     def judge(self, provider: str, image: str) -> Callable[[ImagesView], UploadCase]:
         """How the case of an upload is seen again, when its lock is ours."""

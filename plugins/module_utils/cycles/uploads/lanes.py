@@ -17,6 +17,7 @@ Key = tuple[str, str]
 
 UPLOAD = "upload"
 DELETION = "deletion"
+CHECK = "check"
 
 _LOG = logging.getLogger(__name__)
 

@@ -121,7 +121,10 @@ def world(seed):
             age=chance.choice([0.0, 3600.0]),
         )
     ]
-    return view(config(images, listed, paused=paused), *known, formats=formats, files=on_disk)
+    lost = frozenset(
+        each.path for made in known for each in made.uploads if each.state == "ready" and chance.random() < 0.1
+    )
+    return view(config(images, listed, paused=paused), *known, formats=formats, files=on_disk, lost=lost)
 
 
 def kept_builds(seen, state):
@@ -141,6 +144,7 @@ def kept_uploads(seen, state, provider):
         (build for build in state.builds if build.state == "ready"), key=lambda build: (build.state_time, build.born)
     )
     mine = [each for each in state.uploads if each.provider == provider and each.state == "ready"]
+    mine = [each for each in mine if each.path not in seen.lost]
     there = [build for build in ready if any(each.build_id == build.id for each in mine)][-2:]
     newest = [
         max((each for each in mine if each.build_id == build.id), key=lambda each: (each.state_time, each.path))

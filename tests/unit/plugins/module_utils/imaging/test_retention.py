@@ -61,6 +61,29 @@ def without(seen, name, **values):
     return replace(seen, images={name: replace(seen.images[name], **values)})
 
 
+# -- images that are gone ---------------------------------------------------------------------------------------------
+
+
+def test_an_upload_whose_image_is_gone_counts_for_nothing():
+    seen = replace(view(None, three()), lost=frozenset({upload(3).path}))
+    assert plan(seen) == [("upload", 3, "cloud1", DeletionCode.LOST)], "the oldest is one of the two that are there"
+    (gone,) = doomed(seen)
+    assert gone.reason == "its image is not in the cloud any more"
+
+
+def test_of_a_build_that_is_there_twice_the_one_that_is_left_stays():
+    twins = [upload(1, age=9, serial=1), upload(1, age=5, serial=2)]
+    seen = view(None, state(build(1, age=10), uploads=twins), lost=frozenset({twins[1].path}))
+    assert [(each.upload.id, each.code) for each in doomed(seen)] == [("0000000002", DeletionCode.LOST)]
+
+
+def test_files_of_what_is_to_be_uploaded_again_stay():
+    known = config({"debian": {"delete_after_upload": True}})
+    made = state(build(1, age=10), uploads=[upload(1, age=9)])
+    assert ("files", 1, DeletionCode.UPLOADED) in plan(view(known, made))
+    assert plan(view(known, made, lost=frozenset({upload(1).path}))) == [("upload", 1, "cloud1", DeletionCode.LOST)]
+
+
 # -- rotation ---------------------------------------------------------------------------------------------------------
 
 
