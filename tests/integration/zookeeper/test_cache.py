@@ -9,7 +9,6 @@ import contextlib
 import json
 import random
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -194,22 +193,14 @@ def test_lock_contenders_are_not_read(zookeeper, zk_chroot, zk_client):
 
 
 def test_a_thousand_nodes(store, zk_chroot):
-    """Generous bounds for a busy machine; the figures themselves are in the benchmark."""
+    """All of them are there at once, in order, and again; how long that takes is the benchmark's."""
     sample = Node(type=["a"], provider="p", host_keys=["ssh-ed25519 AAAA"], attributes={"zone": "z"}, pool="main")
     for _unused in range(1000):
         store.nodes.create(sample.clone())
     for _unused in range(200):
         store.requests.create(NodeRequest(node_types=["a"]))
-    begin = time.perf_counter()
     with new_store(zk_chroot) as other:
-        opened = time.perf_counter() - begin
-        other.nodes.list()
-        spans = []
-        for _unused in range(5):
-            begin = time.perf_counter()
-            nodes = other.nodes.list()
-            spans.append(time.perf_counter() - begin)
+        nodes = other.nodes.list()
         assert (len(nodes), len(other.requests.list())) == (1000, 200)
         assert [node.id for node in nodes] == sorted(node.id for node in nodes)
-    assert opened < 2.0
-    assert min(spans) < 0.03
+        assert other.nodes.list() == nodes

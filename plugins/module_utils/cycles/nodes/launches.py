@@ -322,7 +322,9 @@ class Launches:
             return
         sight = look(running, now)
         if sight is None:
-            self._fail_if_overdue(running, "nova does not tell what became of the server", now)
+            # It has failed or is missing, and asking why takes its time, too.
+            grace = actor.patience.call
+            self._fail_if_overdue(running, "nova does not tell what became of the server", now, grace)
             return
         server, needs_address = sight.server, False
         if server is not None and server.status == "ACTIVE" and running.pool.auto_floating_ip:
@@ -350,8 +352,8 @@ class Launches:
         elif launch.phase != before:
             self._advanced(running, server, before, now)
 
-    def _fail_if_overdue(self, running: Running, text: str, now: float) -> None:
-        if now - running.launch.started > running.actor.provider.launch_timeout:
+    def _fail_if_overdue(self, running: Running, text: str, now: float, grace: float = 0.0) -> None:
+        if now - running.launch.started > running.actor.provider.launch_timeout + grace:
             self._fail(running, Failure.TIMEOUT, text, now)
 
     def _advanced(self, running: Running, server: Server | None, before: str, now: float) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from tests.support.virtual_cloud import Fate, Timing
-from tests.support.world import Cycle, Habit, World, one_provider
+from tests.support.world import Cycle, Habit, World, label, one_provider, provider_document, site
 
 ONE = "GET /servers/{id}"
 CREATE = "POST /servers"
@@ -63,6 +63,18 @@ def test_the_cause_of_an_error_is_told(fault, kind):
         assert world.run(300, until=lambda: request in world.fulfilled)
         assert kind in said(cycle)
         assert asked(cycle) == 1, "once for each server that failed"
+
+
+def test_the_cause_is_told_also_when_the_launch_has_no_time_left():
+    """The question takes its time; what is known by then is that the server failed, not that it was too slow."""
+    east = provider_document("east", {"name": "main", "labels": [label("small")]})
+    document = site({**east, "launch-timeout": 1})
+    with World(document, clouds={"east": {"fate": first_fails("No valid host was found. ")}}) as world:
+        cycle = world.start()
+        world.request("small")
+        failure = "node 0000000000: "
+        assert world.run(60, until=lambda: said(cycle).count(failure) > 1)
+        assert f"{failure}no capacity: No valid host was found." in said(cycle)
 
 
 def test_a_list_that_shows_the_fault_is_believed():
