@@ -222,7 +222,7 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
                 return path
             why = "has no mapping 'clouds'"
         raise CloudAuthError(f"provider {provider}: {path} {why}: mend the file", provider=provider)
-    looked = ", ".join(path for path in candidates if path.endswith(".yaml"))
+    looked = ", ".join(dict.fromkeys(path for path in candidates if path.endswith(".yaml")))
     raise CloudAuthError(
         f"provider {provider}: no clouds.yaml was found ({looked}): create one or name it", provider=provider
     )
