@@ -112,7 +112,7 @@ ansible-lint: stage neighbours
 	@$(STEP) $@ tools/in-stage $(STAGE) ansible-lint --offline --project-dir .
 
 docs-lint: stage
-	@$(STEP) $@ tools/in-stage $(STAGE) antsibull-docs lint-collection-docs --plugin-docs \
+	@$(STEP) $@ tools/in-stage $(STAGE) $(CURDIR)/$(PY) $(CURDIR)/tools/docs_lint.py lint-collection-docs --plugin-docs \
 		--validate-collection-refs=all --disallow-unknown-collection-refs .
 
 changelog-lint: setup

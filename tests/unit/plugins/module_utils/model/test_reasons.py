@@ -26,6 +26,7 @@ FIGURES = {
     "tenant": "t",
     "launching": 3,
     "image": "debian",
+    "build": "0123abcd",
     "label": "small",
     "seconds": 12.4,
     "text": "503 Service Unavailable",
