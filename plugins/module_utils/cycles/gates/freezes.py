@@ -49,7 +49,7 @@ class Freezes:
         now = self._context.now()
         lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in self.of(pool_id).items()]
         window = self.window(pool_id).allowed(
-            actor.near_limit, min(lessons, default=float("inf")), actor.creates.opened
+            actor.usage.near_limit, min(lessons, default=float("inf")), actor.creates.opened
         )
         return min(window, int(actor.creates.answers.at_once))
 
@@ -63,7 +63,7 @@ class Freezes:
     def accepted(self, pool_id: str, actor: ProviderActor, size: Resources, sent_at: float) -> None:
         """nova accepted a create that was sent at *sent_at* for a server of *size*."""
         self.window(pool_id).accepted()
-        actor.in_cloud = actor.in_cloud + size
+        actor.usage.accepted(size)
         known = self.of(pool_id)
         fresh = {name: accepted(freeze, size[name], sent_at) for name, freeze in known.items()}
         if fresh != known:
@@ -188,11 +188,11 @@ class Freezes:
         self._context.store.own.put(f"{FREEZES}/{pool_id}", document)
 
     def _evidence(self, actor: ProviderActor, resource: str) -> Evidence:
-        bound = actor.bounds[resource] if actor.bounds is not None else float("inf")
+        bound = actor.usage.bounds[resource] if actor.usage.bounds is not None else float("inf")
         return Evidence(
             bound=None if bound == float("inf") else bound,
-            others=actor.others_now[resource],
-            ours=actor.in_cloud[resource],
+            others=actor.usage.others[resource],
+            ours=actor.usage.in_cloud[resource],
         )
 
     def _where(self, pool_id: str) -> str:

@@ -55,7 +55,7 @@ class Permits:
         frozen = freezes.in_force(pool_id)
         if not frozen:
             return None
-        room = freezes.room(pool_id, running.actor, running.actor.in_cloud + asked(running.actor))
+        room = freezes.room(pool_id, running.actor, running.actor.usage.in_cloud + asked(running.actor))
         return next((reason for resource, reason in frozen.items() if need[resource] > room[resource]), None)
 
     def is_stuck(self, running: Running, asked: Callable[[ProviderActor], Resources], now: float) -> bool:

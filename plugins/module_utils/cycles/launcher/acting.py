@@ -24,13 +24,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.dele
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.launches import Launches
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import DECLINES, WAITS, Serving
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import (
-    SECOND_READING,
-    ProviderActor,
-    Watched,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor, Watched
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS, Ownership
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.usage import SECOND_READING
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.warming import Warming
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.meeting import Meeting
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.step import Sweeps

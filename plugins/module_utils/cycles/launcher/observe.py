@@ -37,16 +37,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
-    INSTANCES,
-    Limits,
     Resources,
 )
 
 GONE = "gone (404)"
 LOST = frozenset({"ERROR", "DELETED", "SOFT_DELETED", GONE})
 """What a server's status is when it will not serve anybody any more."""
-NEAR = 3
-"""Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ def observe(
         max_age = None if demand else math.inf
         for pool in actor.provider.pools.values():
             pools.append(_pool_state(context, gates, actor, pool, ledger, in_hand, max_age))
-        actor.largest_need = _largest_need(pool for pool in pools if pool.provider == actor.provider.name)
+        actor.usage.expect(_largest_need(pool for pool in pools if pool.provider == actor.provider.name))
     return Snapshot(
         providers=providers,
         pools=tuple(pools),
@@ -166,16 +162,14 @@ def _provider_state(
     name = actor.provider.name
     # Without demand it is read once all the same, so that the first request need not wait for it.
     actor.capacity.want(now, _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf)
-    actor.in_cloud = ledger.in_cloud[name]
-    others = actor.others_now = actor.others(ledger.node_ids, ledger.server_ids)
-    used = ledger.by_provider[name]
-    actor.near_limit = _is_near(actor.bounds, actor.in_cloud + others, actor.largest_need)
+    usage = actor.usage
+    usage.observe(actor.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids)
     return ProviderState(
         name=name,
-        bounds=actor.bounds,
-        largest=actor.largest,
-        others=others,
-        used=used,
+        bounds=usage.bounds,
+        largest=usage.largest,
+        others=usage.others,
+        used=ledger.by_provider[name],
         freeing=ledger.freeing[name],
         launching=in_hand.launching.get(name, 0),
         max_concurrency=actor.provider.max_concurrency,
@@ -186,7 +180,7 @@ def _provider_state(
 def _limits_age(actor: ProviderActor, frozen: bool) -> float:
     if actor.blocked is not None:
         return PROBE_AGE
-    return LIMITS_AGE_WHEN_FULL if actor.near_limit or frozen else LIMITS_AGE
+    return LIMITS_AGE_WHEN_FULL if actor.usage.near_limit or frozen else LIMITS_AGE
 
 
 def _largest_need(pools: Iterable[PoolState]) -> Resources:
@@ -196,17 +190,6 @@ def _largest_need(pools: Iterable[PoolState]) -> Resources:
             for name, amount in offer.resources.items():
                 most[name] = max(most.get(name, 0), amount)
     return Resources(most)
-
-
-def _is_near(bounds: Limits | None, used: Resources, one: Resources) -> bool:
-    """True when there is room for few more nodes only. *one*: the most that one node may need."""
-    if bounds is None:
-        return False
-    return any(
-        bounds[name] - used[name] < max(NEAR * max(1, one[name]), bounds[name] / 20)
-        for name in bounds
-        if one[name] > 0 or name == INSTANCES
-    )
 
 
 def _pool_state(
@@ -219,8 +202,8 @@ def _pool_state(
     max_age: float | None,
 ) -> PoolState:
     key = (actor.provider.name, pool.name)
-    given = [zone for zone in pool.availability_zones if zone not in unused_zones(pool, actor.every_zone.value)]
-    known = given or actor.zones.want(context.now(), max_age)
+    given = [zone for zone in pool.availability_zones if zone not in unused_zones(pool, actor.known.every_zone.value)]
+    known = given or actor.known.zones.want(context.now(), max_age)
     load = Counter(ledger.zones[key]) + Counter(in_hand.zones.get(key, ()))
     unread = Reason(reasons.FACTS_UNREAD, {"where": f"{actor.provider.name}/{pool.name}"})
     return PoolState(

@@ -138,7 +138,7 @@ def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator
                 offer = label_recipe(context, actor, pool, label, math.inf).offer
                 if offer.never is not None and offer.never.code == reasons.LABEL_BROKEN:
                     yield f"{name}/{pool.name}", label.name, str(offer.never.figures["text"])
-                for text in too_large(offer.resources, pool, actor.bounds, name):
+                for text in too_large(offer.resources, pool, actor.usage.bounds, name):
                     yield f"{name}/{pool.name}", label.name, text
 
 

@@ -151,7 +151,7 @@ class Addressing:
         actor.call("GET /ports", lambda: actor.client.list_ports(ids), answered)
 
     def _attach(self, actor: ProviderActor, wish: _Wish, ports: Sequence[Port]) -> None:
-        networks = actor.networks.value or []
+        networks = actor.known.networks.value or []
         target = floating_ip_target(wish.server, networks, ports, roles=actor.client.roles)
         if target is None:
             wish.done(CloudRefused(f"server {wish.server.id} has no port that a floating IP could be attached to"))

@@ -83,7 +83,7 @@ class Creates:
         elif made is not None:
             running.busy = False
             machine.created(launch, made.server_id, now)
-            running.actor.denials.confirm(launch.az, now)
+            running.actor.known.denials.confirm(launch.az, now)
             self._accepted(running)
             self._started(running, made.server_id, now)
         elif error is not None:

@@ -39,7 +39,7 @@ def prepare_create(context: Context, running: Running, now: float) -> ServerSpec
     :return: what to create; None while the networks that it needs are not known yet.
     """
     networks = running.label.networks or running.pool.networks
-    known = running.actor.networks.want(now) if networks or running.pool.auto_floating_ip else []
+    known = running.actor.known.networks.want(now) if networks or running.pool.auto_floating_ip else []
     if known is None:
         return None
     ids = {network.name: network.id for network in known}
@@ -82,10 +82,10 @@ def send_create(context: Context, running: Running, spec: ServerSpec, answered: 
 def _judged(context: Context, running: Running, error: CloudError) -> CloudError:
     """A zone that nova denies although it was there is not the launch's fault; a node of no set may have another."""
     actor, launch, now = running.actor, running.launch, context.now()
-    judged = actor.denials.judge(error, launch.az, actor.zones.value, now)
+    judged = actor.known.denials.judge(error, launch.az, actor.known.zones.value, now)
     if judged is not error:
-        actor.zones.forget()
-        actor.zones.want(now)
+        actor.known.zones.forget()
+        actor.known.zones.want(now)
         if running.alone:
             launch.az = running.next_zone()
     return judged

@@ -20,7 +20,7 @@ def lost_its_image(running: Running, error: CloudError, now: float) -> bool:
 
     It counts like any refusal where glance has shown the image since nova denied it before.
     """
-    launch, lost = running.launch, running.actor.denials.images
+    launch, lost = running.launch, running.actor.known.denials.images
     if launch.cloud_image_id is None or not denies_image(error):
         return False
     before = lost.denied_at(launch.cloud_image_id, now)
@@ -35,7 +35,7 @@ def renew_image(context: Context, running: Running, now: float) -> bool:
     """
     actor, launch = running.actor, running.launch
     running.lacks = None
-    if actor.denials.images.denied_at(launch.cloud_image_id, now) is None:
+    if actor.known.denials.images.denied_at(launch.cloud_image_id, now) is None:
         return True
     image_id, upload, why = image_of(context, actor, running.image, running.label, "/".join(running.key), None)
     if why is None and image_id != launch.cloud_image_id:

@@ -112,7 +112,9 @@ class Launches:
     def to_float(self) -> set[str]:
         """Launches that will most likely ask for a floating IP."""
         return {
-            node_id for node_id, running in self._running.items() if running.actor.floats(running.pool, running.label)
+            node_id
+            for node_id, running in self._running.items()
+            if running.actor.known.floats(running.pool, running.label)
         }
 
     # -- beginning -----------------------------------------------------------------------------------------------
@@ -328,7 +330,7 @@ class Launches:
             return
         server, needs_address = sight.server, False
         if server is not None and server.status == "ACTIVE" and running.pool.auto_floating_ip:
-            networks = actor.networks.want(now)
+            networks = actor.known.networks.want(now)
             if networks is None:
                 self._fail_if_overdue(running, "the networks could not be read to find its address", now)
                 return
@@ -437,7 +439,7 @@ class Launches:
             pool_id, sent_at = self._permits.pool_id(running), running.launch.started
             self._gates.freezes.refuse(pool_id, running.actor, named, text, sent_at, failing)
         elif failure is Failure.REFUSED:
-            running.actor.forget_names()
+            running.actor.known.forget_names()
         self._context.account.say(Trouble(f"node {running.node.id}: {failure.value}: {text}"))
         self._context.account.attempt(running.node, failure.value, now - (running.launch.started or now))
         machine.failed(running.launch, failure, text, now, rules_of(running), self._context.random)

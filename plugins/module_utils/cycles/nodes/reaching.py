@@ -50,7 +50,7 @@ class Reaching:
         if server is None:
             batch.send_later()
             return
-        addresses = self._addressing.addresses(actor, server, actor.networks.want(self._context.now()) or [])
+        addresses = self._addressing.addresses(actor, server, actor.known.networks.want(self._context.now()) or [])
         record.active(node, actor.provider, server, addresses, launch.floating_address)
         if not node.interface_ip:
             batch.send_later()

@@ -59,7 +59,7 @@ class Running:
     @property
     def flavor(self) -> str:
         """Name of its flavor, its id where the list of flavors is not known."""
-        known = self.actor.flavors.value or ()
+        known = self.actor.known.flavors.value or ()
         return next((item.name for item in known if item.id == self.launch.flavor_id), self.launch.flavor_id or "?")
 
     @property
@@ -69,7 +69,7 @@ class Running:
 
     def next_zone(self) -> str | None:
         """Another zone for a node that is in no set: nova does not look further than the zone it is told."""
-        zones = self.pool.availability_zones or tuple(self.actor.zones.value or ())
+        zones = self.pool.availability_zones or tuple(self.actor.known.zones.value or ())
         if self.launch.az not in zones:
             return self.launch.az
         return zones[(zones.index(self.launch.az) + 1) % len(zones)]

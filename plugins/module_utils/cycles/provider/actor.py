@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import will_need_floating_ip
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.denials import Denials
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.facts import Fact
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.health import Health
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.inquiries import Answered, Inquiries
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.knowledge import Knowledge
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.lane import CreateLane
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.missing import Missing
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.usage import Capacity, Usage
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import Done, WorkerSet
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
     RAREST,
@@ -27,18 +27,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling
     unclear_due,
     watch_due,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
-    META_LAUNCH,
-    META_NODE_ID,
-    META_PROVIDER,
-    CloudLimits,
-    Flavor,
-    Image,
-    Network,
-    SecurityGroup,
-    Server,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, PoolLabel, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import META_LAUNCH, Server
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudAuthError,
     CloudError,
@@ -46,30 +36,18 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources, total
 
 Judge = Callable[[CloudError], CloudError]
 
-HOUR = 3600.0
 LIMITS_AGE = 60.0
 """How old limits and the others' usage may be while somebody wants nodes."""
 LIMITS_AGE_WHEN_FULL = 15.0
 PROBE_AGE = 2.0
 """How often a provider in trouble is asked whether it is well again; failures make it rarer."""
-IMAGE_AGE = 300.0
 NO_NEWS = 60.0
 """An answer about a server that is older than the latest list by so much says nothing any more."""
-SECOND_READING = 5.0
 RETRY_WITHIN = 10.0
 """An API that asks to be left alone for longer is not waited for by whoever looks once."""
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """One reading of the limits together with the server list that was read right after it."""
-
-    limits: CloudLimits
-    servers: Mapping[str, Server]
 
 
 @dataclass
@@ -113,52 +91,20 @@ class ProviderActor:
         self.workers = WorkerSet(provider.name, inbox, seconds=self.patience.job, waited=self.creates.waited)
         self.health = Health(provider.name, client.counters, self.patience)
         self._changed = changed
-        self._bounds_before: tuple[float, Limits] | None = None
-        self._largest: Limits | None = None
-        self.near_limit = False
-        self.largest_need = Resources()
-        """The most of each resource that one node of any label may need."""
         self.wanted = False
         """True while somebody waits for room here."""
-        self.in_cloud = Resources()
-        """What our nodes that exist in the cloud use by their records; set at each observation."""
-        self.others_now = Resources()
-        """What others used at the last observation."""
-        self._hidden = Resources()
-        self._sorted: tuple[object, object] = (None, None)
-        self._foreign = Resources()
-        self._of_nodes: dict[str, Resources] = {}
-        self._unsigned: dict[str, Resources] = {}
-        self._named: Container[str] = ()
         self.servers: dict[str, Server] = {}
         """The latest listing, and what it lacks without a reason."""
         self.listed_from: float = 0.0
         """When the call of the listing in *servers* began; 0 before the first."""
         self.inquiries = Inquiries(self._ask_for_server, inbox.clock, lambda: self.health.wait_until)
         self.missing = Missing(provider.name, site, self.inquiries)
-        self.denials = Denials()
-        self.flavors: Fact[list[Flavor]] = self._fact("GET /flavors/detail", lambda: self.client.list_flavors(), HOUR)
-        self.zones: Fact[list[str]] = self._fact("GET /os-availability-zone", self._read_zones, HOUR)
-        self.networks: Fact[list[Network]] = self._fact("GET /networks", lambda: self.client.list_networks(), HOUR)
+        self.known = Knowledge(provider.name, lambda: self.client, inbox.clock, self._fact)
+        self.usage = Usage(provider.name, site, lambda: self.known.flavors.value)
         self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
         self.listing: Fact[dict[str, Server]] = self._fact(
             "GET /servers/detail", self._read_servers, 0.0, self._new_listing
         )
-        # Names that a launch would be refused for. Whether they can be read says nothing about the API's health.
-        self.every_zone: Fact[list[str]] = self._fact(
-            "GET /os-availability-zone", self._read_every_zone, HOUR, heeded=False
-        )
-        self.keypairs: Fact[list[str]] = self._fact(
-            "GET /os-keypairs", lambda: self.client.list_keypairs(), HOUR, heeded=False
-        )
-        self.security_groups: Fact[list[SecurityGroup]] = self._fact(
-            "GET /security-groups", lambda: self.client.list_security_groups(), HOUR, heeded=False
-        )
-        self.image_names: Fact[list[str]] = self._fact(
-            "GET /images", lambda: self.client.image_names(), HOUR, heeded=False
-        )
-        self.images: dict[str, Fact[Image | None]] = {}
-        self._looked_up: dict[tuple[str, str], tuple[tuple[object, ...], list[str]]] = {}
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -191,26 +137,6 @@ class ProviderActor:
         """Remember whether the API works."""
         self.health.note(error, self.inbox.clock(), call)
 
-    def image(self, name: str) -> Fact[Image | None]:
-        """The fact of an image by name or id."""
-        if name not in self.images:
-            self.images[name] = self._fact("GET /images", lambda: self.client.find_image(name), IMAGE_AGE)
-        return self.images[name]
-
-    def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:
-        """What *look* finds; looked for again when the label or what is known of the cloud is not the same any more."""
-        known = (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups)
-        now = (pool, label, *(fact.value for fact in known))
-        before = self._looked_up.get((pool.name, label.name))
-        if before is None or any(new is not old for new, old in zip(now, before[0], strict=True)):
-            before = self._looked_up[(pool.name, label.name)] = (now, look())
-        return before[1]
-
-    def forget_names(self) -> None:
-        """The cloud refused what was asked of it: what is known of it may be wrong."""
-        for fact in (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups):
-            fact.forget()
-
     def renew(self, provider: Provider, client: CloudClient | None = None) -> None:
         """The settings have changed and, with a *client*, how the cloud is reached: what is known is asked again."""
         self.provider = provider
@@ -218,7 +144,7 @@ class ProviderActor:
             self.client = client
             self.creates.renew()
             self.health = Health(provider.name, client.counters, self.patience)
-            for fact in (*self._facts, *self._names):
+            for fact in (*self._facts, *self.known.names):
                 fact.renew()
 
     def check(self, now: float) -> None:
@@ -258,7 +184,7 @@ class ProviderActor:
     @property
     def reading(self) -> bool:
         """True while something is being read that the plan waits for."""
-        return any(fact.busy for fact in (*self._facts, *self._names))
+        return any(fact.busy for fact in (*self._facts, *self.known.names))
 
     @property
     def trouble(self) -> CloudError | None:
@@ -274,75 +200,7 @@ class ProviderActor:
 
     @property
     def _facts(self) -> tuple[Fact[Any], ...]:
-        known = (self.flavors, self.zones, self.networks, self.capacity, self.listing)
-        return (*known, *self.images.values())
-
-    @property
-    def _names(self) -> tuple[Fact[Any], ...]:
-        return (self.every_zone, self.keypairs, self.security_groups, self.image_names)
-
-    @property
-    def bounds(self) -> Limits | None:
-        """The cloud's limits at the last reading."""
-        return self.capacity.value.limits.bounds if self.capacity.value is not None else None
-
-    @property
-    def largest(self) -> Limits | None:
-        """The most that two readings at a distance showed; None before the second."""
-        return self._largest
-
-    def others(self, node_ids: Container[str], server_ids: Container[str] = ()) -> Resources:
-        """What others use: their servers in the latest list, and what the services count that nobody can see.
-
-        Ours is what was made by this provider of this tree for a node that is known; the rest leaked, or is theirs.
-
-        :param server_ids: the servers that node records name: they are ours also without the id of the tree (Nodepool
-            and earlier versions made such).
-        """
-        self._named = server_ids
-        known = (self.servers, self.flavors.value)
-        if any(new is not old for new, old in zip(known, self._sorted, strict=True)):
-            self._sorted = known
-            self._sort_servers()
-        lost = (size for node_id, size in self._of_nodes.items() if node_id not in node_ids)
-        unnamed = (size for server_id, size in self._unsigned.items() if server_id not in server_ids)
-        return total([self._foreign, *lost, *unnamed, self._hidden])
-
-    def _sort_servers(self) -> None:
-        """Once for each list: what this tree made for nodes, by node, what only bears our name, and all the rest."""
-        foreign: list[Resources] = []
-        nodes: dict[str, list[Resources]] = {}
-        self._unsigned = {}
-        for server in self.servers.values():
-            if server.metadata.get(META_PROVIDER) != self.provider.name:
-                foreign.append(self.size(server))
-            elif self.site and server.site == self.site:
-                nodes.setdefault(server.metadata.get(META_NODE_ID, ""), []).append(self.size(server))
-            else:
-                self._unsigned[server.id] = self.size(server)
-        self._foreign = total(foreign)
-        self._of_nodes = {node_id: total(sizes) for node_id, sizes in nodes.items()}
-
-    def _is_mine(self, server: Server) -> bool:
-        if server.metadata.get(META_PROVIDER) != self.provider.name:
-            return False
-        return server.id in self._named or (bool(self.site) and server.site == self.site)
-
-    def size(self, server: Server) -> Resources:
-        """What a server uses, from the list itself or by its flavor."""
-        if server.resources is not None:
-            return server.resources
-        flavor = next((item for item in self.flavors.value or () if item.id == server.flavor_id), None)
-        if flavor is None:
-            return Resources({"instances": 1})
-        return Resources({"instances": 1, "cores": flavor.cores, "ram": flavor.ram})
-
-    def floats(self, pool: Pool, label: PoolLabel) -> bool:
-        """True when nodes of the label most likely get a floating IP."""
-        if not pool.auto_floating_ip:
-            return False
-        client, names = self.client, label.networks or pool.networks
-        return will_need_floating_ip(names, self.networks.value or [], private=client.private, roles=client.roles)
+        return (*self.known.facts, self.capacity, self.listing)
 
     def by_mark(self) -> dict[str, Server]:
         """Servers in the list that carry our mark, but those of other trees."""
@@ -438,16 +296,6 @@ class ProviderActor:
         pools = self.provider.pools.values()
         return any(label.boot_from_volume for pool in pools for label in pool.labels.values())
 
-    def _read_zones(self) -> list[str]:
-        zones = self.client.availability_zones()
-        if not zones and self.zones.value:
-            text = f"{self.provider.name}: nova shows no availability zone, and had {', '.join(self.zones.value)}"
-            raise CloudUnavailable(text, provider=self.provider.name, call="GET /os-availability-zone", status=200)
-        return zones
-
-    def _read_every_zone(self) -> list[str]:
-        return self.denials.keep(self.client.availability_zones(every=True), self.inbox.clock())
-
     def _read_servers(self) -> dict[str, Server]:
         return {server.id: server for server in self.client.list_servers()}
 
@@ -473,26 +321,7 @@ class ProviderActor:
         if error is not None or capacity is None or asked_at is None:
             return
         self.take_list(capacity.servers, asked_at)
-        self._hidden = self._unseen(capacity)
-        bounds = capacity.limits.bounds
-        if self._bounds_before is None:
-            self._bounds_before = (asked_at, bounds)
-        elif asked_at - self._bounds_before[0] >= SECOND_READING:
-            before = self._bounds_before[1]
-            self._largest = Limits({name: max(bounds[name], before[name]) for name in {*bounds, *before}})
-            self._bounds_before = (asked_at, bounds)
-
-    def _unseen(self, capacity: Capacity) -> Resources:
-        """Usage that the services count but neither the server list nor our records explain (ports of others, …).
-
-        What ended between the reading of the limits and that of the list is not hidden: a server of ours has its
-        record until its end has been seen here.
-        """
-        servers = capacity.servers.values()
-        ours = total(self.size(item) for item in servers if self._is_mine(item))
-        theirs = total(self.size(item) for item in servers if not self._is_mine(item))
-        used = capacity.limits.used
-        return Resources({key: max(0, used[key] - theirs[key] - max(ours[key], self.in_cloud[key])) for key in used})
+        self.usage.read(capacity, asked_at)
 
 
 def _answered(error: CloudError | None) -> bool:

@@ -56,7 +56,7 @@ def label_recipe(context: Context, actor: ProviderActor, pool: Pool, label: Pool
     now = context.now()
     settings = context.config.image_settings(actor.provider, label)
     where = f"{actor.provider.name}/{pool.name}"
-    flavors = actor.flavors.want(now, max_age)
+    flavors = actor.known.flavors.want(now, max_age)
     if flavors is None:
         return Recipe(LabelOffer(not_now=_unread(actor, where)), settings)
     lacks = missing(actor, pool, label, now, max_age)
@@ -66,8 +66,8 @@ def label_recipe(context: Context, actor: ProviderActor, pool: Pool, label: Pool
         return Recipe(LabelOffer(never=_broken(where, label, lacks)), settings)
     flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
     if pool.auto_floating_ip:
-        actor.networks.want(now, max_age)
-    need = resources_of(pool, label, flavor, floats=actor.floats(pool, label))
+        actor.known.networks.want(now, max_age)
+    need = resources_of(pool, label, flavor, floats=actor.known.floats(pool, label))
     image_id, upload, why = image_of(context, actor, settings, label, where, max_age)
     if why is None:
         return Recipe(LabelOffer(need), settings, flavor, image_id, upload)
@@ -91,7 +91,7 @@ def image_of(
 ) -> tuple[str | None, Upload | None, Reason | None]:
     """(id in the cloud, upload record, why there is none)."""
     figures = {"where": where, "label": label.name, "image": settings.name}
-    now, lost = context.now(), actor.denials.images
+    now, lost = context.now(), actor.known.denials.images
     if settings.kind == "diskimage":
         images = context.store.images
         upload = images.newest_ready(settings.name, actor.provider.name, lost.ids(now))
@@ -102,7 +102,7 @@ def image_of(
             return None, None, Reason(reasons.IMAGE_GONE, {**figures, "build": upload.build_id})
         building = images.is_building(settings.name)
         return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
-    fact = actor.image(settings.image_id or settings.image_name or settings.name)
+    fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
     found = fact.want(now, max_age)
     denied = None if found is None else lost.denied_at(settings.image_id or found.id, now)
     if denied is not None and fact.age(now) > now - denied:
@@ -118,8 +118,8 @@ def image_of(
         sure = settings.image_id is not None and fact.error is not None
         return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where))
     if settings.image_id is None:
-        actor.image_names.want(now, max_age)
-        if actor.image_names.busy and actor.image_names.waited(now) < SOON:
+        actor.known.image_names.want(now, max_age)
+        if actor.known.image_names.busy and actor.known.image_names.waited(now) < SOON:
             return None, None, _unread(actor, where)
     return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
 

@@ -23,27 +23,27 @@ def named_facts(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[Fact
     """Those by which names of the label are looked up, besides flavor and image; only what it does name."""
     facts: list[Fact[Any]] = []
     if label.networks or pool.networks:
-        facts.append(actor.networks)
+        facts.append(actor.known.networks)
     if pool.availability_zones:
-        facts.append(actor.every_zone)
+        facts.append(actor.known.every_zone)
     if label.key_name is not None:
-        facts.append(actor.keypairs)
+        facts.append(actor.known.keypairs)
     if pool.security_groups:
-        facts.append(actor.security_groups)
+        facts.append(actor.known.security_groups)
     return facts
 
 
 def catalog_of(actor: ProviderActor) -> Catalog:
     """What is known of the cloud now."""
     return Catalog(
-        flavors=actor.flavors.value,
-        networks=actor.networks.value,
-        zones=actor.every_zone.value,
-        keypairs=actor.keypairs.value,
-        security_groups=actor.security_groups.value,
-        images={name: fact.value for name, fact in actor.images.items() if fact.answered_at is not None},
-        image_names=actor.image_names.value,
-        bounds=actor.bounds,
+        flavors=actor.known.flavors.value,
+        networks=actor.known.networks.value,
+        zones=actor.known.every_zone.value,
+        keypairs=actor.known.keypairs.value,
+        security_groups=actor.known.security_groups.value,
+        images={name: fact.value for name, fact in actor.known.images.items() if fact.answered_at is not None},
+        image_names=actor.known.image_names.value,
+        bounds=actor.usage.bounds,
     )
 
 
@@ -59,10 +59,10 @@ def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_
         fact.want(now, max_age)
     if any(fact.answered_at is None and fact.error is None and fact.waited(now) < SOON for fact in facts):
         return None
-    found = actor.looked_up(pool, label, lambda: misses(pool, label, catalog_of(actor)))
+    found = actor.known.looked_up(pool, label, lambda: misses(pool, label, catalog_of(actor)))
     if not found or max_age == math.inf:
         return found
-    old = [fact for fact in (actor.flavors, *facts) if fact.age(now) > MISS_AGE]
+    old = [fact for fact in (actor.known.flavors, *facts) if fact.age(now) > MISS_AGE]
     for fact in old:
         fact.want(now, MISS_AGE)
     return None if old else found

@@ -83,15 +83,15 @@ def _names(actor: ProviderActor) -> list[Fact[object]]:
     """What the labels' names are looked up in."""
     pools = actor.provider.pools.values()
     facts = [fact for pool in pools for label in pool.labels.values() for fact in named_facts(actor, pool, label)]
-    return [fact for place, fact in enumerate(facts) if fact not in facts[:place] and fact is not actor.networks]
+    return [fact for place, fact in enumerate(facts) if fact not in facts[:place] and fact is not actor.known.networks]
 
 
 def _ask(actor: ProviderActor, images: Iterable[ImageSettings], now: float) -> list[Fact[object]]:
-    facts: list[Fact[object]] = [actor.flavors, actor.zones, actor.networks, actor.capacity]  # type: ignore[list-item]
+    facts: list[Fact[object]] = [actor.known.flavors, actor.known.zones, actor.known.networks, actor.capacity]  # type: ignore[list-item]
     facts += _names(actor)
     for settings in images:
         if settings.kind != "diskimage" and settings.image_id is None:
-            facts.append(actor.image(settings.image_name or settings.name))  # type: ignore[arg-type]
+            facts.append(actor.known.image(settings.image_name or settings.name))  # type: ignore[arg-type]
     for fact in facts:
         fact.want(now)
     return facts

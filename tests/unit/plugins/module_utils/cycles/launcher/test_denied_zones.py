@@ -90,7 +90,8 @@ def test_a_pool_outlasts_the_absence_of_its_zone(labels):
         first = [world.request("small", habit=Habit(work=lambda chance: 5.0)) for _unused in range(2)]
         assert world.run(120, until=lambda: all(request in world.fulfilled for request in first))
         world.clouds["east"].zones = ("az1",)
-        for fact in (cycle.context.actors["east"].every_zone, cycle.context.actors["east"].zones):
+        known = cycle.context.actors["east"].known
+        for fact in (known.every_zone, known.zones):
             fact.forget()
         requests = [world.request(*labels) for _unused in range(2)]
         world.run(90)

@@ -31,16 +31,21 @@ class Fact:
         self.wanted += 1
 
 
+class Knowledge:
+    def __init__(self) -> None:
+        self.flavors, self.zones, self.networks = Fact(), Fact(), Fact()
+        self.images: dict[str, Fact] = {}
+
+    def image(self, name: str) -> Fact:
+        return self.images.setdefault(name, Fact())
+
+
 class Actor:
     def __init__(self, name: str = "east") -> None:
         self.provider = Provider(name, cloud=name)
         self.client = object()
-        self.flavors, self.zones, self.networks, self.capacity = Fact(), Fact(), Fact(), Fact()
-        self.images: dict[str, Fact] = {}
+        self.known, self.capacity = Knowledge(), Fact()
         self.closed = False
-
-    def image(self, name: str) -> Fact:
-        return self.images.setdefault(name, Fact())
 
     def check(self, now: float) -> None:
         pass
@@ -50,7 +55,7 @@ class Actor:
 
     @property
     def facts(self) -> list[Fact]:
-        return [self.flavors, self.zones, self.networks, self.capacity, *self.images.values()]
+        return [self.known.flavors, self.known.zones, self.known.networks, self.capacity, *self.known.images.values()]
 
 
 @pytest.fixture
@@ -67,7 +72,7 @@ def warming():
 def test_every_fact_is_asked_for_once(warming, actor):
     for now in (0.0, 1.0, 2.0):
         warming.look({"east": lambda: actor}, now)
-    assert set(actor.images) == {"debian", "ubuntu"}
+    assert set(actor.known.images) == {"debian", "ubuntu"}
     assert [fact.wanted for fact in actor.facts] == [1] * 6
 
 
@@ -78,7 +83,7 @@ def test_it_is_warm_when_all_have_answered_or_failed(warming, actor):
         assert not warming.warm(1.0)
         fact.answered_at = 1.0
     assert warming.warm(1.0)
-    actor.zones.answered_at, actor.zones.error = None, OSError()
+    actor.known.zones.answered_at, actor.known.zones.error = None, OSError()
     assert warming.warm(1.0)
 
 
