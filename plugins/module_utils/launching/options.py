@@ -37,17 +37,22 @@ class Option:
         return [slot.label for slot in self.slots if slot.node_id is None]
 
     @property
+    def unseen(self) -> bool:
+        """True when it takes a node that is not to be had yet."""
+        return any(node.unseen for node in self.reused)
+
+    @property
     def whole(self) -> Resources:
         """What the whole set uses, reused nodes included."""
         return self.need + total(node.resources for node in self.reused)
 
 
 class Stock:
-    """Idle ready nodes by pool, oldest first, and how busy each availability zone is."""
+    """Idle ready nodes by pool, oldest first (those that are not to be had yet last), and how busy each zone is."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._idle: dict[str, list[ReadyNode]] = {pool.id: [] for pool in snapshot.pools}
-        for node in sorted(snapshot.ready, key=lambda node: (node.since, node.id)):
+        for node in sorted(snapshot.ready, key=lambda node: (node.unseen, node.since, node.id)):
             self._idle.setdefault(node.pool_id, []).append(node)
         self._load = {pool.id: Counter(dict(pool.az_load)) for pool in snapshot.pools}
 

@@ -102,6 +102,8 @@ class _Placement:
         obstacles: list[_Obstacle] = []
         for place, option in sorted(ranked, key=lambda pair: pair[0]):
             hindrance = self._hindrance(request, option)
+            if hindrance is None and option.unseen:
+                return self._wait_for_answer(request, option)
             if hindrance is None:
                 return self._admit(request, option)
             obstacles.append(_Obstacle(hindrance, option, place, self._stamp(request, option)))
@@ -153,6 +155,13 @@ class _Placement:
         else:
             reason = Reason(reasons.REUSE, {"where": option.pool.where, "count": len(option.reused)})
         return Admit(request.id, option.pool.id, option.az, option.slots, reason)
+
+    def _wait_for_answer(self, request: OpenRequest, option: Option) -> Wait:
+        """It is served in a moment: nobody else gets what is kept for it, and nothing is launched instead."""
+        self._rooms.take(option.pool, option.need, None, len(option.to_launch))
+        self._rooms.charge_tenant(request.tenant, option.whole)
+        self._stock.take(option)
+        return Wait(request.id, Reason(reasons.FACTS_UNREAD, {"where": option.pool.where}))
 
     def _wait(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> Wait:
         """Say why, and keep room in the pool where the request lacks least."""

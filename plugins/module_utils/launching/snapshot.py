@@ -91,7 +91,10 @@ class OtherPool:
 
 @dataclass(frozen=True)
 class ReadyNode:
-    """A ready node that nobody has: unallocated and not locked. *version*: of its record."""
+    """A ready node that nobody has: unallocated and not locked.
+
+    *version*: of its record. *unseen*: not to be handed out yet, the cloud's answer about its server is waited for.
+    """
 
     id: str
     pool_id: str
@@ -100,6 +103,7 @@ class ReadyNode:
     resources: Resources
     since: float
     version: int = -1
+    unseen: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,17 +17,19 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.led
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import check_tree, site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import News
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, lost, observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.adoption import Adoption
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.inherited import Inherited
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.reload import Chosen, Make, Roster
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.waits import Waits
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.deletions import Deletions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.launches import Launches
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import DECLINES, WAITS, Serving
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import Serving
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor, Watched
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS, Ownership
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.usage import SECOND_READING
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.warming import Warming
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.meeting import Meeting
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.step import Sweeps
@@ -36,7 +38,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions
     DropRequest,
     FreeNode,
     Plan,
-    Wait,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import Times
@@ -50,8 +51,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, is_number
 
 FAREWELL = 5.0
@@ -59,11 +58,6 @@ FAREWELL = 5.0
 REGISTER_EVERY = 600.0
 REMEMBER_EVERY = 60.0
 """Seconds after which what was learned of a provider is stored: a cycle that is killed shall not learn in vain."""
-WAIT_NEWS_EVERY = 60.0
-"""Seconds after which changed figures of the same reason are written again."""
-FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
-PASSING = frozenset({reasons.FACTS_UNREAD, reasons.STARTING})
-"""Reasons that are over in a moment: not worth a write."""
 
 
 class Acting:
@@ -91,8 +85,10 @@ class Acting:
         self._gates = Gates.of(context)
         self._launches = Launches(context, self._removals, self._gates, self._scanner, self._serving.finished)
         self._serving.launches = self._launches
+        self._adoption = Adoption(context, self._nodes, self._requests, self._serving, self._launches)
+        self._inherited = Inherited(context)
+        self._waits = Waits(context)
         self._registered_at: dict[str, float] = {}
-        self._news: dict[str, float] = {}
         self._troubled: set[str] = set()
         self._quiet = False
         self._abandoned = False
@@ -121,19 +117,20 @@ class Acting:
             self._tell_health(actor, now)
             actor.settle(now)
         self._requests.refresh()
-        self._adopt()
+        self._adoption.step()
         self._keep_up(now)
         self._gates.freezes.look()
         if self._serving.take_back(now):
             self._requests.refresh()
         plan = self._plan(now)
         planned_with = self._in_flight
-        self._forget_waits()
+        self._waits.forget()
         self._carry_out(plan, now)
         self._removals.step(now)
         self._deletions.step(now)
         self._launches.step(now)
         self._serving.step()
+        self._inherited.look(self._nodes.free.values(), now)
         self._meeting.step(now)
         if now - self._remembered_at >= REMEMBER_EVERY:
             self._remember()
@@ -180,6 +177,7 @@ class Acting:
 
     def _due(self, now: float) -> float:
         due = min(self._launches.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now))
+        due = min(due, self._inherited.next_due(now))
         for actor in self._context.actors.values():
             watched: Watched = self._launches.watched(actor)
             watched.unclear += self._deletions.unclear(actor)
@@ -200,6 +198,7 @@ class Acting:
             context.pool_ids.update(self._registry.ids(provider))
             self.roster.remember(name, actor.learned())
             self.acted_for.add(name)
+            self._inherited.gain(actor, self._nodes.records.values(), now)
         if self._changes != self.roster.changes:
             self._changes = self.roster.changes
             self._follow(now)
@@ -301,6 +300,7 @@ class Acting:
         self._serving.drop()
         self._removals.drop()
         self._sweeps.drop()
+        self._inherited.drop()
         for actor in self._context.actors.values():
             actor.dismiss()
         self._context.actors.clear()
@@ -317,51 +317,6 @@ class Acting:
 
     # -- work ----------------------------------------------------------------------------------------------------
 
-    def _adopt(self) -> None:
-        """Take over what an ended cycle left: pending requests first, then launches that belong to nobody."""
-        store, actors = self._context.store, self._context.actors
-        left = [
-            request
-            for _unused, request in sorted(self._requests.free.items())
-            if request.state == RequestState.PENDING and request.id not in self._serving
-        ]
-        by_request: dict[str, list[Node]] = {}
-        for node in self._nodes.records.values() if left else ():
-            if node.allocated_to and not node.broken:
-                by_request.setdefault(node.allocated_to, []).append(node)
-        for request in left:
-            theirs = sorted(by_request.get(request.id, []), key=lambda node: node.id)
-            if all(node.provider in actors for node in theirs):
-                first = theirs[0] if theirs else None
-                key = (first.provider or "", first.pool or "") if first else ("", "")
-                self._serving.adopt(request, theirs, self._context.pool_ids.get(key, ""))
-        requests = self._requests.records
-        for _unused, node in sorted(self._nodes.free.items()):
-            if (
-                node.state in (NodeState.INIT, NodeState.BUILDING)
-                and node.provider in actors
-                and node.id not in self._launches
-                and not _is_pending(requests.get(node.allocated_to or ""))
-                and not node.broken
-                and not store.nodes.is_locked(node.id)
-                and self._context.launch(node.id) is not None
-            ):
-                self._adopt_orphan(node)
-
-    def _adopt_orphan(self, known: Node) -> None:
-        store = self._context.store
-        held = store.nodes.lock(known.id)
-        if held is None:
-            return
-        node = store.nodes.read(known.id)
-        request = store.requests.read(node.allocated_to) if node is not None and node.allocated_to else None
-        if node is None or node.state not in (NodeState.INIT, NodeState.BUILDING) or _is_pending(request):
-            held.release()
-            return
-        node.allocated_to = None
-        if not self._launches.adopt(node, held, None):
-            held.release()
-
     def _keep_up(self, now: float) -> None:
         context, store = self._context, self._context.store
         busy, requests = self._busy(), self._requests.records.values()
@@ -375,7 +330,7 @@ class Acting:
             owners=owners(requests) | self._requests.unreadable,
             launches=store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
             providers={name: actor.provider for name, actor in context.actors.items()},
-            lost=partial(lost, context),
+            lost=self._inherited.lost,
         )
         for action in upkeep(idle, context.config.labels, context.config.max_hold_age, now):
             if isinstance(action, DeleteNode):
@@ -410,6 +365,7 @@ class Acting:
             self._requests.free.values(),
             others,
             in_hand,
+            self._inherited,
             keep_spares=self._ownership.keeps_spares,
         )
         return place(snapshot)
@@ -426,55 +382,13 @@ class Acting:
             if node_id is not None:
                 context.account.say(f"label {spare.label}: {spare.reason.text()}")
         context.account.unmet_spares, context.account.unmet_reasons = dict(plan.unmet_spares), dict(plan.unmet_reasons)
-        self._publish_waits(plan.wait, now)
-
-    def _publish_waits(self, waits: Sequence[Wait], now: float) -> None:
-        """Keep the reasons of waiting where whoever asks can find them; written on change, not on every figure."""
-        context = self._context
-        current = {wait.request_id for wait in waits}
-        for request_id in [key for key in context.account.waiting if key not in current]:
-            context.account.forget_wait(request_id)
-            if context.store.own.get(f"{WAITS}/{request_id}") is not None:
-                context.store.own.delete(f"{WAITS}/{request_id}")
-        for actor in context.actors.values():
-            actor.wanted = any(wait.reason.code in FOR_ROOM for wait in waits)
-        paused: set[str] = set()
-        for wait in waits:
-            news = context.account.wait(wait.request_id, wait.reason, stored=wait.reason.code not in PASSING)
-            if wait.reason.code == reasons.UNCONFIRMED:
-                self._context.actors[wait.reason.figures["where"]].capacity.want(now, SECOND_READING)
-            elif wait.reason.code == reasons.NO_ROOM:
-                paused.update(
-                    key for (p, n), key in context.pool_ids.items() if f"{p}/{n}" == wait.reason.figures["where"]
-                )
-            if wait.reason.code in PASSING:
-                continue
-            if news or now - self._news.get(wait.request_id, 0.0) >= WAIT_NEWS_EVERY:
-                self._news[wait.request_id] = now
-                document = {**wait.reason.document(), "since": now}
-                if context.store.own.get(f"{WAITS}/{wait.request_id}") != document:
-                    context.store.own.put(f"{WAITS}/{wait.request_id}", document)
-                if news:
-                    context.account.say(f"request {wait.request_id} waits: {wait.reason.text()}")
-        self._registry.set_paused(paused)
-
-    def _forget_waits(self) -> None:
-        """Reasons of requests that are gone."""
-        known = self._requests.records
-        for folder in (WAITS, DECLINES):
-            for request_id in self._context.store.own.children(folder):
-                if request_id not in known:
-                    self._context.store.own.delete(f"{folder}/{request_id}")
+        self._registry.set_paused(self._waits.publish(plan.wait, now))
 
     def _busy(self) -> set[str]:
         busy = set(self._serving.node_ids)
         for actor in self._context.actors.values():
             busy.update(running.node.id for running in self._launches.of(actor))
         return busy | self._deletions.node_ids
-
-
-def _is_pending(request: NodeRequest | None) -> bool:
-    return request is not None and request.state == RequestState.PENDING
 
 
 def _learned(document: Mapping[str, Any]) -> Mapping[str, Any]:

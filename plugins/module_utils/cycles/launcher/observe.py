@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import Ledger, size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.inherited import Inherited
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import (
     LIMITS_AGE,
     LIMITS_AGE_WHEN_FULL,
@@ -40,10 +41,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     Resources,
 )
 
-GONE = "gone (404)"
-LOST = frozenset({"ERROR", "DELETED", "SOFT_DELETED", GONE})
-"""What a server's status is when it will not serve anybody any more."""
-
 
 @dataclass(frozen=True)
 class InHand:
@@ -66,6 +63,7 @@ def observe(
     requests: Iterable[NodeRequest],
     others: list[OtherPool],
     in_hand: InHand,
+    inherited: Inherited,
     *,
     keep_spares: bool,
 ) -> Snapshot:
@@ -74,12 +72,13 @@ def observe(
     :param ledger: what all nodes use.
     :param free: the nodes that nobody has locked.
     :param requests: the requests that nobody has locked.
+    :param inherited: ready nodes of which little is known yet.
     """
     now = context.now()
     open_requests = _open_requests(requests, in_hand)
     spares = _spare_needs(context, ledger) if keep_spares else []
     demand = bool(open_requests) or any(need.have < need.wanted for need in spares)
-    ready = _ready(context, free, in_hand)
+    ready = _ready(context, free, in_hand, inherited)
     providers: dict[str, ProviderState] = {}
     pools: list[PoolState] = []
     for actor in context.actors.values():
@@ -103,23 +102,6 @@ def observe(
     )
 
 
-def lost(context: Context, node: Node) -> Reason | None:
-    """Why the server of a ready node is of no use, as the latest list shows it if that is younger than the record.
-
-    Nothing is asked for that. What the list does not show at all may be missing from it for other reasons: it is lost
-    when nova, asked for it, did not know it.
-    """
-    actor = context.actors.get(node.provider or "")
-    if actor is None or actor.listed_from <= (node.state_time or 0.0) or not isinstance(node.external_id, str):
-        return None
-    server = actor.servers.get(node.external_id)
-    status = server.status if server is not None else GONE if actor.missing.has_ended(node.external_id) else ""
-    if status not in LOST:
-        return None
-    figures = {"where": actor.provider.name, "server": node.external_id, "status": status}
-    return Reason(reasons.SERVER_GONE, figures)
-
-
 def _open_requests(requests: Iterable[NodeRequest], in_hand: InHand) -> list[OpenRequest]:
     return [
         OpenRequest(
@@ -136,15 +118,15 @@ def _open_requests(requests: Iterable[NodeRequest], in_hand: InHand) -> list[Ope
     ]
 
 
-def _ready(context: Context, free: Iterable[Node], in_hand: InHand) -> list[ReadyNode]:
+def _ready(context: Context, free: Iterable[Node], in_hand: InHand, inherited: Inherited) -> list[ReadyNode]:
     found: list[ReadyNode] = []
     for node in free:
         if node.state != NodeState.READY or node.allocated_to is not None or node.broken:
             continue
         pool_id = context.pool_ids.get((node.provider or "", node.pool or ""))
-        if pool_id is not None and node.id not in in_hand.busy_nodes and lost(context, node) is None:
-            since, labels = node.state_time or 0.0, tuple(node.type)
-            found.append(ReadyNode(node.id, pool_id, labels, node.az, size_of(node), since, node.version))
+        if pool_id is not None and node.id not in in_hand.busy_nodes and inherited.lost(node) is None:
+            since, labels, unseen = node.state_time or 0.0, tuple(node.type), inherited.unseen(node)
+            found.append(ReadyNode(node.id, pool_id, labels, node.az, size_of(node), since, node.version, unseen))
     return found
 
 

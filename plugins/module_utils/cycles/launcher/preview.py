@@ -28,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.rea
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.inherited import Inherited
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import all_reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
@@ -155,7 +156,9 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
     deadline = context.now() + PATIENCE
     while True:
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
-        snapshot = observe(context, gates, ledger, free, requests, others, in_hand, keep_spares=True)
+        snapshot = observe(
+            context, gates, ledger, free, requests, others, in_hand, Inherited(context), keep_spares=True
+        )
         plan = place(replace(snapshot, pools=tuple(replace(pool, admissible=math.inf) for pool in snapshot.pools)))
         busy = any(actor.reading or actor.retries for actor in context.actors.values())
         if not busy or context.now() >= deadline:

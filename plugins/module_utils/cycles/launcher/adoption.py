@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Take over what an ended cycle left: pending requests first, then launches that belong to nobody."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.view import View
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.launches import Launches
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import Serving
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+
+
+class Adoption:
+    """Goes by the views of nodes and requests that the cycle plans on; what it takes it reads again under the lock."""
+
+    def __init__(
+        self, context: Context, nodes: View[Node], requests: View[NodeRequest], serving: Serving, launches: Launches
+    ) -> None:
+        self._context = context
+        self._nodes = nodes
+        self._requests = requests
+        self._serving = serving
+        self._launches = launches
+
+    def step(self) -> None:
+        """Once per pass."""
+        self._adopt_requests()
+        requests = self._requests.records
+        for _unused, node in sorted(self._nodes.free.items()):
+            if (
+                node.state in (NodeState.INIT, NodeState.BUILDING)
+                and node.provider in self._context.actors
+                and node.id not in self._launches
+                and not _is_pending(requests.get(node.allocated_to or ""))
+                and not node.broken
+                and not self._context.store.nodes.is_locked(node.id)
+                and self._context.launch(node.id) is not None
+            ):
+                self._adopt_orphan(node)
+
+    def _adopt_requests(self) -> None:
+        actors = self._context.actors
+        left = [
+            request
+            for _unused, request in sorted(self._requests.free.items())
+            if request.state == RequestState.PENDING and request.id not in self._serving
+        ]
+        by_request: dict[str, list[Node]] = {}
+        for node in self._nodes.records.values() if left else ():
+            if node.allocated_to and not node.broken:
+                by_request.setdefault(node.allocated_to, []).append(node)
+        for request in left:
+            theirs = sorted(by_request.get(request.id, []), key=lambda node: node.id)
+            if all(node.provider in actors for node in theirs):
+                first = theirs[0] if theirs else None
+                key = (first.provider or "", first.pool or "") if first else ("", "")
+                self._serving.adopt(request, theirs, self._context.pool_ids.get(key, ""))
+
+    def _adopt_orphan(self, known: Node) -> None:
+        store = self._context.store
+        held = store.nodes.lock(known.id)
+        if held is None:
+            return
+        node = store.nodes.read(known.id)
+        request = store.requests.read(node.allocated_to) if node is not None and node.allocated_to else None
+        if node is None or node.state not in (NodeState.INIT, NodeState.BUILDING) or _is_pending(request):
+            held.release()
+            return
+        node.allocated_to = None
+        if not self._launches.adopt(node, held, None):
+            held.release()
+
+
+def _is_pending(request: NodeRequest | None) -> bool:
+    return request is not None and request.state == RequestState.PENDING

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The reasons of waiting, kept in ZooKeeper where whoever asks can find them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import DECLINES, WAITS
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.usage import SECOND_READING
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import Wait
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+
+WAIT_NEWS_EVERY = 60.0
+"""Seconds after which changed figures of the same reason are written again."""
+FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
+PASSING = frozenset({reasons.FACTS_UNREAD, reasons.STARTING})
+"""Reasons that are over in a moment: not worth a write."""
+
+
+class Waits:
+    """What the requests of this cycle wait for, as of the latest plan."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._news: dict[str, float] = {}
+
+    def publish(self, waits: Sequence[Wait], now: float) -> set[str]:
+        """Take the waits of a new plan; written on change, not on every figure.
+
+        :return: ids of the pools that have no room for what waits.
+        """
+        context = self._context
+        current = {wait.request_id for wait in waits}
+        for request_id in [key for key in context.account.waiting if key not in current]:
+            context.account.forget_wait(request_id)
+            if context.store.own.get(f"{WAITS}/{request_id}") is not None:
+                context.store.own.delete(f"{WAITS}/{request_id}")
+        for actor in context.actors.values():
+            actor.wanted = any(wait.reason.code in FOR_ROOM for wait in waits)
+        paused: set[str] = set()
+        for wait in waits:
+            news = context.account.wait(wait.request_id, wait.reason, stored=wait.reason.code not in PASSING)
+            if wait.reason.code == reasons.UNCONFIRMED:
+                context.actors[wait.reason.figures["where"]].capacity.want(now, SECOND_READING)
+            elif wait.reason.code == reasons.NO_ROOM:
+                where = wait.reason.figures["where"]
+                paused.update(key for (p, n), key in context.pool_ids.items() if f"{p}/{n}" == where)
+            if wait.reason.code not in PASSING:
+                self._write(wait, news, now)
+        return paused
+
+    def _write(self, wait: Wait, news: bool, now: float) -> None:
+        if not news and now - self._news.get(wait.request_id, 0.0) < WAIT_NEWS_EVERY:
+            return
+        own = self._context.store.own
+        self._news[wait.request_id] = now
+        document = {**wait.reason.document(), "since": now}
+        if own.get(f"{WAITS}/{wait.request_id}") != document:
+            own.put(f"{WAITS}/{wait.request_id}", document)
+        if news:
+            self._context.account.say(f"request {wait.request_id} waits: {wait.reason.text()}")
+
+    def forget(self) -> None:
+        """Remove the reasons of requests that are gone."""
+        store = self._context.store
+        known = store.requests.view().records
+        for folder in (WAITS, DECLINES):
+            for request_id in store.own.children(folder):
+                if request_id not in known:
+                    store.own.delete(f"{folder}/{request_id}")
