@@ -239,8 +239,8 @@ def test_secrets_are_not_told(site):
 def test_the_configuration_may_change_meanwhile(site):
     site.configure(image("a"))
     stop = Stop()
-    results = []
-    thread = threading.Thread(target=lambda: results.append(site.run(until="deadline", stop=stop)))
+    results, lines = [], []
+    thread = threading.Thread(target=lambda: results.append(site.run(until="deadline", stop=stop, say=lines.append)))
     thread.start()
     eventually(lambda: site.states("a") == ["ready"])
     site.configure(image("a"), image("b"))
@@ -248,6 +248,7 @@ def test_the_configuration_may_change_meanwhile(site):
     stop.ask("stopped")
     thread.join(20)
     assert results[0]["config_problems"] == []
+    assert [line for line in lines if "read again:" in line] == ["configuration: read again: diskimage b is new"]
 
 
 def test_parents_elements_and_environment_reach_the_command(site):

@@ -187,6 +187,15 @@ def test_the_cycle_reacts_within_ten_seconds(builder: Builder) -> None:
     assert cycle.result["ended"] == "stopped"
 
 
+def test_what_of_the_configuration_has_changed_is_said(builder: Builder) -> None:
+    builder.configure()
+    with builder.stay() as cycle:
+        eventually(lambda: builder.store.own.children("image-builders"))
+        builder.configure(taker("one", image_upload_timeout=7))
+        eventually(lambda: cycle.told("read again"), 60)
+    assert cycle.told("configuration: read again: provider one changed (image-upload-timeout)")
+
+
 def test_an_image_that_somebody_deletes_in_the_cloud_is_uploaded_again(
     builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

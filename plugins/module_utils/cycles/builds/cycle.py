@@ -117,6 +117,7 @@ class BuildsCycle:
         self._sink = sink
         self._tell_at = 0.0
         self._watch = ConfigWatch(options, shop.say)
+        self._watch.known = config
         self._formats: dict[str, str] = {}
         self._format_problems: dict[str, str] = {}
         self._reports: list[Report] = []

@@ -126,6 +126,8 @@ class ConfigWatch:
                 self._say(Trouble(f"configuration: {_missed(path)}"))
         self._missing = missing
         config = self._read() if main else None
+        if clouds:
+            self._say("configuration: clouds.yaml was written, logins are read again")
         return News(config, clouds) if config is not None or clouds else None
 
     def _read(self) -> NodepoolConfig | None:

@@ -120,6 +120,7 @@ class UploadsCycle:
     ) -> None:
         self._desk = desk
         self._watch = watch
+        self._watch.known = desk.config
         self._stop = stop
         self._say = say
         self._sink = sink

@@ -86,6 +86,7 @@ def test_clouds_yaml_alone_is_not_read_here(watching):
     watching.files.clouds["clouds.yaml"] = (2, 2, 2)
     ((_unused, news),) = watching.run(20)
     assert news == News(None, clouds=True)
+    assert watching.lines == ["configuration: clouds.yaml was written, logins are read again"]
     assert watching.files.reads == 0
 
 
