@@ -36,6 +36,7 @@ FAKE = ROOT / "tests" / "support" / "fake_dib.sh"
 ELEMENTS = ROOT / "tests" / "elements"
 ROOTFS = ROOT / ".build" / "tiny-rootfs.tar"
 MODULE = "ansible_collections.stackci.nodepool.plugins.modules.dib_build"
+OWN_FILES = ("builder_id.txt", "tree_id.txt")
 PLAIN = Isolation(NONE)
 """Nothing of its own: what must be ended is ended by its mark."""
 CYCLE_SECONDS = 60.0
@@ -181,7 +182,7 @@ class BuilderSite:
 
     def files(self) -> list[str]:
         """Names in images-dir, but for our own."""
-        return sorted(name for name in os.listdir(self.images_dir) if name not in (TEMPORARY, "builder_id.txt"))
+        return sorted(name for name in os.listdir(self.images_dir) if name not in (TEMPORARY, *OWN_FILES))
 
     def log(self, build_id: str, name: str = "fake") -> str:
         return (self.log_dir / f"{name}-{build_id}.log").read_text(encoding="utf-8", errors="replace")

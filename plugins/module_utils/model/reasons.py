@@ -67,7 +67,7 @@ _TEXTS = {
     STARTING: "{where}: earlier launches are on their way to the cloud first",
     BREAKER: "{where}: launches of {image} with {flavor} failed {count:g} times in a row; next try in {seconds:.0f} s",
     FACTS_UNREAD: "{where}: waiting for the first answers of its API",
-    PROVIDER_TROUBLE: "{where}: {text}",
+    PROVIDER_TROUBLE: "provider {where}: {text}",
     NOT_ACTING: "{where} is left to other launchers by this one",
     POOL_GONE: "{where} is not in the configuration any more",
     POOL_DISABLED: "{where} has max-servers 0",
@@ -105,7 +105,10 @@ class Reason:
         """The sentence for people."""
         if self.code in (NO_ROOM, UNCONFIRMED, TOO_LARGE_FOR_POOL, TOO_LARGE_FOR_CLOUD):
             return self._room_text()
-        return _TEXTS.get(self.code, self.code).format_map(_Figures(self.figures))
+        figures = self.figures
+        if self.code == PROVIDER_TROUBLE and str(figures.get("text")).startswith(f"provider {figures.get('where')}:"):
+            return str(figures["text"])  # an error of the API names it itself
+        return _TEXTS.get(self.code, self.code).format_map(_Figures(figures))
 
     def document(self) -> dict[str, Any]:
         """As it is stored and returned."""

@@ -56,8 +56,8 @@ def uploads_summary(result: Result) -> dict[str, Any]:
     if "plan" in result:
         plan = result["plan"]
         done = (
-            f"{amount(len(plan['upload']), 'image')} would be uploaded, {len(plan['delete'])} uploads, builds and files"
-            " deleted (--diff shows each with its reason)"
+            f"{amount(len(plan['upload']), 'image')} would be uploaded; {amount(len(plan['delete']), 'deletion')} of"
+            " uploads, builds and files (--diff shows each with its reason)"
         )
         return {"done": done, "failed": [], "wrong": [], "waits": []}
     uploads = result["uploads"]

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
 BUILDER_ID_FILE = "builder_id.txt"
+TREE_ID_FILE = "tree_id.txt"
 CHECKSUMS = {"md5": 32, "sha256": 64}
 """Name of the algorithm, which is the extension of the file, and how many characters it has."""
 _BLOCK = 512
@@ -56,15 +57,47 @@ class ImagesDir:
                 return ""
         except OSError as problem:
             raise self._problem(path, "cannot be read", problem) from problem
+        self._write_once(path, str(uuid.uuid4()))
+        try:
+            return self._read_id(path)
+        except OSError as problem:
+            raise self._problem(path, "cannot be read", problem) from problem
+
+    @property
+    def tree_id_path(self) -> str:
+        """Where the id of the tree stands that has the records of these files."""
+        return os.path.join(self.path, TREE_ID_FILE)
+
+    def tree_id(self) -> str:
+        """The id of the tree that the files belong to; "" when that is not written down.
+
+        :raises ImageFileError: it cannot be read.
+        """
+        try:
+            with open(self.tree_id_path, encoding="utf-8", errors="replace") as file:
+                return file.read(200).strip()
+        except FileNotFoundError:
+            return ""
+        except OSError as problem:
+            raise self._problem(self.tree_id_path, "cannot be read", problem) from problem
+
+    def write_tree_id(self, tree: str) -> None:
+        """Write down whose the files are, unless that is known.
+
+        :raises ImageFileError: it cannot be written.
+        """
+        self._write_once(self.tree_id_path, tree)
+
+    def _write_once(self, path: str, text: str) -> None:
+        """A file with that text, unless it is there; the directory is made."""
         part = f"{path}.{uuid.uuid4().hex}"
         try:
             os.makedirs(self.path, exist_ok=True)
             with open(part, "w", encoding="ascii") as file:
-                file.write(str(uuid.uuid4()))
+                file.write(text)
             # Of two builders that start at the same time one wins, and both go by its id.
             with contextlib.suppress(FileExistsError):
                 os.link(part, path)
-            return self._read_id(path)
         except OSError as problem:
             raise self._problem(path, "cannot be written", problem) from problem
         finally:

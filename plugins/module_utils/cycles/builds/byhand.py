@@ -20,12 +20,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cle
     fail_abandoned,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import BuildOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_files import check_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     image_state,
     local_files,
     provider_formats,
     view_images,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import open_request
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteBuild,
@@ -120,6 +122,7 @@ def clear_away(
     store = Store(config.zookeeper)
     try:
         store.open(watch=not check)
+        check_files(folder, store, site_of(store, create=False), write=False)
         left = leftovers(folder.path)
         cleared = [] if check else clear_machine(store, folder.path, progress)
         view = _look(store, config, folder, formats, clock())

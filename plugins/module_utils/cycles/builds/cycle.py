@@ -14,7 +14,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     Isolation,
     find_isolation,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import claimed
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import (
+    claimed,
+    leftovers,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Registration
@@ -30,6 +33,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.opt
     BuildOptions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_files import check_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import (
     send_build,
     send_requests,
@@ -44,6 +48,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ima
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.opening import opened
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import (
+    SITE,
+    check_tree,
+    confirm_tree,
+    site_of,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import (
     BuildCase,
@@ -53,7 +63,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_build
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError, TreeExchanged
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
@@ -92,9 +102,11 @@ def run_builds(
         steady = clock or SteadyClock()
         inbox = Inbox(steady)
         wish = stop or Stop()
+        site = site_of(store, create=True)
+        check_files(ImagesDir(config.images_dir or ""), store, site, write=True)
         maker = Maker(apart, say=progress, watch=lambda: wish.reason, first_room=options.first_build_room << 20)
         shop = Workshop(store, builder_id, maker, wish, say=progress, clock=steady)
-        return BuildsCycle(options, config, shop, inbox, apart, sink).run()
+        return BuildsCycle(options, config, shop, inbox, apart, sink, site).run()
 
 
 class BuildsCycle:
@@ -108,8 +120,10 @@ class BuildsCycle:
         inbox: Inbox,
         isolation: Isolation,
         sink: Sink,
+        site: str,
     ) -> None:
         self._options = options
+        self._site = site
         self._config = config
         self._shop = shop
         self._inbox = inbox
@@ -146,7 +160,7 @@ class BuildsCycle:
 
     def _changed(self, path: str) -> None:
         """Only what happens to images is worth a look: the tree may be a busy one."""
-        if not path or paths.below(path, paths.IMAGES):
+        if not path or paths.below(path, paths.IMAGES) or path == paths.own(SITE):
             self._inbox.nudge()
 
     def _rest(self, seconds: float) -> None:
@@ -176,6 +190,8 @@ class BuildsCycle:
             self._look_at_config(now)
             try:
                 ended = self._pass(now, deadline)
+            except TreeExchanged:
+                raise
             except StoreError as error:
                 self._mishaps += 1
                 if shop.store.state == "connected" and self._mishaps > MOST_MISHAPS:
@@ -190,6 +206,9 @@ class BuildsCycle:
     def _pass(self, now: float, deadline: float) -> str | None:
         """Clear away, then build the first that is due; how the cycle ends, or None."""
         shop = self._shop
+        check_tree(shop.store, self._site)
+        if leftovers(self._config.images_dir or ""):
+            confirm_tree(shop.store, self._site)  # what is not ready there is removed
         if self._registration is None:
             note_builder(shop.store, self._config, shop.builder_id, now)
             self._registration = register_builder(shop.store)

@@ -18,12 +18,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cycle import case_document, forced
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import BuildOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_files import check_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     local_files,
     provider_formats,
     view_images,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.reach import reach_document, unreached
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCase, judge_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import abandoned_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
@@ -37,6 +39,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
     store = Store(config.zookeeper)
     try:
         store.open(watch=False)
+        check_files(ImagesDir(config.images_dir or ""), store, site_of(store, create=False), write=False)
         formats, problems = provider_formats(config, options.clouds_config)
         view = _view(store, config, formats, clock())
         left = leftovers(config.images_dir or "")

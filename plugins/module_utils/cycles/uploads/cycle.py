@@ -18,6 +18,7 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_files import check_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import send_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
     note_builder,
@@ -26,7 +27,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ima
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.opening import opened
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, Stop
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import check_tree, site_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import (
+    check_tree,
+    confirm_tree,
+    site_of,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
     SETTLED_CASES,
@@ -102,6 +107,7 @@ def run_uploads(
     config = options.load()
     with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
         desk = Desk(replace(options, told=calls_to(sink)), config, store)
+        check_files(desk.images_dir, store, site_of(store, create=True), write=True)
         desk.check_choice()
         return UploadsCycle(desk, watch, stop or Stop(), progress, clock or SteadyClock(), sink).run()
 
@@ -405,6 +411,8 @@ class UploadsCycle:
         name = f"files of build {planned.build_id}"
         if now < self._tries.get(name, Failures()).not_before:
             return False
+        if planned.code == DeletionCode.LEFT_OVER:
+            confirm_tree(self._desk.store, self._tools.site)  # it goes because no record names it
         problems = delete_files(planned, self._tools)
         left = {entry.name for entry in self._desk.images_dir.entries()}
         self._account.files_removed += [file for file in planned.names if file not in left]

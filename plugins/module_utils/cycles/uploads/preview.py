@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_files import check_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.reach import (
     reach,
     reach_document,
     unreached,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
     SETTLED_CASES,
     case_row,
@@ -45,6 +47,7 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
     try:
         store.open(watch=False)
         desk = Desk(options, config, store, create=False)
+        check_files(desk.images_dir, store, site_of(store, create=False), write=False)
         desk.check_choice()
         view = desk.view(clock(), frozenset())
         cases, deletions = desk.cases(view), list(desk.deletions(view))

@@ -83,6 +83,12 @@ def test_room_names_amount_and_unit():
     assert too_large == "4096 MiB ram needed, east can never hold more than 1024"
 
 
+def test_a_provider_in_trouble_is_named_once():
+    for text in ("no answer to GET /limits for 9 s", "provider east: no answer to GET /limits for 9 s"):
+        trouble = Reason(reasons.PROVIDER_TROUBLE, {"where": "east", "text": text})
+        assert trouble.text() == "provider east: no answer to GET /limits for 9 s"
+
+
 def test_limits_are_what_somebody_has_set():
     assert Reason(reasons.NO_ROOM).is_limit and Reason(reasons.TENANT_LIMIT).is_limit
     assert not Reason(reasons.FACTS_UNREAD).is_limit and not Reason(reasons.PROVIDER_TROUBLE).is_limit

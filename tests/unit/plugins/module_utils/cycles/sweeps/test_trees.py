@@ -14,12 +14,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     META_NODE_ID,
     META_PROVIDER,
     META_SITE,
+    Port,
+    Volume,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import read_description
 from tests.support.check_mode import check_mode
 from tests.support.memory_zookeeper import MemoryZooKeeper
-from tests.support.world import Cycle, World, one_provider
+from tests.support.world import Cycle, World, label, one_provider, provider_document, site
 
 SPARES = {"small": 2}
 
@@ -73,6 +75,44 @@ def test_a_second_tree_touches_nothing_of_the_first():
         (line,) = told(second)
         assert line.startswith("provider east: 2 servers bear this provider's name")
         assert all(ident in line for ident in theirs)
+
+
+def nova_leaves(world: World, server_id: str) -> set[str]:
+    """A port and volumes of a server as nova makes them, with no mark at all; their ids."""
+    cloud = world.clouds["east"]
+    port = Port(f"port-of-{server_id}", server_id, "net", status="DOWN", device_owner="compute:az1")
+    held = Volume(f"held-{server_id}", "", "in-use", server_ids=(server_id,))
+    free = Volume(f"free-{server_id}", "", "available")
+    cloud.down_ports[port.id] = port
+    cloud.volumes |= {held.id: held, free.id: free}
+    return {port.id, held.id, free.id}
+
+
+def test_ports_and_volumes_of_another_trees_servers_stay():
+    """They name no tree: of servers that live, and of servers that are gone and have no tombstone here."""
+    pool = {"name": "main", "labels": [label("small", **{"boot-from-volume": True, "volume-size": 1})]}
+    with World(site(provider_document("east", pool), min_ready=SPARES)) as world:
+        world.start()
+        assert world.run(200, until=lambda: len(ready(world.store)) == 2)
+        trial = MemoryZooKeeper(world.agenda)
+        store = trial.store()
+        second = world.start(keeper=trial)
+        assert world.run(200, until=lambda: len(ready(store)) == 2)
+        world.cycles[0].kill()
+        cloud = world.clouds["east"]
+        living, gone = sorted(machines(world, world.store))
+        left = nova_leaves(world, living) | nova_leaves(world, gone)
+        del cloud.machines[gone]
+        own = sorted(machines(world, store))[0]
+        ours = nova_leaves(world, own)
+        (node,) = [node for node in store.nodes.list() if node.external_id == own]
+        node.set_state("used", world.agenda.now)
+        store.nodes.write(node)
+        world.run(2 * 3600)
+        there = set(cloud.down_ports) | set(cloud.volumes)
+        assert left <= there
+        assert ours - there == {f"port-of-{own}", f"held-{own}"}, "what a tombstone of this tree names goes"
+        assert second.account.sweeps.counts["east"]["port"]["foreign"] == 1
 
 
 def test_a_first_look_is_told_once():
