@@ -239,7 +239,8 @@ def test_secrets_are_not_told(site):
 def test_the_configuration_may_change_meanwhile(site):
     site.configure(image("a"))
     stop = Stop()
-    results, lines = [], []
+    results = []
+    lines: list[str] = []
     thread = threading.Thread(target=lambda: results.append(site.run(until="deadline", stop=stop, say=lines.append)))
     thread.start()
     eventually(lambda: site.states("a") == ["ready"])

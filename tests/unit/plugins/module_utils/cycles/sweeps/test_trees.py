@@ -90,7 +90,7 @@ def nova_leaves(world: World, server_id: str) -> set[str]:
 
 def test_ports_and_volumes_of_another_trees_servers_stay():
     """They name no tree: of servers that live, and of servers that are gone and have no tombstone here."""
-    pool = {"name": "main", "labels": [label("small", **{"boot-from-volume": True, "volume-size": 1})]}
+    pool = {"name": "main", "labels": [{**label("small"), "boot-from-volume": True, "volume-size": 1}]}
     with World(site(provider_document("east", pool), min_ready=SPARES)) as world:
         world.start()
         assert world.run(200, until=lambda: len(ready(world.store)) == 2)
