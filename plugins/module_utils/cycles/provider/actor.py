@@ -166,13 +166,19 @@ class ProviderActor:
 
     def learned(self) -> dict[str, Any]:
         """What the next cycle wants to know of the provider."""
-        return {"boot_seconds": list(self.boot_times.samples), "creates": self.creates.answers.document()}
+        zones = self.known.denials.document()
+        return {
+            "boot_seconds": list(self.boot_times.samples),
+            "creates": self.creates.answers.document(),
+            "zones": zones,
+        }
 
     def learn(self, document: Mapping[str, Any]) -> None:
         """What earlier cycles learned."""
         self.boot_times = Times()
         self.boot_times.samples.extend(document.get("boot_seconds", [])[-SAMPLES:])
         self.creates.answers.learn(document.get("creates"))
+        self.known.learn_zones(document.get("zones"))
 
     # -- what is known -------------------------------------------------------------------------------------------
 

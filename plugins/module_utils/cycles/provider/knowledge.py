@@ -80,6 +80,14 @@ class Knowledge:
             before = self._looked_up[(pool.name, label.name)] = (now, look())
         return before[1]
 
+    def learn_zones(self, document: object) -> None:
+        """The zones that earlier cycles knew: a reading that lacks one of them was made while a cell was away."""
+        self.denials.learn(document)
+        for fact in (self.zones, self.every_zone):
+            if fact.value is not None and set(self.denials.zones) - set(fact.value):
+                fact.value, fact.answered_at = None, None
+                fact.forget()
+
     def forget_names(self) -> None:
         """The cloud refused what was asked of it: what is known of it may be wrong."""
         for fact in (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups):
@@ -94,9 +102,11 @@ class Knowledge:
 
     def _read_zones(self) -> list[str]:
         zones = self._client().availability_zones()
-        if not zones and self.zones.value:
-            text = f"{self._name}: nova shows no availability zone, and had {', '.join(self.zones.value)}"
+        had = [] if zones else self.denials.none(self._clock())
+        if had:
+            text = f"{self._name}: nova shows no availability zone, and had {', '.join(had)}"
             raise CloudUnavailable(text, provider=self._name, call="GET /os-availability-zone", status=200)
+        self.denials.saw(zones)
         return zones
 
     def _read_every_zone(self) -> list[str]:

@@ -111,3 +111,82 @@ def test_a_zone_that_does_not_come_back_is_refused_in_the_end():
         request = world.request("small", "small")
         assert world.run(1800, until=lambda: world.state(request) == "failed")
         assert failed(world)
+
+
+def only_az2() -> dict[str, Any]:
+    pool = {"name": "main", "labels": [label("small")], "availability-zones": ["az2"]}
+    return site(provider_document("east", pool))
+
+
+def serve_and_kill(world: World) -> None:
+    """A cycle that has seen all zones, and is gone."""
+    cycle = world.start()
+    first = world.request("small", habit=Habit(work=lambda chance: 5.0))
+    assert world.run(200, until=lambda: first in world.fulfilled)
+    world.run(200)
+    cycle.kill()
+    world.cycles.remove(cycle)
+
+
+def test_a_cycle_that_begins_while_all_cells_are_away_creates_nothing_without_a_zone():
+    """The pool names no zones, and nova's first answer is an empty list."""
+    with World(one_provider()) as world:
+        serve_and_kill(world)
+        world.clouds["east"].cells_down = True
+        world.start()
+        request = world.request("small")
+        world.run(900)
+        assert world.state(request) in ("pending", "requested")
+        assert creates(world) == 0 and failed(world) == []
+        world.clouds["east"].cells_down = False
+        assert world.run(200, until=lambda: request in world.fulfilled)
+        (server,) = world.clouds["east"].machines.values()
+        assert server.az is not None
+
+
+@pytest.mark.parametrize("stands_by", [False, True])
+def test_a_cycle_that_begins_while_one_cell_is_away_fails_no_request_for_its_zone(stands_by):
+    with World(only_az2()) as world:
+        cloud = world.clouds["east"]
+        if stands_by:
+            first = world.start()
+            served = world.request("small", habit=Habit(work=lambda chance: 5.0))
+            assert world.run(200, until=lambda: served in world.fulfilled)
+            world.run(200)
+            cloud.zones = ("az1",)
+            world.start()
+            world.run(20)
+            first.kill()
+            world.cycles.remove(first)
+        else:
+            serve_and_kill(world)
+            cloud.zones = ("az1",)
+            world.start()
+        request = world.request("small")
+        world.run(90)
+        assert world.state(request) in ("pending", "requested") and failed(world) == []
+        cloud.zones = ("az1", "az2")
+        assert world.run(300, until=lambda: request in world.fulfilled)
+
+
+def test_a_zone_that_stays_away_over_several_short_cycles_is_believed_to_be_gone():
+    with World(only_az2()) as world:
+        serve_and_kill(world)
+        world.clouds["east"].zones = ("az1",)
+        request = world.request("small")
+        for _unused in range(6):
+            cycle = world.start()
+            world.run(250)
+            cycle.kill()
+            world.cycles.remove(cycle)
+        assert world.state(request) == "failed"
+
+
+def test_what_was_stored_and_makes_no_sense_is_nothing():
+    with World(one_provider()) as world:
+        world.store.own.put("providers/east", {"boot_seconds": [], "zones": {"az9": "soon", "az8": 10.0**12}})
+        world.start()
+        request = world.request("small")
+        assert world.run(200, until=lambda: request in world.fulfilled)
+        world.store.own.put("providers/east", {"boot_seconds": [], "zones": ["az9"]})
+        world.start()
