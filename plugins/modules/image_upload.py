@@ -293,29 +293,11 @@ left_out:
   type: dict
   sample: {}
 summary:
-  description: What there is to say at the end, in sentences; the playbooks show it.
+  description: >-
+    What there is to say at the end, in sentences: the keys are those of
+    RV(stackci.nodepool.node_launch#module:summary). The playbooks show it.
   returned: success
   type: dict
-  contains:
-    done:
-      description: What was done, or would be.
-      type: str
-      returned: always
-    failed:
-      description: What failed for good, each with its reasons.
-      type: list
-      elements: str
-      returned: always
-    wrong:
-      description: What is wrong at the end and has to be seen to.
-      type: list
-      elements: str
-      returned: always
-    waits:
-      description: What waits, each with its reason.
-      type: list
-      elements: str
-      returned: always
   sample:
     done: 1 image uploaded, 0 uploads failed, 0 uploads and 0 builds deleted, 0 could not be deleted
     failed: []

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -27,17 +29,39 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.checking 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
 
+PROVIDERS_ARGUMENTS: dict[str, Any] = {
+    "providers": {"type": "list", "elements": "str"},
+    "api_timeout": {"type": "float", "default": 30.0},
+}
+"""With those of the configuration, what :func:`options_of` needs."""
+
 LAUNCH_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,
     **PROGRESS_ARGUMENTS,
     **CONTROL_ARGUMENTS,
     **CHECK_ARGUMENTS,
+    **PROVIDERS_ARGUMENTS,
     "duration": {"type": "float", "default": 300.0},
     "until": {"type": "str", "choices": ["settled", "deadline"], "default": "settled"},
-    "providers": {"type": "list", "elements": "str"},
-    "api_timeout": {"type": "float", "default": 30.0},
     "state_dir": {"type": "path"},
 }
+
+
+def options_of(params: Mapping[str, Any]) -> LauncherOptions:
+    """What says which providers of which configuration are meant, and how long their APIs may be silent.
+
+    :raises ConfigError: *api_timeout* makes no sense.
+    """
+    if params["api_timeout"] <= 0:
+        raise ConfigError([f"api_timeout is {params['api_timeout']:g}: give seconds, more than 0"])
+    return LauncherOptions(
+        config=params["config"],
+        secure_config=params["secure_config"],
+        strict_config=params["strict_config"],
+        clouds_config=params["clouds_config"],
+        api_timeout=params["api_timeout"],
+        providers=tuple(params["providers"]) if params["providers"] is not None else None,
+    )
 
 
 def launch(module: AnsibleModule) -> dict[str, Any]:
@@ -45,17 +69,10 @@ def launch(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     if params["duration"] < 0:
         raise ConfigError([f"duration is {params['duration']:g}: give the seconds to stay, 0 or more"])
-    if params["api_timeout"] <= 0:
-        raise ConfigError([f"api_timeout is {params['api_timeout']:g}: give seconds, more than 0"])
-    options = LauncherOptions(
-        config=params["config"],
-        secure_config=params["secure_config"],
-        strict_config=params["strict_config"],
-        clouds_config=params["clouds_config"],
+    options = replace(
+        options_of(params),
         duration=params["duration"],
-        api_timeout=params["api_timeout"],
         until=params["until"],
-        providers=tuple(params["providers"]) if params["providers"] is not None else None,
         state_dir=default_folder() if params["state_dir"] is None else params["state_dir"],
     )
     if module.check_mode:

@@ -63,7 +63,7 @@ def label_recipe(context: Context, actor: ProviderActor, pool: Pool, label: Pool
     if lacks is None:
         return Recipe(LabelOffer(not_now=_unread(actor, where)), settings)
     if lacks:
-        return Recipe(LabelOffer(never=_broken(where, label, lacks)), settings)
+        return Recipe(_lacking(context, actor, settings, label, where, lacks, max_age), settings)
     flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
     if pool.auto_floating_ip:
         actor.known.networks.want(now, max_age)
@@ -74,6 +74,25 @@ def label_recipe(context: Context, actor: ProviderActor, pool: Pool, label: Pool
     permanent = why.code in reasons.WITHOUT_IMAGE
     offer = LabelOffer(need, never=why if permanent else None, not_now=None if permanent else why)
     return Recipe(offer, settings, flavor)
+
+
+def _lacking(
+    context: Context,
+    actor: ProviderActor,
+    settings: ImageSettings,
+    label: PoolLabel,
+    where: str,
+    lacks: list[str],
+    max_age: float | None,
+) -> LabelOffer:
+    """A label that cannot be launched: a wrong image is told beside the rest, if the cloud answers soon."""
+    if settings.kind == "cloud-image":
+        _image, _upload, why = image_of(context, actor, settings, label, where, max_age)
+        if why is not None and why.code == reasons.LABEL_BROKEN:
+            lacks = [*lacks, str(why.figures["text"])]
+        elif why is not None and any(fact.waited(context.now()) < SOON for fact in actor.known.images.values()):
+            return LabelOffer(not_now=_unread(actor, where))
+    return LabelOffer(never=_broken(where, label, lacks))
 
 
 def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool = False) -> Resources:

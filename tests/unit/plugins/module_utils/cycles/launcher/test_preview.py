@@ -160,3 +160,11 @@ def test_each_server_list_is_asked_once_whatever_waits():
             world.request("small")
         calls = run()["api_calls"]
         assert [calls[name]["GET /servers/detail"] for name in ("east", "west")] == [{"200": 1}] * 2
+
+
+def test_a_wrong_image_is_told_beside_another_miss():
+    pool = {"name": "main", "labels": [{**label("small", "huge"), "cloud-image": "gone"}]}
+    document = site({**provider_document("east", pool), "cloud-images": [{"name": "gone"}]})
+    with World(document) as world, check_mode(world) as run:
+        (text,) = run()["unusable"]
+        assert "no flavor" in text and "no image named 'gone'" in text
