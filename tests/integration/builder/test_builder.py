@@ -119,6 +119,9 @@ def test_a_failing_image_and_a_dead_provider_do_not_stop_the_others(host: Builde
     (last,) = [line for line in ran.stdout.splitlines() if line.startswith("fatal") and "provider two" in line]
     assert "bad: " in last and "this element fails on purpose" in last
     assert "provider two: image good: failed" in last
+    # The module's line when it happens, and the end; the end is in Ansible's own two forms.
+    assert ran.stdout.count("this element fails on purpose") + ran.stderr.count("this element fails on purpose") <= 4
+    assert "rescued=0" in ran.stdout and '"builds": [' not in ran.stdout
     assert "provider one" not in last
     assert "Traceback" not in ran.stdout
     assert host.in_cloud("two") == {}

@@ -122,7 +122,7 @@ def clear_away(
     store = Store(config.zookeeper)
     try:
         store.open(watch=not check)
-        check_files(folder, store, site_of(store, create=False), write=False)
+        check_files(folder, store, site_of(store, create=not check), write=False)
         left = leftovers(folder.path)
         cleared = [] if check else clear_machine(store, folder.path, progress)
         view = _look(store, config, folder, formats, clock())
