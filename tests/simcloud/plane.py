@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+COLLAPSE = 0.047
+"""By so much of itself each one too many makes everything slower: the real one built 10 a minute with 100 at once."""
+MANY = 20
 LEAST = 1e-5
 """What is left of a build that is done: clocks of UNIX seconds are no finer."""
 
@@ -51,6 +54,13 @@ class ControlPlane:
     _posts: list[float] = field(default_factory=list)
     _at: float = 0.0
     _turn: int = 0
+
+    @classmethod
+    def contended(cls, number: int, thrash: float = COLLAPSE) -> ControlPlane:
+        """One whose throughput peaks with *number* at once; POST takes longer with each one, too."""
+        if number > MANY:
+            return cls(alone=20.0, each=20.0 / number, knee=number, thrash=thrash, post_each=10.0 / number)
+        return cls(alone=1.15 * number, knee=number, thrash=thrash)
 
     @property
     def best(self) -> float:

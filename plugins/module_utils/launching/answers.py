@@ -78,7 +78,8 @@ class Answers:
         """A create was answered, or its server found, so long after it was sent.
 
         :param unanswered: how many were without an answer just now, this one included.
-        :param in_flight: how many servers were asked for and not yet ACTIVE, those included.
+        :param in_flight: how many servers were asked for and not yet ACTIVE, those included; the most of when it was
+            sent and of now.
         """
         self.samples.append(round(max(0.0, seconds), 2))
         self.given_up = 0
@@ -96,6 +97,11 @@ class Answers:
     def present(self) -> float:
         """What answers take now; 0 while nothing is known."""
         return median(list(self.samples)[-RECENT:]) if self.samples else 0.0
+
+    @property
+    def strained(self) -> bool:
+        """True while answers take much longer than is usual."""
+        return bool(self.usual) and self.present > max(QUICK, STRAINED * self.usual)
 
     @property
     def never_quick(self) -> bool:

@@ -34,6 +34,7 @@ class Rooms:
         self._of_tenant: dict[str, Limits] = dict(snapshot.tenant_room)
         self._launching = {name: provider.launching for name, provider in snapshot.providers.items()}
         self._promised: dict[str, int] = {}
+        self._builds_left = {name: provider.builds_left for name, provider in snapshot.providers.items()}
         self._queued = {pool.id: pool.queued for pool in snapshot.pools}
         self._admissible = {pool.id: pool.admissible for pool in snapshot.pools}
         self._both: dict[str, Limits] = {}
@@ -81,6 +82,19 @@ class Rooms:
             self._queued[pool.id] += 1
             self._changes[pool.provider] += 1
 
+    def may_build(self, pool: PoolState) -> bool:
+        """True while the provider's cloud has fewer servers to build than it builds side by side best.
+
+        A set may be larger than what is left: its launches are begun one after the other.
+        """
+        return self._builds_left[pool.provider] > 0
+
+    def close_builds(self, pool: PoolState) -> None:
+        """An earlier request waits for that: nobody may begin launches at the provider before it."""
+        if self._builds_left[pool.provider] > 0:
+            self._builds_left[pool.provider] = 0
+            self._changes[pool.provider] += 1
+
     def reserve_launches(self, pool: PoolState, launches: int) -> None:
         """An earlier request waits for max-concurrency: no pool of the provider may use up what it waits for."""
         if launches > self._promised.get(pool.provider, 0):
@@ -93,6 +107,7 @@ class Rooms:
         self._launching[pool.provider] += launches
         self._queued[pool.id] += launches
         self._admissible[pool.id] -= launches
+        self._builds_left[pool.provider] -= launches
         self.charge_tenant(tenant, need)
 
     def charge_tenant(self, tenant: str | None, need: Resources) -> None:

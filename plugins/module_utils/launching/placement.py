@@ -23,6 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapsho
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.surplus import make_room, spares
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import (
+    building,
     never,
     not_now,
     others_able,
@@ -168,6 +169,8 @@ class _Placement:
         for obstacle in obstacles:
             if obstacle.reason.code == reasons.STARTING:
                 self._rooms.close_queue(obstacle.option.pool)
+            elif obstacle.reason.code == reasons.BUILDING:
+                self._rooms.close_builds(obstacle.option.pool)
             elif obstacle.reason.code == reasons.CONCURRENCY:
                 self._rooms.reserve_launches(obstacle.option.pool, len(obstacle.option.to_launch))
         self._reserve_for_tenant(request, obstacles)
@@ -219,6 +222,8 @@ class _Placement:
             resource, needed, left = worst_shortage(short)
             frozen = pool.frozen[resource]
             return Reason(frozen.code, {**frozen.figures, "needed": needed, "left": left})
+        if not self._rooms.may_build(pool):
+            return building(pool, self._snapshot)
         if not self._rooms.may_queue(pool, len(labels)):
             return Reason(reasons.STARTING, {"where": pool.where})
         # A set larger than max-concurrency is let through alone: it could never run otherwise.

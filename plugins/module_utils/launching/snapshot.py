@@ -44,6 +44,10 @@ class ProviderState:
     launching: int = 0
     max_concurrency: float = math.inf
     blocked: Reason | None = None
+    best_at_once: float = math.inf
+    """So many servers the cloud builds side by side best, as far as it was learned."""
+    builds_left: float = math.inf
+    """How many more launches may be taken on for that."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapsho
     Snapshot,
     SpareNeed,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import never, not_now
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import building, never, not_now
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources, describe, total
@@ -93,6 +93,7 @@ def _place_for_spare(snapshot: Snapshot, rooms: Rooms, stock: Stock, label: str)
         and not_now(pool, [label], snapshot) is None
         and not rooms.has_reservation(pool)
         and rooms.launches_left(pool) >= 1
+        and rooms.may_build(pool)
         and rooms.may_queue(pool, 1)
         and rooms.frozen(pool).allows(pool.offers[label].resources)
     ]
@@ -116,6 +117,8 @@ def _hindrance(snapshot: Snapshot, rooms: Rooms, pool: PoolState, label: str) ->
         return f"the room of {pool.where} is kept for requests that wait"
     if rooms.launches_left(pool) < 1:
         return Reason(reasons.CONCURRENCY, {"where": pool.where, "launching": rooms.launching(pool)}).text()
+    if not rooms.may_build(pool):
+        return building(pool, snapshot).text()
     if not rooms.may_queue(pool, 1):
         return Reason(reasons.STARTING, {"where": pool.where}).text()
     need = pool.offers[label].resources

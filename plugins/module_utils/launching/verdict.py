@@ -64,6 +64,11 @@ def not_now(pool: PoolState, labels: Iterable[str], snapshot: Snapshot) -> Reaso
     return None
 
 
+def building(pool: PoolState, snapshot: Snapshot) -> Reason:
+    """The cloud has as many servers to build as it builds side by side best."""
+    return Reason(reasons.BUILDING, {"where": pool.provider, "count": snapshot.providers[pool.provider].best_at_once})
+
+
 def unconfirmed(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Reason | None:
     """Larger than the cloud could be by its only reading so far: neither declined for good nor worth a reservation."""
     provider = snapshot.providers[pool.provider]

@@ -15,12 +15,15 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
 NO_ROOM = "no-room"
 TENANT_LIMIT = "tenant-limit"
 CONCURRENCY = "concurrency"
+BUILDING = "building"
 IMAGE_BUILDING = "image-building"
 IMAGE_GONE = "image-gone"
 FOREIGN_FIRST = "foreign-first"
 FROZEN = "frozen"
 NOT_ACTING = "not-acting"
-LIMITS = frozenset({NO_ROOM, TENANT_LIMIT, CONCURRENCY, IMAGE_BUILDING, IMAGE_GONE, FOREIGN_FIRST, FROZEN, NOT_ACTING})
+LIMITS = frozenset(
+    {NO_ROOM, TENANT_LIMIT, CONCURRENCY, BUILDING, IMAGE_BUILDING, IMAGE_GONE, FOREIGN_FIRST, FROZEN, NOT_ACTING}
+)
 
 FACTS_UNREAD = "facts-unread"
 UNCONFIRMED = "unconfirmed"
@@ -60,6 +63,7 @@ REQUEST_GONE = "request-gone"
 _TEXTS = {
     TENANT_LIMIT: "tenant {tenant} is at its limit: {resource} needed {needed:g}, left {left:g}",
     CONCURRENCY: "{where} has as many launches under way as its max-concurrency allows: {launching:g}",
+    BUILDING: "the cloud of {where} builds {count:g} at a time best, and so many are under way",
     IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
     IMAGE_GONE: "image {image} of build {build} is not in the cloud of {where} any more, and no older one is there",
     FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",

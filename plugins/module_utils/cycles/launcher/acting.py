@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
@@ -27,7 +25,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.dele
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.launches import Launches
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import Serving
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor, Watched
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import (
+    ProviderActor,
+    Watched,
+    learned_before,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS, Ownership
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.warming import Warming
@@ -51,7 +53,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, is_number
 
 FAREWELL = 5.0
 """Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
@@ -193,7 +194,7 @@ class Acting:
         for name in gained:
             provider, client = self.roster.begin(name)
             actor = self._warming.take(name, provider, client) or self._actor(provider, client)
-            actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", _learned) or {})
+            actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", learned_before) or {})
             context.actors[name] = actor
             context.pool_ids.update(self._registry.ids(provider))
             self.roster.remember(name, actor.learned())
@@ -355,6 +356,7 @@ class Acting:
             busy_nodes=self._busy(),
             zones=self._launches.zones(),
             queued=self._launches.queued(),
+            on_their_way=self._launches.on_their_way(),
         )
         self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), self._launches.to_float())
         snapshot = observe(
@@ -389,14 +391,6 @@ class Acting:
         for actor in self._context.actors.values():
             busy.update(running.node.id for running in self._launches.of(actor))
         return busy | self._deletions.node_ids
-
-
-def _learned(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A provider's document, of which earlier cycles' boots make sense; the rest is looked at where it is used."""
-    found = document.get("boot_seconds", [])
-    if not isinstance(found, list) or not all(is_number(item) and item >= 0 for item in found):
-        raise BadDocument("'boot_seconds' is not a list of seconds")
-    return document
 
 
 def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:

@@ -53,6 +53,8 @@ class InHand:
     """(provider, pool) → zones of launches whose record does not name the zone yet."""
     queued: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(provider, pool) → launches whose create is not sent yet."""
+    on_their_way: Mapping[str, int] = field(default_factory=dict)
+    """Provider → servers asked for and not yet ACTIVE."""
 
 
 def observe(
@@ -156,7 +158,18 @@ def _provider_state(
         launching=in_hand.launching.get(name, 0),
         max_concurrency=actor.provider.max_concurrency,
         blocked=actor.blocked,
+        **_builds(actor, in_hand),
     )
+
+
+def _builds(actor: ProviderActor, in_hand: InHand) -> dict[str, float]:
+    """How many servers the cloud builds side by side best, if fewer than the configuration allows, and what is left."""
+    name, most = actor.provider.name, actor.provider.max_concurrency
+    best = actor.creates.builds.allowed(most)
+    if best >= most:
+        return {}
+    queued = sum(count for (provider, _unused), count in in_hand.queued.items() if provider == name)
+    return {"best_at_once": best, "builds_left": best - in_hand.on_their_way.get(name, 0) - queued}
 
 
 def _limits_age(actor: ProviderActor, frozen: bool) -> float:

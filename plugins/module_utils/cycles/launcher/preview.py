@@ -31,7 +31,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.c
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.inherited import Inherited
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import all_reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import (
+    ProviderActor,
+    learned_before,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.offers import label_recipe
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry
@@ -117,6 +120,7 @@ def _take_providers(context: Context, options: LauncherOptions, registry: Regist
             continue
         nudge = context.inbox.nudge
         actor = ProviderActor(provider, client, context.inbox, nudge, Times(), context.patience, context.site)
+        actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", learned_before) or {})
         context.actors[name] = actor
         context.pool_ids.update(registry.ids(provider))
     return left_out

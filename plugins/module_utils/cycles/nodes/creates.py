@@ -69,7 +69,7 @@ class Creates:
         """A create with that mark was answered, or will not be any more."""
         launch, now = running.launch, self._context.now()
         if made is not None:
-            running.actor.creates.answered(made.seconds)
+            running.actor.creates.answered(made.seconds, running.build.beside if running.build is not None else 0)
         if self._running.get(running.node.id) is not running or not running.held.valid:
             # Whoever has the launch now looks for the server by its mark.
             self._too_late(running.actor, mark, made)

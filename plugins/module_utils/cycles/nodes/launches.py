@@ -19,6 +19,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gate
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.permits import Permits, left_out
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addressing import Addressing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted, begin
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.building import (
+    asked_for,
+    built,
+    ended,
+    on_its_way,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creates import Creates
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import prepare_create, send_create
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.images import renew_image
@@ -52,10 +58,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
 
 MOST_STEPS = 4
 """From the news that a server is up to the last thing that can be done without an answer of somebody."""
-
-
-ASKED_FOR = frozenset({Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING})
-"""A server may be on its way."""
 
 
 class Launches:
@@ -104,6 +106,10 @@ class Launches:
             if running.launch.az is not None and running.node.az is None:
                 zones.setdefault((running.launch.provider, running.launch.pool), []).append(running.launch.az)
         return zones
+
+    def on_their_way(self) -> Counter[str]:
+        """Provider → servers asked for and not yet ACTIVE."""
+        return Counter(running.actor.provider.name for running in self._running.values() if on_its_way(running))
 
     def queued(self) -> Counter[tuple[str, str]]:
         """(provider, pool) → launches whose create is not sent yet."""
@@ -207,9 +213,7 @@ class Launches:
         self._creates.look(now)
         prepared: list[tuple[Running, ServerSpec]] = []
         sending: Counter[str] = Counter()
-        on_their_way = Counter(
-            running.actor.provider.name for running in self._running.values() if running.launch.phase in ASKED_FOR
-        )
+        on_their_way = self.on_their_way()
         for actor in self._context.actors.values():
             actor.creates.in_flight = on_their_way[actor.provider.name]
         creating = Counter(running.key for running in self._running.values() if running.launch.phase == Phase.CREATING)
@@ -219,12 +223,14 @@ class Launches:
             step = machine.next_step(running.launch, now)
             if step is Step.CREATE and renew_image(self._context, running, now):
                 allowed = self._permits.creates_allowed(running)
-                room = running.actor.creates.has_room(sending[running.actor.provider.name])
+                lane, name = running.actor.creates, running.actor.provider.name
+                room = lane.has_room(sending[name], running.actor.provider.max_concurrency)
                 if creating[running.key] < allowed and room and not self._permits.held_up(running, self._asked):
                     creating[running.key] += 1
                     spec = prepare_create(self._context, running, now)
                     if spec is not None:
-                        sending[running.actor.provider.name] += 1
+                        sending[name] += 1
+                        asked_for(running, sending[name], now)
                         prepared.append((running, spec))
             elif step not in (Step.CREATE, Step.WAIT):
                 self._push(step, running, now)
@@ -371,6 +377,7 @@ class Launches:
         self._context.account.step(node.id, "active", now)
         if launch.created_at is not None and server is not None:
             running.actor.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
+        built(running, self.of(running.actor), now)
         if launch.phase == Phase.REACHING:
             self._reaching.begin(running, batch)
         else:
@@ -440,6 +447,7 @@ class Launches:
             self._gates.freezes.refuse(pool_id, running.actor, named, text, sent_at, failing)
         elif failure is Failure.REFUSED:
             running.actor.known.forget_names()
+        ended(running, failure, now)
         self._context.account.say(Trouble(f"node {running.node.id}: {failure.value}: {text}"))
         self._context.account.attempt(running.node, failure.value, now - (running.launch.started or now))
         machine.failed(running.launch, failure, text, now, rules_of(running), self._context.random)

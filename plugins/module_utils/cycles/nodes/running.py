@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import Build
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import Failure, LaunchRules
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ImageSettings, Pool, PoolLabel
@@ -48,6 +49,8 @@ class Running:
     """Marks of creates that a thread of this cycle still waits for."""
     sent: dict[str, float] = field(default_factory=dict)
     """Mark → when this cycle sent its create."""
+    build: Build | None = None
+    """The present attempt's server, if this cycle has asked for it."""
     lacks: Reason | None = None
     """Why there is no image for it at the moment, although there was one when it began."""
 

@@ -36,6 +36,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, is_number
 
 Judge = Callable[[CloudError], CloudError]
 
@@ -166,11 +167,11 @@ class ProviderActor:
 
     def learned(self) -> dict[str, Any]:
         """What the next cycle wants to know of the provider."""
-        zones = self.known.denials.document()
         return {
             "boot_seconds": list(self.boot_times.samples),
             "creates": self.creates.answers.document(),
-            "zones": zones,
+            "builds": self.creates.builds.document(),
+            "zones": self.known.denials.document(),
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:
@@ -178,6 +179,7 @@ class ProviderActor:
         self.boot_times = Times()
         self.boot_times.samples.extend(document.get("boot_seconds", [])[-SAMPLES:])
         self.creates.answers.learn(document.get("creates"))
+        self.creates.builds.learn(document.get("builds"))
         self.known.learn_zones(document.get("zones"))
 
     # -- what is known -------------------------------------------------------------------------------------------
@@ -328,6 +330,17 @@ class ProviderActor:
             return
         self.take_list(capacity.servers, asked_at)
         self.usage.read(capacity, asked_at)
+
+
+def learned_before(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A provider's document, of which earlier cycles' boots make sense; the rest is looked at where it is used.
+
+    :raises BadDocument: they do not.
+    """
+    found = document.get("boot_seconds", [])
+    if not isinstance(found, list) or not all(is_number(item) and item >= 0 for item in found):
+        raise BadDocument("'boot_seconds' is not a list of seconds")
+    return document
 
 
 def _answered(error: CloudError | None) -> bool:

@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inb
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.health import CREATE
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import Done, WorkerSet
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.answers import Answers
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import Builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import MOST_CREATES, Patience
 
@@ -38,6 +39,7 @@ class CreateLane:
         self._note = note
         floor = self._floor
         self.answers = Answers(floor, patience.create_first(floor), patience.create_most(floor))
+        self.builds = Builds()
         self.workers = WorkerSet(
             name,
             inbox,
@@ -80,13 +82,20 @@ class CreateLane:
         self.unanswered += 1
         self.workers.submit(CREATE, work, answered, changes=True, seconds=seconds + self._patience.job)
 
-    def answered(self, seconds: float) -> None:
-        """A create was answered, or its server found, so long after it was sent."""
-        self.answers.add(seconds, self.unanswered, max(self.unanswered, self.in_flight))
+    def answered(self, seconds: float, beside: int = 0) -> None:
+        """A create was answered, or its server found, so long after it was sent.
 
-    def has_room(self, more: int) -> bool:
-        """True when one may be sent after *more* that are about to be sent."""
-        return self.unanswered + more < self.answers.at_once
+        :param beside: how many were in flight when it was sent.
+        """
+        self.answers.add(seconds, self.unanswered, max(self.unanswered, self.in_flight, beside))
+
+    def has_room(self, more: int, most: float) -> bool:
+        """True when one may be sent after *more* that are about to be sent.
+
+        :param most: so many may be in flight at the provider by the configuration.
+        """
+        few_unanswered = self.unanswered + more < self.answers.at_once
+        return few_unanswered and self.in_flight + more < self.builds.allowed(most)
 
     @property
     def _waited(self) -> float:
