@@ -18,6 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan 
     Hold,
     Release,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row
 
@@ -33,13 +34,17 @@ def lease_result(name: str, status: LeaseStatus) -> dict[str, Any]:
     }
 
 
+def _all(wanted: int) -> str:
+    return "the node is ready" if wanted == 1 else f"all {wanted} nodes ready"
+
+
 def progress_line(status: LeaseStatus) -> str:
     """``3 of 5 nodes ready; request 100-0000000012 waits: 2 instances needed, 0 left in cloud1/main``."""
     if status.failed:
-        return f"{status.ready} of {status.wanted} nodes ready; {status.failures[0]}"
+        return f"{status.ready} of {amount(status.wanted, 'node')} ready; {status.failures[0]}"
     if status.done:
-        return f"all {status.wanted} nodes ready" if status.wanted else "released"
-    parts = [f"{status.ready} of {status.wanted} nodes ready"] if status.wanted else ["releasing"]
+        return _all(status.wanted) if status.wanted else "released"
+    parts = [f"{status.ready} of {amount(status.wanted, 'node')} ready"] if status.wanted else ["releasing"]
     waiting = [part for part in status.sets if part.reason is not None]
     if status.busy:
         parts.append(status.busy)

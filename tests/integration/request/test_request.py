@@ -92,7 +92,7 @@ def test_progress_is_on_the_screen_and_time_over_tells_the_reason(site: Site) ->
     reason = {"code": "no-room", "text": "1 instance needed, 0 left in cloud1/main"}
     site.launcher.put(f"/nodepool/stackci/waits/{request['id']}", reason)
     ran = site.play(labels=["small"], timeout=2)
-    line = f"0 of 1 nodes ready; request {request['id']} waits: {reason['text']}"
+    line = f"0 of 1 node ready; request {request['id']} waits: {reason['text']}"
     assert f"[nodepool_request] {line}" in ran.screen
     assert ran.result["failed"]
     assert line in ran.result["msg"]

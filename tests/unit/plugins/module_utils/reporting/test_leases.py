@@ -46,7 +46,8 @@ def test_progress_line_names_the_first_reason() -> None:
         (LeaseStatus(done=True), "released"),
         (LeaseStatus(done=True, wanted=2, failures=["request r1 failed"]), "0 of 2 nodes ready; request r1 failed"),
         (LeaseStatus(busy="node 1 is locked by somebody else"), "releasing; node 1 is locked by somebody else"),
-        (LeaseStatus(wanted=1, sets=[SetStatus("100-1", "pending")]), "0 of 1 nodes ready"),
+        (LeaseStatus(wanted=1, sets=[SetStatus("100-1", "pending")]), "0 of 1 node ready"),
+        (LeaseStatus(done=True, wanted=1, ready=1), "the node is ready"),
         (
             LeaseStatus(wanted=2, sets=[SetStatus("r1", "requested", NO_ROOM), SetStatus("r2", "requested", NO_ROOM)]),
             "0 of 2 nodes ready; request r1 (and 1 more) waits: 2 instances needed, 0 left in cloud1/main",
