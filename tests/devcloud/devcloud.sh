@@ -10,16 +10,17 @@
 #   devcloud.sh stop      end the daemons this script started
 #   devcloud.sh status    what runs, its memory, and whether the APIs answer
 #
-# keystone, glance (file store), placement, nova (fake virt driver) and neutron
+# keystone, glance (file store), placement, nova (fake virt driver), neutron
 # (ML2 with a mechanism driver that binds every port, and an L3 plugin that
-# keeps floating IP status, so that no agent is needed), on MariaDB, RabbitMQ
-# and memcached. No hypervisor, no systemd, no network namespace; loopback only.
+# keeps floating IP status, so that no agent is needed) and cinder (a driver
+# that keeps no data), on MariaDB, RabbitMQ and memcached. No hypervisor, no
+# systemd, no network namespace; loopback only.
 # `install` needs root for apt (or the packages already there); the rest runs
 # as any user.
 #
 # Settings (environment):
 #   DEVCLOUD_BASE      everything lives here          ($PWD/.devcloud)
-#   DEVCLOUD_PORT      first of a block of ten ports  (18000)
+#   DEVCLOUD_PORT      first of a block of 11 ports   (18000)
 #   DEVCLOUD_PASSWORD  password of every account      (devcloud)
 #   DEVCLOUD_COMPUTES  number of fake compute hosts   (1)
 #   DEVCLOUD_DRIVER    nova virt driver               (fake.FakeDriver)
@@ -39,17 +40,17 @@ REGION=RegionOne
 P_KEYSTONE=$((PORT + 0)) P_GLANCE=$((PORT + 1)) P_PLACEMENT=$((PORT + 2))
 P_NOVA=$((PORT + 3)) P_NEUTRON=$((PORT + 4)) P_DB=$((PORT + 5))
 P_RABBIT=$((PORT + 6)) P_MEMCACHED=$((PORT + 7)) P_EPMD=$((PORT + 8))
-P_ERLDIST=$((PORT + 9))
+P_ERLDIST=$((PORT + 9)) P_CINDER=$((PORT + 10))
 
 ETC=$BASE/etc LOG=$BASE/log RUN=$BASE/run STATE=$BASE/state LIB=$BASE/lib
 
 PACKAGES=(
   mariadb-server-core mariadb-client-core rabbitmq-server memcached
   uwsgi-core uwsgi-plugin-python3 python3-openstacksdk
-  python3-keystone python3-glance python3-placement python3-nova python3-neutron
+  python3-keystone python3-glance python3-placement python3-nova python3-neutron python3-cinder
 )
 # Only for the paste files in them; never installed.
-PASTE_PACKAGES=(nova-common glance-common neutron-common)
+PASTE_PACKAGES=(nova-common glance-common neutron-common cinder-common)
 
 say() { printf '%s devcloud: %s\n' "$(date +%T)" "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -221,12 +222,12 @@ EOF
 db_url() { printf 'mysql+pymysql://devcloud:%s@%s:%s/%s?charset=utf8' "$PASSWORD" "$ADDR" "$P_DB" "$1"; }
 
 write_config() {
-  mkdir -p "$ETC" "$LOG" "$RUN" "$LIB" "$STATE"/{mysql,rabbitmq,glance,nova,neutron,keystone,placement,paste}
-  mkdir -p "$STATE"/glance/{images,staging,tasks} "$STATE"/{glance,nova,neutron,keystone,placement}/locks
+  mkdir -p "$ETC" "$LOG" "$RUN" "$LIB" "$STATE"/{mysql,rabbitmq,glance,nova,neutron,cinder,keystone,placement,paste}
+  mkdir -p "$STATE"/glance/{images,staging,tasks} "$STATE"/{glance,nova,neutron,cinder,keystone,placement}/locks
   find "$STATE/paste" -name '*api-paste.ini' -printf '%h %p\n' | while read -r dir file; do
     dir=${dir##*/}; cp "$file" "$ETC/${dir%-common}-paste.ini"
   done
-  local s; for s in keystone glance placement nova neutron; do
+  local s; for s in keystone glance placement nova neutron cinder; do
     [[ -e $ETC/$s-policy.yaml ]] || echo '# no overrides' >"$ETC/$s-policy.yaml"
   done
 
@@ -324,6 +325,8 @@ region_name = $REGION
 $(credentials)
 [neutron]
 $(credentials)
+[cinder]
+os_region_name = $REGION
 [service_user]
 send_service_user_token = true
 $(credentials)
@@ -331,6 +334,11 @@ $(credentials)
 enabled = false
 EOF
   } >"$ETC/nova.conf"
+  # As devstack and kolla have it: the API's own database is cell0, so its lists do not show faults of cell1.
+  cat >"$ETC/nova-api.conf" <<EOF
+[database]
+connection = $(db_url nova_cell0)
+EOF
   for ((i = 1; i <= COMPUTES; i++)); do
     mkdir -p "$STATE/nova-compute$i"
     cat >"$ETC/nova-compute$i.conf" <<EOF
@@ -379,6 +387,78 @@ vni_ranges = 1:100000
 enable_security_group = true
 EOF
   } >"$ETC/neutron.conf"
+
+  { common cinder; authtoken; cat <<EOF
+[DEFAULT]
+my_ip = $ADDR
+host = devcloud
+osapi_volume_listen = $ADDR
+osapi_volume_listen_port = $P_CINDER
+osapi_volume_workers = 1
+api_paste_config = $ETC/cinder-paste.ini
+resource_query_filters_file = $ETC/cinder-filters.json
+auth_strategy = keystone
+glance_api_servers = http://$ADDR:$P_GLANCE
+enabled_backends = devcloud
+rootwrap_config =
+[database]
+connection = $(db_url cinder)
+[devcloud]
+volume_driver = devcloud_cinder.DevcloudVolumeDriver
+volume_backend_name = devcloud
+[service_user]
+send_service_user_token = true
+$(credentials)
+EOF
+  } >"$ETC/cinder.conf"
+  echo '{"volume": ["name", "status", "metadata", "bootable"]}' >"$ETC/cinder-filters.json"
+
+  cat >"$LIB/devcloud_cinder.py" <<'EOF'
+"""A cinder driver whose volumes are records only."""
+from cinder.volume import driver
+
+
+class DevcloudVolumeDriver(driver.VolumeDriver):
+    """Has room for everything, and does what it is told at once."""
+
+    VERSION = "1.0"
+
+    def check_for_setup_error(self):
+        pass
+
+    def _update_volume_stats(self):
+        self._stats = {
+            "volume_backend_name": "devcloud", "vendor_name": "devcloud",
+            "driver_version": self.VERSION, "storage_protocol": "fake",
+            "pools": [{"pool_name": "devcloud", "total_capacity_gb": "infinite",
+                       "free_capacity_gb": "infinite",
+                       "reserved_percentage": 0}]}
+
+    def create_volume(self, volume):
+        pass
+
+    def clone_image(self, context, volume, image_location, image_meta,
+                    image_service):
+        return {}, True
+
+    def delete_volume(self, volume):
+        pass
+
+    def ensure_export(self, context, volume):
+        pass
+
+    def create_export(self, context, volume, connector):
+        pass
+
+    def remove_export(self, context, volume):
+        pass
+
+    def initialize_connection(self, volume, connector):
+        return {"driver_volume_type": "fake", "data": {"access_mode": "rw"}}
+
+    def terminate_connection(self, volume, connector, **kwargs):
+        pass
+EOF
 
   cat >"$LIB/devcloud_neutron.py" <<'EOF'
 """Neutron drivers that stand in for the L2 and L3 agents."""
@@ -488,7 +568,7 @@ apt_install() {
       -o Dpkg::Options::=--force-confold "${missing[@]}" </dev/null
     rm -r "$stubs"
   fi
-  if [[ ! -s $STATE/paste/nova-common/api-paste.ini ]]; then
+  if [[ ! -s $STATE/paste/${PASTE_PACKAGES[-1]}/api-paste.ini ]]; then
     mkdir -p "$STATE/paste/debs"
     (cd "$STATE/paste/debs" && apt-get -q download "${PASTE_PACKAGES[@]}")
     for p in "${PASTE_PACKAGES[@]}"; do
@@ -516,7 +596,7 @@ EOF
 
 schema() {
   local d
-  for d in keystone glance placement nova nova_cell0 nova_api neutron; do
+  for d in keystone glance placement nova nova_cell0 nova_api neutron cinder; do
     sql -e "CREATE DATABASE IF NOT EXISTS $d CHARACTER SET utf8mb3"
   done
   local jobs=() j
@@ -537,8 +617,10 @@ schema() {
     nova db sync
     nova cell_v2 list_cells | grep -w cell1 || nova cell_v2 create_cell --name cell1
   } >>"$LOG/install.log" 2>&1 & jobs+=($!)
-  entry neutron.db.migration.cli --config-file "$ETC/neutron.conf" upgrade heads \
-    >>"$LOG/install-neutron.log" 2>&1 & jobs+=($!)
+  {
+    entry neutron.db.migration.cli --config-file "$ETC/neutron.conf" upgrade heads
+    entry cinder.cmd.manage --config-file "$ETC/cinder.conf" db sync
+  } >>"$LOG/install-neutron.log" 2>&1 & jobs+=($!)
   for j in "${jobs[@]}"; do wait "$j" || die "schema failed; see $LOG/install*.log"; done
 }
 
@@ -550,6 +632,8 @@ do_install() {
   trap 'end mariadb' EXIT
   start_db
   schema
+  # What a start seeds may have become more.
+  rm -f "$STATE"/seeded-*
   say "installed in $BASE"
 }
 
@@ -565,7 +649,7 @@ do_start() {
   wait_for 60 rabbitmq rabbit_up
   launch_entry glance-api glance.cmd.api --config-file "$ETC/glance-api.conf"
   launch_entry neutron-server neutron.cmd.eventlet.server --config-file "$ETC/neutron.conf"
-  launch_entry nova-api nova.cmd.api_os_compute --config-file "$ETC/nova.conf"
+  launch_entry nova-api nova.cmd.api_os_compute --config-file "$ETC/nova.conf" --config-file "$ETC/nova-api.conf"
   wait_for 60 keystone http_up "$P_KEYSTONE"
   seed identity
   launch_entry nova-conductor nova.cmd.conductor --config-file "$ETC/nova.conf"
@@ -575,9 +659,13 @@ do_start() {
     launch_entry "nova-compute$i" nova.cmd.compute \
       --config-file "$ETC/nova.conf" --config-file "$ETC/nova-compute$i.conf"
   done
+  launch_entry cinder-api cinder.cmd.api --config-file "$ETC/cinder.conf"
+  launch_entry cinder-scheduler cinder.cmd.scheduler --config-file "$ETC/cinder.conf"
+  launch_entry cinder-volume cinder.cmd.volume --config-file "$ETC/cinder.conf"
   wait_for 120 neutron-server http_up "$P_NEUTRON"
   wait_for 60 glance-api http_up "$P_GLANCE"
   wait_for 60 nova-api http_up "$P_NOVA"
+  wait_for 60 cinder-api http_up "$P_CINDER"
   seed cloud
   say "up; clouds.yaml: $BASE/clouds.yaml"
 }
@@ -597,6 +685,7 @@ seed_py() {
   "$PY" - "$1" "$BASE/clouds.yaml" "$PASSWORD" "$COMPUTES" "$REGION" \
     "image=http://$ADDR:$P_GLANCE" "placement=http://$ADDR:$P_PLACEMENT" \
     "compute=http://$ADDR:$P_NOVA/v2.1" "network=http://$ADDR:$P_NEUTRON" \
+    "volumev3=http://$ADDR:$P_CINDER/v3/%(project_id)s" \
     >>"$LOG/seed.log" 2>&1 <<'EOF'
 import os, sys, time
 stage, clouds, password, computes, region = sys.argv[1:6]
@@ -609,7 +698,8 @@ def identity():
     i = conn.identity
     for arg in sys.argv[6:]:
         kind, url = arg.split("=", 1)
-        name = {"image": "glance", "compute": "nova", "network": "neutron"}.get(kind, kind)
+        name = {"image": "glance", "compute": "nova", "network": "neutron",
+                "volumev3": "cinderv3"}.get(kind, kind)
         service = i.find_service(name) or i.create_service(name=name, type=kind)
         if not list(i.endpoints(service_id=service.id)):
             for interface in ("public", "internal", "admin"):
@@ -702,7 +792,7 @@ do_status() {
     fi
   done < <(awk '!seen[$0]++' "$RUN/order")
   printf '%-16s %26d MiB\n' total "$sum"
-  for p in keystone:$P_KEYSTONE glance:$P_GLANCE placement:$P_PLACEMENT nova:$P_NOVA neutron:$P_NEUTRON; do
+  for p in keystone:$P_KEYSTONE glance:$P_GLANCE placement:$P_PLACEMENT nova:$P_NOVA neutron:$P_NEUTRON cinder:$P_CINDER; do
     if http_up "${p#*:}" 2>/dev/null; then echo "api ${p%:*} answers on port ${p#*:}"
     else echo "api ${p%:*} DEAD on port ${p#*:}"; rc=1; fi
   done

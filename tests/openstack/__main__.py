@@ -1,16 +1,19 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m tests.openstack [--only ROW …] [--list] [--keep]``"""
+"""``python -m tests.openstack [--only ROW …] [--list] [--keep] [--lanes N]``"""
 
 from __future__ import annotations
 
 import argparse
+import queue
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -19,11 +22,14 @@ from tests.openstack.lab import ROWS, Lab, Row
 from tests.openstack.rows import load
 from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer, class_path
 
-WIDTH = 16
+WIDTH = 20
+LANES = 3
+PROJECTS = ("demo", "judge2", "judge3", "judge4")
+"""One for each lane; the first comes with the control plane."""
 
 
 def main() -> int:
-    """0 when every row went well, 1 when one did not, 2 when the judge cannot be had here."""
+    """0 when every row went well or the judge cannot be had here, 1 when a row did not."""
     load()
     options = _options()
     if options.list:
@@ -39,10 +45,10 @@ def main() -> int:
         began = time.monotonic()
         with plane, ZooKeeperServer() as zookeeper:
             print(f"It answers ({time.monotonic() - began:.0f} s): {plane.clouds_yaml}", flush=True)
-            return _judge(chosen, plane, zookeeper, keep=options.keep)
+            return _judge(chosen, plane, zookeeper, options)
     except (CannotRun, ZooKeeperMissing) as problem:
-        print(f"Skipped: {problem}", file=sys.stderr)
-        return 2
+        print(f"skipped: {problem}", flush=True)
+        return 0
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130
@@ -56,6 +62,7 @@ def _options() -> argparse.Namespace:
     names = [row.name for row in ROWS]
     parser.add_argument("--only", nargs="+", choices=names, metavar="ROW", help=f"some of {', '.join(names)}")
     parser.add_argument("--list", action="store_true", help="name the rows and end")
+    parser.add_argument("--lanes", type=int, choices=range(1, len(PROJECTS) + 1), default=LANES, help="rows at once")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the rows, and say where they are")
     return parser.parse_args()
 
@@ -64,28 +71,70 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _judge(rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, *, keep: bool) -> int:
-    wrong = []
-    folder = Path(tempfile.mkdtemp(prefix="openstack-"))
-    try:
-        lab = Lab(plane, zookeeper, folder)
-        for row in rows:
-            verdict, seen, seconds = row.run(lab)
+class Judge:
+    """Runs rows and prints a line for each."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.ran = 0
+        self.wrong: list[str] = []
+
+    def lane(self, lab: Lab, rows: queue.SimpleQueue[Row]) -> None:
+        """Run what is in the queue, one after the other."""
+        while True:
+            try:
+                row = rows.get_nowait()
+            except queue.Empty:
+                break
+            self._tell(row, *row.run(lab))
+        lab.close()
+
+    def _tell(self, row: Row, verdict: str, seen: str, seconds: float) -> None:
+        with self._lock:
             print(f"{row.name:{WIDTH}} {verdict:6} {seconds:4.0f} s  {row.title}", flush=True)
             for line in seen.strip().splitlines() or [""]:
                 print(f"{'':{WIDTH}}   {line}", flush=True)
+            self.ran += 1
             if verdict != "ok":
-                wrong.append(row.name)
-        lab.close()
+                self.wrong.append(row.name)
+
+    def run(self, labs: Sequence[Lab], rows: Sequence[Row]) -> None:
+        """Run rows in as many lanes as there are labs."""
+        waiting: queue.SimpleQueue[Row] = queue.SimpleQueue()
+        for row in rows:
+            waiting.put(row)
+        lanes = [threading.Thread(target=self.lane, args=(lab, waiting), daemon=True) for lab in labs]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
+
+
+def _judge(rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, options: argparse.Namespace) -> int:
+    began = time.monotonic()
+    beside, alone = [row for row in rows if not row.alone], [row for row in rows if row.alone]
+    folder = Path(tempfile.mkdtemp(prefix="openstack-"))
+    judge = Judge()
+    labs: list[Lab] = []
+    try:
+        names = PROJECTS[: max(1, min(options.lanes, len(beside)))]
+        labs += [Lab(plane.beside(name), zookeeper, folder / name) for name in names]
+        judge.run(labs, beside)
+        judge.run(labs[:1], alone)
     finally:
-        if keep:
+        for lab in labs:
+            lab.stop()
+        if options.keep:
             print(f"Folders of the rows: {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    if wrong:
-        print(f"{len(wrong)} of {len(rows)} rows went wrong: {', '.join(wrong)}")
+    minutes, seconds = divmod(round(time.monotonic() - began), 60)
+    took = f"{minutes} min {seconds} s, {len(labs)} at once"
+    wrong = [row.name for row in rows if row.name in judge.wrong]
+    if wrong or judge.ran < len(rows):
+        print(f"{len(wrong)} of {judge.ran} rows went wrong ({took}): {', '.join(wrong)}")
         return 1
-    print(f"All {len(rows)} rows went well.")
+    print(f"All {len(rows)} rows went well ({took}).")
     return 0
 
 

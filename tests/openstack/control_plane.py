@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,13 +27,17 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tests" / "devcloud" / "devcloud.sh"
 BASE = ROOT / ".build" / "devcloud"
 FIRST_PORT = 18000
-PORTS = 10
+PORTS = 11
 INSTALL_SECONDS = 900.0
 START_SECONDS = 400.0
+PATIENCE = 480
+"""Seconds for which anything is waited for; on a quiet machine it takes some ten."""
 STOP_SECONDS = 120.0
 WIDE = {"instances": 500, "cores": 2000, "ram": 2_000_000}
 WIDE_NETWORK = {"port": 1000, "floatingip": 200}
-CALL = re.compile(r'"(GET|POST|PUT|DELETE) (\S+) HTTP/1\.\d" status: (\d+) len: \d+ time: ([\d.]+)')
+CALL = re.compile(
+    r' ([0-9a-f]{32}) - [^"\n]*"(GET|POST|PUT|DELETE) (\S+) HTTP/1\.\d" status: (\d+) len: \d+ time: ([\d.]+)'
+)
 IDS = re.compile(r"/[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
@@ -40,7 +45,7 @@ class CannotRun(Exception):
     """The control plane cannot be had on this machine; the text says why."""
 
 
-def wait_for(what: str, condition: Callable[[], Any], seconds: float = 120.0, pause: float = 0.5) -> Any:
+def wait_for(what: str, condition: Callable[[], Any], seconds: float = PATIENCE, pause: float = 0.5) -> Any:
     """What the condition gives once it is true.
 
     :raises AssertionError: it was not within *seconds*.
@@ -54,19 +59,26 @@ def wait_for(what: str, condition: Callable[[], Any], seconds: float = 120.0, pa
         time.sleep(pause)
 
 
+def ids(things: Iterable[Any]) -> set[str]:
+    """Their ids."""
+    return {str(thing.id) for thing in things}
+
+
 class ControlPlane:
-    """keystone, glance, placement, nova with fake computes, and neutron, on loopback."""
+    """keystone, glance, placement, nova with fake computes, neutron, and cinder without disks, on loopback."""
 
     def __init__(self, base: Path = BASE) -> None:
         self.base = base
         self.clouds_yaml = base / "clouds.yaml"
+        self.entry: dict[str, Any] = {}
         self._admin: Any = None
         self._member: Any = None
+        self._project_id = ""
 
     # -- life ----------------------------------------------------------------------------------------------------
 
     def install(self) -> float:
-        """Make it ready; what is there already is kept. The seconds that it took.
+        """Make it ready; what the script as it is now has installed is kept. The seconds that it took.
 
         :raises CannotRun: it is no Debian, or a package is not to be had.
         """
@@ -77,17 +89,16 @@ class ControlPlane:
         port = self.base / "port"
         if not port.exists():
             port.write_text(str(_free_block()), encoding="utf-8")
-        if not (self.base / "state" / "installed").exists():
+        installed = self.base / "state" / "installed"
+        script = hashlib.sha256(SCRIPT.read_bytes()).hexdigest()
+        if not installed.exists() or installed.read_text(encoding="utf-8") != script:
             self._script("install", INSTALL_SECONDS)
-            (self.base / "state" / "installed").touch()
+            installed.write_text(script, encoding="utf-8")
         return time.monotonic() - began
 
     def __enter__(self) -> Self:
         self._script("start", START_SECONDS)
-        entries = yaml.safe_load(self.clouds_yaml.read_text(encoding="utf-8"))["clouds"]
-        self.entry: dict[str, Any] = entries["devcloud"]
-        self._admin = self._connection("devcloud-admin")
-        self._member = self._connection("devcloud")
+        self._connect(self._entries()["devcloud"])
         return self
 
     def __exit__(
@@ -118,9 +129,45 @@ class ControlPlane:
             last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             raise CannotRun(f"'{SCRIPT.name} {word}' failed: {''.join(last)}; see {log}")
 
-    def _connection(self, name: str) -> Any:
-        config = openstack.config.OpenStackConfig(config_files=[str(self.clouds_yaml)], load_envvars=False)
-        return openstack.connection.Connection(config=config.get_one(name, api_timeout=120))
+    def _entries(self) -> dict[str, dict[str, Any]]:
+        clouds: dict[str, dict[str, Any]] = yaml.safe_load(self.clouds_yaml.read_text(encoding="utf-8"))["clouds"]
+        return clouds
+
+    def _connect(self, entry: dict[str, Any]) -> None:
+        self.entry = entry
+        self._admin = _connection(self._entries()["devcloud-admin"])
+        self._member = _connection(entry)
+        self._project_id = str(self._member.current_project_id)
+
+    def beside(self, name: str) -> ControlPlane:
+        """The same control plane, seen from another project: it has a user, a network and quotas of its own."""
+        if name == self.entry["auth"]["project_name"]:
+            return self
+        auth = {**self.entry["auth"], "username": name, "project_name": name}
+        identity = self._admin.identity
+        project = identity.find_project(name) or identity.create_project(name=name, domain_id="default")
+        user = identity.find_user(name) or identity.create_user(
+            name=name, password=auth["password"], domain_id="default", default_project_id=project.id
+        )
+        identity.assign_project_role_to_user(project, user, identity.find_role("member"))
+        other = ControlPlane(self.base)
+        other._connect({**self.entry, "auth": auth})
+        other._furnish()
+        return other
+
+    def _furnish(self) -> None:
+        """A network with a router, as the first project has them."""
+        network = self._member.network
+        if network.find_router("router1") is not None:
+            return
+        private = network.find_network("private") or network.create_network(name="private")
+        subnet = network.find_subnet("private-subnet") or network.create_subnet(
+            name="private-subnet", network_id=private.id, ip_version=4, cidr="10.20.0.0/16"
+        )
+        public = {"network_id": network.find_network("public").id}
+        network.add_interface_to_router(
+            network.create_router(name="router1", external_gateway_info=public), subnet_id=subnet.id
+        )
 
     # -- services ------------------------------------------------------------------------------------------------
 
@@ -168,7 +215,7 @@ class ControlPlane:
 
     @property
     def admin(self) -> Any:
-        """A connection of the administrator."""
+        """A connection of the administrator; what is asked by it is not among :meth:`calls`."""
         return self._admin
 
     @property
@@ -179,11 +226,16 @@ class ControlPlane:
     @property
     def project_id(self) -> str:
         """The launcher's project."""
-        return str(self._member.current_project_id)
+        return self._project_id
 
     def servers(self) -> list[Any]:
         """The project's servers."""
-        return list(self._member.compute.servers())
+        return list(self._admin.compute.servers(all_projects=True, project_id=self.project_id))
+
+    def revoke_tokens(self) -> None:
+        """All tokens of the launcher's user are worth nothing from now on."""
+        user = self._admin.identity.find_user(self.entry["auth"]["username"])
+        self._admin.identity.update_user(user, password=self.entry["auth"]["password"])
 
     def quota(self, **limits: int) -> None:
         """Set quotas of nova (instances, cores, ram) or neutron (port, floatingip)."""
@@ -198,8 +250,8 @@ class ControlPlane:
         """An empty project with wide quotas, as every row finds it."""
         self.quota(**WIDE, **WIDE_NETWORK)
         for server in self.servers():
-            self._member.compute.delete_server(server.id, ignore_missing=True)
-        wait_for("the end of all servers", lambda: not self.servers(), 300, 1.0)
+            self._admin.compute.delete_server(server.id, ignore_missing=True)
+        wait_for("the end of all servers", lambda: not self.servers(), pause=1.0)
         for ip in self._member.network.ips():
             self._member.network.delete_ip(ip.id, ignore_missing=True)
 
@@ -218,26 +270,35 @@ class ControlPlane:
         return log.stat().st_size if log.exists() else 0
 
     def calls(self, since: int) -> Counter[str]:
-        """Calls that nova answered since a mark, by kind and status: ``POST /servers 202``."""
+        """Calls of the project that nova answered since a mark, by kind and status: ``POST /servers 202``."""
         found: Counter[str] = Counter()
         for kind, status, _seconds in self.timed_calls(since):
             found[f"{kind} {status}"] += 1
         return found
 
     def timed_calls(self, since: int) -> list[tuple[str, int, float]]:
-        """(kind, status, seconds) of each call that nova answered since a mark."""
+        """(kind, status, seconds) of each call of the project that nova answered since a mark.
+
+        nova's log names the project of each call, so neutron's own (os-server-external-events) are left out.
+        """
         with (self.base / "log" / "nova-api.log").open("rb") as file:
             file.seek(since)
             text = file.read().decode("utf-8", "replace")
         found = []
-        for method, url, status, seconds in CALL.findall(text):
+        for project, method, url, status, seconds in CALL.findall(text):
+            if project != self.project_id:
+                continue
             path = IDS.sub("/{id}", url.partition("?")[0].partition("/v2.1")[2] or url)
             found.append((f"{method} {path}", int(status), float(seconds)))
         return found
 
 
+def _connection(entry: dict[str, Any]) -> Any:
+    return openstack.connect(load_yaml_config=False, load_envvars=False, api_timeout=120, **entry)
+
+
 def _free_block() -> int:
-    """The first of ten loopback ports in a row that nobody listens on."""
+    """The first of so many loopback ports in a row that nobody listens on."""
     for first in range(FIRST_PORT, FIRST_PORT + 2000, PORTS):
         try:
             for port in range(first, first + PORTS):
@@ -247,7 +308,7 @@ def _free_block() -> int:
         except OSError:
             continue
         return first
-    raise CannotRun(f"no ten free ports in a row between {FIRST_PORT} and {FIRST_PORT + 2000}")
+    raise CannotRun(f"no {PORTS} free ports in a row between {FIRST_PORT} and {FIRST_PORT + 2000}")
 
 
 def _is_zombie(pid: int | None) -> bool:

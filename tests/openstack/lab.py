@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-from tests.openstack.control_plane import ControlPlane, wait_for
-from tests.support.ansible_run import BIN, COLLECTIONS, ROOT, command, environment
+from tests.openstack.control_plane import PATIENCE, ControlPlane, wait_for
+from tests.support.ansible_run import BIN, ROOT, command, environment
 from tests.support.launcher_case import Cloud, CloudBank, Site, label, pool, provider
 from tests.support.zookeeper_server import ZooKeeperServer
 
@@ -46,6 +46,7 @@ class RealSite(Site):
 
     def __init__(self, folder: Path, zookeeper: ZooKeeperServer, plane: ControlPlane) -> None:
         self._plane = plane
+        self._started: list[subprocess.Popen[bytes]] = []
         super().__init__(folder, zookeeper, f"/row-{uuid.uuid4().hex}", cast(CloudBank, None))
 
     def add_cloud(self, name: str = "one", kind: str = "plain", **entry: Any) -> Cloud:
@@ -71,7 +72,7 @@ class RealSite(Site):
         """Start a playbook in a process group of its own."""
         program, *words = self._words(name, **variables)
         with (self.folder / "screen").open("ab") as screen:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [str(BIN / program), *words],
                 cwd=self.folder,
                 env=environment(self.folder),
@@ -80,12 +81,22 @@ class RealSite(Site):
                 stderr=screen,
                 start_new_session=True,
             )
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End what was started and still runs."""
+        for process in self._started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        super().close()
 
     def _words(self, name: str, *words: str, **variables: Any) -> list[str]:
         return ["ansible-playbook", str(ROOT / "playbooks" / name), "-e", self.variables(**variables), *words]
 
-    def stay(self, **variables: Any) -> Staying:  # type: ignore[override]
-        """The launcher's playbook, until it is told to stop: ``with site.stay() as launcher``."""
+    def launcher(self, **variables: Any) -> Staying:
+        """The launcher's playbook, until it is told to stop: ``with site.launcher():``."""
         return Staying(self, variables)
 
     def ask_many(self, count: int, name: str = "tiny") -> list[str]:
@@ -96,7 +107,7 @@ class RealSite(Site):
         """How many of the requests are served."""
         return sum(self.requestor.state(ident) == "fulfilled" for ident in ids)
 
-    def wait_served(self, ids: list[str], seconds: float = 240.0) -> None:
+    def wait_served(self, ids: list[str], seconds: float = PATIENCE) -> None:
         """Wait until all are served."""
         wait_for(f"{len(ids)} requests served", lambda: self.fulfilled(ids) == len(ids), seconds)
 
@@ -112,6 +123,31 @@ class RealSite(Site):
         found = (self.requestor.read(f"{waits}/{ident}") for ident in self.requestor.children(waits))
         return {str(document["code"]) for document in found if document}
 
+    def launch(self) -> str:
+        """Run the launcher until it is settled; what was on the screen."""
+        return self.play("launcher.yml", launcher_duration=PATIENCE)
+
+    def serve_one(self, name: str = "tiny") -> Any:
+        """Ask for a node, let the launcher serve it; the project's only server."""
+        request = self.requestor.ask(name)
+        self.launch()
+        assert self.fulfilled([request]) == 1, self.screen()[-3000:]
+        (server,) = self._plane.servers()
+        (node,) = self.requestor.nodes_of(request)
+        assert self.requestor.node(node)["external_id"] == server.id, (node, server)
+        return server
+
+    def sweep(self, done: Callable[[], bool]) -> str:
+        """Run the playbook that sweeps until *done*, three times at most; what it said last.
+
+        What hangs on a server is told for leaked only when the server is gone, so one run may not be enough.
+        """
+        for _number in range(3):
+            said = self.play("leak_cleanup.yml", leak_min_age=0, leak_wait=5)
+            if done():
+                return said
+        raise AssertionError(f"not all of it was swept:\n{self.screen()[-6000:]}")
+
     def screen(self) -> str:
         """What all playbooks have said so far."""
         return (self.folder / "screen").read_text(encoding="utf-8", errors="replace")
@@ -124,7 +160,7 @@ class Staying:
         self._site = site
         self._control = site.folder / f"control-{uuid.uuid4().hex[:6]}"
         self._variables = {
-            "launcher_duration": 900,
+            "launcher_duration": 1800,
             "launcher_until": "deadline",
             "launcher_control_file": str(self._control),
             **variables,
@@ -151,48 +187,60 @@ class Staying:
 
 
 class Lab:
-    """What all rows share."""
+    """What the rows share that run one after the other: a project of the control plane, and a folder."""
 
     def __init__(self, plane: ControlPlane, zookeeper: ZooKeeperServer, folder: Path) -> None:
         self.plane = plane
         self.zookeeper = zookeeper
         self.folder = folder
-        self.environment = {"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)}
+        folder.mkdir(parents=True, exist_ok=True)
         self._sites: list[RealSite] = []
+        self._row = ""
 
     def site(self, *providers: dict[str, Any], **top: Any) -> RealSite:
         """A fresh tree and its configuration; the usual provider when none is given."""
-        folder = self.folder / f"site-{len(self._sites)}-{uuid.uuid4().hex[:6]}"
-        folder.mkdir()
+        folder = self.folder / f"{self._row}-{len(self._sites)}"
+        folder.mkdir(parents=True)
         site = RealSite(folder, self.zookeeper, self.plane)
         self._sites.append(site)
         self.plane.image(IMAGE)
         site.configure(*(providers or (one(),)), **top)
         return site
 
-    def begin(self) -> None:
+    def begin(self, row_name: str) -> None:
         """Before a row."""
+        self.close()
+        self._row = row_name
+
+    def stop(self) -> None:
+        """End what a row has started."""
         for site in self._sites:
             site.close()
         self._sites.clear()
-        self.plane.clean()
 
-    close = begin
+    def close(self) -> None:
+        """Take away what the row before has left."""
+        self.stop()
+        self.plane.clean()
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the matrix. *work* returns what was seen, or raises AssertionError."""
+    """One line of the matrix. *work* returns what was seen, or raises AssertionError.
+
+    :ivar alone: it disturbs, or is disturbed by, whoever else works with the control plane.
+    """
 
     name: str
     title: str
     work: Callable[[Lab], str]
+    alone: bool = False
 
     def run(self, lab: Lab) -> tuple[str, str, float]:
         """(verdict, what was seen, seconds)."""
         began = time.monotonic()
         try:
-            lab.begin()
+            lab.begin(self.name)
             seen, verdict = self.work(lab), "ok"
         except Exception as problem:
             seen, verdict = f"{type(problem).__name__}: {problem}", "WRONG"
@@ -202,11 +250,11 @@ class Row:
 ROWS: list[Row] = []
 
 
-def row(name: str, title: str) -> Callable[[Callable[[Lab], str]], Callable[[Lab], str]]:
-    """Register a row; rows run in the order in which they are registered."""
+def row(name: str, title: str, *, alone: bool = False) -> Callable[[Callable[[Lab], str]], Callable[[Lab], str]]:
+    """Register a row; rows begin in the order in which they are registered, those that want to be alone at the end."""
 
     def register(work: Callable[[Lab], str]) -> Callable[[Lab], str]:
-        ROWS.append(Row(name, title, work))
+        ROWS.append(Row(name, title, work, alone))
         return work
 
     return register

@@ -41,17 +41,19 @@ def server_error(lab: Lab) -> str:
     return "another one was"
 
 
-@row("server-gone-booting", "a server is deleted by hand while it boots: its request is served all the same")
+@row(
+    "server-gone-booting", "a server is deleted by hand while it boots: its request is served all the same", alone=True
+)
 def server_gone_booting(lab: Lab) -> str:
     site = lab.site(one(launch_retries=3))
     lab.plane.freeze("nova-compute1")
     try:
         request = site.requestor.ask("tiny")
-        with site.stay():
-            wait_for("a server", lab.plane.servers, 120)
+        with site.launcher():
+            wait_for("a server", lab.plane.servers)
             lab.plane.member.compute.delete_server(lab.plane.servers()[0].id)
             lab.plane.thaw("nova-compute1")
-            site.wait_served([request], 300)
+            site.wait_served([request])
     finally:
         lab.plane.thaw("nova-compute1")
     return "served"

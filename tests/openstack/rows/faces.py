@@ -8,40 +8,45 @@ from __future__ import annotations
 import json
 
 from tests.integration.contract.observe import RECORDED, differences, observe
+from tests.openstack.control_plane import PATIENCE, ids
 from tests.openstack.lab import Lab, one, pool, row, tiny
 from tests.support.ansible_run import command, run_module
 
 
-@row("leaks", "a server of ours without a record goes; those of others stay")
+@row("leaks", "a server and a floating IP of ours without a record go; what others have there stays")
 def leaks(lab: Lab) -> str:
     plane = lab.plane
-    site = lab.site()
-    request = site.requestor.ask("tiny")
-    site.play("launcher.yml", launcher_duration=120)
-    (node,) = site.requestor.nodes_of(request)
-    ours = site.requestor.node(node)["external_id"]
-    network = plane.member.network.find_network("private").id
-    foreign = plane.member.compute.create_server(
+    net = plane.member.network
+    site = lab.site(one(pool("main", tiny(), auto_floating_ip=True)))
+    site.add_cloud("one", private=False)
+    ours = site.serve_one()
+    (our_ip,) = ids(net.ips())
+    node = ours.metadata["nodepool_node_id"]
+    network = net.find_network("private").id
+    server = plane.member.compute.create_server(
         name="somebody-else",
         image_id=plane.image("base"),
         flavor_id=plane.member.compute.find_flavor("m1.tiny").id,
         networks=[{"uuid": network}],
         metadata={"nodepool_provider_name": "another", "nodepool_node_id": "0000000001"},
     )
+    port = net.create_port(network_id=network, name="somebody-else").id
+    ip = net.create_ip(floating_network_id=net.find_network("public").id).id
     # The node's record is lost; its server is told by its metadata.
     site.requestor.client.delete(f"/nodepool/nodes/{node}", recursive=True)
     site.requestor.client.delete(f"/nodepool/stackci/launches/{node}", recursive=True)
-    said = site.play("leak_cleanup.yml", leak_min_age=0, leak_wait=5)
-    alive = {server.id for server in plane.servers()}
-    assert ours not in alive and foreign.id in alive, said[-3000:]
-    return "1 deleted, 1 left alone"
+    site.sweep(lambda: ours.id not in ids(plane.servers()) and our_ip not in ids(net.ips()))
+    left = ids(plane.servers()), ids(net.ips()), ids(net.ports(name="somebody-else"))
+    net.delete_port(port)
+    assert left == ({server.id}, {ip}, {port}), (left, site.screen()[-4000:])
+    return "a server and a floating IP deleted; a server, a floating IP and a port of others left alone"
 
 
 @row("inventory", "the inventory shows the nodes")
 def inventory(lab: Lab) -> str:
     site = lab.site()
     requests = site.ask_many(2)
-    site.play("launcher.yml", launcher_duration=120)
+    site.launch()
     file = site.folder / "judge.nodepool.yml"
     options = {
         "plugin": "stackci.nodepool.nodepool",
@@ -67,13 +72,13 @@ def request_launch(lab: Lab) -> str:
         "config": str(site.config),
         "clouds_config": str(site.clouds_yaml),
         "launch": True,
-        "timeout": 240,
+        "timeout": PATIENCE - 60,
     }
-    first = run_module("nodepool_request", {**options, "labels": ["tiny", "tiny"]}, site.folder, timeout=300)
+    first = run_module("nodepool_request", {**options, "labels": ["tiny", "tiny"]}, site.folder, timeout=PATIENCE)
     assert first.result.get("complete"), first.screen[-3000:]
-    again = run_module("nodepool_request", {**options, "labels": ["tiny", "tiny"]}, site.folder, timeout=300)
+    again = run_module("nodepool_request", {**options, "labels": ["tiny", "tiny"]}, site.folder, timeout=PATIENCE)
     assert again.result["changed"] is False, again.result
-    gone = run_module("nodepool_request", {**options, "state": "absent"}, site.folder, timeout=300)
+    gone = run_module("nodepool_request", {**options, "state": "absent"}, site.folder, timeout=PATIENCE)
     assert not gone.result["failed"] and not lab.plane.servers(), gone.screen[-3000:]
     return "2 nodes, unchanged when repeated, 0 servers left"
 
@@ -93,7 +98,7 @@ def check_mode(lab: Lab) -> str:
 def contract(lab: Lab) -> str:
     lab.plane.quota(instances=10, cores=20, ram=51200)
     expected = json.loads(RECORDED.read_text(encoding="utf-8"))
-    found = observe("devcloud", str(lab.plane.clouds_yaml))
+    found = observe("one", str(lab.site().clouds_yaml))
     told = differences(expected, found)
     assert not told, "\n".join(told)
     return f"{len(found)} observations agree"

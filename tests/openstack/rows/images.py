@@ -10,18 +10,23 @@ import os
 import signal
 from typing import Any
 
-from tests.openstack.control_plane import wait_for
+from tests.openstack.control_plane import PATIENCE, ids, wait_for
 from tests.openstack.lab import Lab, RealSite, one, pool, row, tiny
+from tests.support.ansible_run import run_module
 from tests.support.builder_case import ELEMENTS, FAKE, real_image
 
 STOCK = "base"
+QUICK: dict[str, Any] = {"name": "fake", "elements": ["any"], "dib-cmd": str(FAKE), "formats": ["raw"]}
+"""A disk image that is made in a moment."""
+META = {"os_distro": "judge"}
 
 
 def builder(lab: Lab, image: dict[str, Any], **providers: str) -> RealSite:
     """A site with one disk image for providers of the given formats."""
     name = str(image["name"])
     label = tiny(diskimage=name, cloud_image=None)
-    listed = [one(pool("main", label), name=key, cloud_images=[], diskimages=[{"name": name}]) for key in providers]
+    images = [{"name": name, "meta": META}]
+    listed = [one(pool("main", label), name=key, cloud_images=[], diskimages=images) for key in providers]
     folder = lab.folder / f"builder-{len(list(lab.folder.iterdir()))}"
     site = lab.site(
         *listed,
@@ -42,6 +47,14 @@ def in_glance(lab: Lab) -> list[Any]:
     return [image for image in lab.plane.member.image.images(visibility="private") if image.name != STOCK]
 
 
+def built(lab: Lab, times: int) -> RealSite:
+    """A site whose image was built and uploaded so often."""
+    site = builder(lab, QUICK, one="raw")
+    for _number in range(times):
+        site.play("image_rebuild.yml", image_names="fake")
+    return site
+
+
 @row("build-upload", "an image by diskimage-builder as qcow2 and raw: data and properties read back, a node from it")
 def build_upload(lab: Lab) -> str:
     site = builder(lab, real_image("tiny-image"), one="qcow2", two="raw")
@@ -53,30 +66,21 @@ def build_upload(lab: Lab) -> str:
         data = lab.plane.member.image.download_image(image.id)
         body = getattr(data, "content", data)
         assert hashlib.sha512(body).hexdigest() == image.hash_value, image
-        assert image.properties["nodepool_build_id"] and image.properties["nodepool_upload_id"], image.properties
-        recorded = image.properties.get("owner_specified.openstack.sha256") or image.properties.get("sha256")
-        assert recorded in (None, hashlib.sha256(body).hexdigest()), image.properties
-    request = site.requestor.ask("tiny")
-    site.play("launcher.yml", launcher_duration=180)
-    assert site.fulfilled([request]) == 1, site.screen()[-2000:]
-    (server,) = lab.plane.servers()
-    assert server.image.id in {image.id for image in found}
+        shown = lab.plane.member.image.get(f"/images/{image.id}").json()
+        assert shown["nodepool_build_id"] and shown["nodepool_upload_id"], shown
+        assert shown["owner_specified.openstack.sha256"] == hashlib.sha256(body).hexdigest(), shown
+        assert {key: shown.get(key) for key in META} == META, shown
+    server = site.serve_one()
+    assert server.image.id in ids(found)
     return ", ".join(f"{image.disk_format} {image.size} bytes" for image in found)
 
 
 @row("upload-killed", "the builder is killed in an upload: the next run leaves one good image and nothing else")
 def upload_killed(lab: Lab) -> str:
-    image = {
-        "name": "big",
-        "elements": ["any"],
-        "dib-cmd": str(FAKE),
-        "formats": ["raw"],
-        "env-vars": {"FAKE_SIZE": "400000000"},
-    }
-    site = builder(lab, image, one="raw")
+    site = builder(lab, {**QUICK, "env-vars": {"FAKE_SIZE": "400000000"}}, one="raw")
     process = site.start("builder.yml")
     try:
-        wait_for("an upload under way", lambda: in_glance(lab), 180, 0.05)
+        wait_for("an upload under way", lambda: in_glance(lab), pause=0.05)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -90,40 +94,28 @@ def upload_killed(lab: Lab) -> str:
 
 @row("retention", "three builds: two images stay; the newest is taken back: the one before is used")
 def retention(lab: Lab) -> str:
-    image = {"name": "fake", "elements": ["any"], "dib-cmd": str(FAKE), "formats": ["raw"]}
-    site = builder(lab, image, one="raw")
-    for _number in range(3):
-        site.play("image_rebuild.yml", image_names="fake")
+    site = built(lab, 3)
     site.play("builder.yml")
     found = sorted(in_glance(lab), key=lambda one_image: one_image.created_at)
     assert len(found) == 2, found
-    newest = max(
-        (name for name in site.requestor.children("/nodepool/images/fake/builds") if name != "lock"),
-        key=lambda name: site.requestor.read(f"/nodepool/images/fake/builds/{name}")["state_time"],
-    )
-    path = f"/nodepool/images/fake/builds/{newest}"
-    site.requestor.put(path, {**site.requestor.read(path), "state": "deleting"})
-    site.requestor.put("/nodepool/images/fake/pause", b"")
-    request = site.requestor.ask("tiny")
-    site.play("launcher.yml", launcher_duration=180)
-    assert site.fulfilled([request]) == 1, site.screen()[-2000:]
-    (server,) = lab.plane.servers()
-    before = [one_image.id for one_image in found if one_image.properties["nodepool_build_id"] != newest]
-    assert server.image.id in before, (server.image, found)
-    return f"2 of 3 kept; reverted to {before[0][:8]}"
+    before, newest = found
+    bad = newest.properties["nodepool_build_id"]
+    for options in ({"pause": True, "name": "fake"}, {"state": "absent", "build_id": bad}):
+        ran = run_module("dib_build", {"config": str(site.config), **options}, site.folder, timeout=PATIENCE)
+        assert not ran.result["failed"], ran.screen[-3000:]
+    server = site.serve_one()
+    assert server.image.id == before.id, (server.image, found)
+    site.play("uploads.yml")
+    assert ids(in_glance(lab)) == {before.id}, site.screen()[-3000:]
+    return f"2 of 3 kept; reverted to {before.id[:8]}, the bad one is gone"
 
 
 @row("image-gone", "the newest image is deleted in glance: the one before is used, and it is uploaded again")
 def image_gone(lab: Lab) -> str:
-    image = {"name": "fake", "elements": ["any"], "dib-cmd": str(FAKE), "formats": ["raw"]}
-    site = builder(lab, image, one="raw")
-    for _number in range(2):
-        site.play("image_rebuild.yml", image_names="fake")
+    site = built(lab, 2)
     newest = max(in_glance(lab), key=lambda one_image: one_image.created_at)
     lab.plane.member.image.delete_image(newest.id)
-    request = site.requestor.ask("tiny")
-    site.play("launcher.yml", launcher_duration=240)
-    assert site.fulfilled([request]) == 1, site.screen()[-3000:]
+    site.serve_one()
     for _number in range(3):
         site.play("uploads.yml")
         if len(in_glance(lab)) == 2:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 
-from tests.openstack.control_plane import wait_for
+from tests.openstack.control_plane import PATIENCE, wait_for
 from tests.openstack.lab import Lab, one, pool, row, tiny
 
 REFUSED = "POST /servers 403"
@@ -20,16 +20,16 @@ def quota(lab: Lab) -> str:
     since = plane.mark()
     plane.quota(instances=3)
     requests = site.ask_many(10)
-    with site.stay():
-        wait_for("3 requests served", lambda: site.fulfilled(requests) == 3, 180)
+    with site.launcher():
+        wait_for("3 requests served", lambda: site.fulfilled(requests) == 3)
         plane.quota(instances=1)
         served = [ident for ident in requests if site.requestor.state(ident) == "fulfilled"]
-        site.requestor.wait_gone(site.give_all_back(served), 180)
-        wait_for("one more", lambda: site.fulfilled(set(requests) - set(served)) >= 1, 240)
+        site.requestor.wait_gone(site.give_all_back(served), PATIENCE)
+        wait_for("one more", lambda: site.fulfilled(set(requests) - set(served)) >= 1)
         assert len(plane.servers()) <= 1, plane.servers()
         plane.quota(instances=20)
         rest = [ident for ident in requests if ident not in served]
-        site.wait_served(rest, 300)
+        site.wait_served(rest)
     refused = plane.calls(since)[REFUSED]
     assert refused <= 2, plane.calls(since)
     return f"{refused} refusals; reasons while waiting: {sorted(site.reasons()) or 'all gone'}"
@@ -42,13 +42,13 @@ def cores(lab: Lab) -> str:
     since = plane.mark()
     plane.quota(cores=5)
     large, small = site.ask_many(2, "large"), site.ask_many(1)
-    site.play("launcher.yml", launcher_duration=180)
+    site.launch()
     assert (site.fulfilled(large), site.fulfilled(small)) in ((1, 1), (1, 0)), site.screen()[-2000:]
     assert not plane.calls(since)[REFUSED], plane.calls(since)
     return f"served {site.fulfilled(large)} large and {site.fulfilled(small)} tiny; reasons {sorted(site.reasons())}"
 
 
-@row("ports", "a quota of ports: what nova refuses freezes the pool, and nothing fails")
+@row("ports", "a quota of ports: kept, and nothing fails")
 def ports(lab: Lab) -> str:
     plane = lab.plane
     site = lab.site()
@@ -56,12 +56,12 @@ def ports(lab: Lab) -> str:
     since = plane.mark()
     plane.quota(port=used + 2)
     requests = site.ask_many(5)
-    with site.stay():
-        wait_for("2 requests served", lambda: site.fulfilled(requests) >= 2, 240)
-        wait_for("a reason", lambda: site.reasons() & {"no-room", "frozen"}, 120)
+    with site.launcher():
+        wait_for("2 requests served", lambda: site.fulfilled(requests) >= 2)
+        wait_for("a reason", lambda: site.reasons() & {"no-room", "frozen"})
         assert "failed" not in {site.requestor.state(ident) for ident in requests}
         plane.quota(port=500)
-        site.wait_served(requests, 300)
+        site.wait_served(requests)
     return f"{plane.calls(since)[REFUSED]} refusals"
 
 
@@ -83,14 +83,14 @@ def quota_race(lab: Lab) -> str:
 
     plane.quota(instances=4)
     requests = site.ask_many(6)
-    with site.stay():
+    with site.launcher():
         thread = threading.Thread(target=outsider)
         thread.start()
         thread.join(180)
-        wait_for("quota as a reason", lambda: site.reasons() & {"no-room", "frozen"}, 180)
+        wait_for("quota as a reason", lambda: site.reasons() & {"no-room", "frozen"})
         failed = [server for server in plane.servers() if server.status == "ERROR"]
         plane.quota(instances=40)
-        site.wait_served(requests, 360)
+        site.wait_served(requests)
     assert "failed" not in {site.requestor.state(ident) for ident in requests}
     lost = [line for line in site.screen().splitlines() if "attempt 2" in line]
     assert not lost, lost
