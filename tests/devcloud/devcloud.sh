@@ -629,9 +629,14 @@ do_install() {
   apt_install
   find_programs; service_env; write_config
   db_bootstrap
-  trap 'end mariadb' EXIT
-  start_db
-  schema
+  local versions
+  versions=$(dpkg-query -W -f '${Package}=${Version}\n' "${PACKAGES[@]}")
+  if [[ ! -e $STATE/schema || $(<"$STATE/schema") != "$versions" ]]; then
+    trap 'end mariadb' EXIT
+    start_db
+    schema
+    echo "$versions" >"$STATE/schema"
+  fi
   # What a start seeds may have become more.
   rm -f "$STATE"/seeded-*
   say "installed in $BASE"
@@ -741,12 +746,12 @@ def cloud():
     if not n.find_subnet("public-subnet"):
         n.create_subnet(name="public-subnet", network_id=public.id, ip_version=4,
                         cidr="172.24.4.0/22", is_dhcp_enabled=False)
-    private = n.find_network("private") or n.create_network(
+    private = n.find_network("private", project_id=demo.id) or n.create_network(
         name="private", project_id=demo.id)
-    subnet = n.find_subnet("private-subnet") or n.create_subnet(
+    subnet = n.find_subnet("private-subnet", project_id=demo.id) or n.create_subnet(
         name="private-subnet", network_id=private.id, ip_version=4,
         cidr="10.20.0.0/16", project_id=demo.id)
-    if not n.find_router("router1"):
+    if not n.find_router("router1", project_id=demo.id):
         router = n.create_router(name="router1", project_id=demo.id,
                                  external_gateway_info={"network_id": public.id})
         n.add_interface_to_router(router, subnet_id=subnet.id)

@@ -42,13 +42,17 @@ def main() -> int:
     try:
         class_path()
         print(f"The control plane is installed ({plane.install():.0f} s).", flush=True)
+    except (CannotRun, ZooKeeperMissing) as problem:
+        print(f"skipped: {problem}", flush=True)
+        return 0
+    try:
         began = time.monotonic()
         with plane, ZooKeeperServer() as zookeeper:
             print(f"It answers ({time.monotonic() - began:.0f} s): {plane.clouds_yaml}", flush=True)
             return _judge(chosen, plane, zookeeper, options)
-    except (CannotRun, ZooKeeperMissing) as problem:
-        print(f"skipped: {problem}", flush=True)
-        return 0
+    except CannotRun as problem:
+        print(f"It does not start: {problem}", flush=True)
+        return 1
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130

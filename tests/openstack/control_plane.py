@@ -97,8 +97,12 @@ class ControlPlane:
         return time.monotonic() - began
 
     def __enter__(self) -> Self:
-        self._script("start", START_SECONDS)
-        self._connect(self._entries()["devcloud"])
+        try:
+            self._script("start", START_SECONDS)
+            self._connect(self._entries()["devcloud"])
+        except BaseException:
+            self._script("stop", STOP_SECONDS)
+            raise
         return self
 
     def __exit__(
