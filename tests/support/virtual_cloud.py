@@ -245,7 +245,12 @@ class VirtualCloud:
 
         :raises CloudRefused: in nova's words, which for a volume of the image are others.
         """
-        if spec.image_id in self.own_images or any(image.id == spec.image_id for image in self.images):
+        found = [*self.own_images.values(), *self.images]
+        image = next((image for image in found if image.id == spec.image_id), None)
+        if image is not None and image.status != "active":
+            text = f"Image {spec.image_id} is not active."
+            raise CloudRefused(f"POST /servers was answered with 400: {text}", call="POST /servers", status=400)
+        if image is not None:
             return
         text = "Can not find requested image"
         if spec.boot_from_volume:

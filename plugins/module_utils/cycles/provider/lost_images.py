@@ -1,23 +1,25 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images that nova was told to boot from and does not know: somebody has deleted them in glance behind our back."""
+"""Images that nova was told to boot from and cannot use: somebody has deleted or deactivated them behind our back."""
 
 from __future__ import annotations
 
+import re
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudRefused
 
-IMAGE_DENIED = ("can not find requested image", "failed to get image")
-"""nova's words in lower case: for ImageNotFound (``create`` of nova/api/openstack/compute/servers.py), and for
-InvalidBDMImage of nova/exception.py where a volume was to be made from the image."""
+IMAGE_DENIED = re.compile(r"can not find requested image|failed to get image|image \S+ is not active", re.IGNORECASE)
+"""nova's words: for ImageNotFound (``create`` of nova/api/openstack/compute/servers.py); for InvalidBDMImage of
+nova/exception.py, where a volume was to be made from the image; for ImageNotActive there, where the image is
+deactivated, or still being uploaded."""
 MEMORY = 300.0
 """Seconds for which nova is believed; then the image is tried again."""
 
 
 def denies_image(error: CloudError) -> bool:
-    """True for a create that was refused because nova does not know its image."""
-    said = str(error).lower()
-    return isinstance(error, CloudRefused) and any(text in said for text in IMAGE_DENIED)
+    """True for a create that was refused because nova does not know its image, or may not use it."""
+    return isinstance(error, CloudRefused) and IMAGE_DENIED.search(str(error)) is not None
 
 
 class LostImages:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -52,6 +53,12 @@ def lose(world: World, number: int, provider: str = "east") -> None:
     del world.clouds[provider].own_images[f"{provider}-{number}"]
 
 
+def inactive(world: World, number: int, status: str = "deactivated") -> None:
+    """It is there, and nova may not use it."""
+    known = world.clouds["east"].own_images
+    known[f"east-{number}"] = replace(known[f"east-{number}"], status=status)
+
+
 def creates(world: World) -> list[float]:
     return [at for client in world.cycles[0].clients for at, kind in client.calls if kind == CREATE]
 
@@ -78,6 +85,25 @@ def test_the_next_newest_upload_is_taken(fields, labels):
         assert world.run(60, until=lambda: again in world.fulfilled)
         assert len(creates(world)) == before + 1, "the cloud is not asked for the lost one again at once"
         assert new.path not in {node.image_id for node in world.nodes()}
+
+
+@pytest.mark.parametrize("fields", [{}, {"boot-from-volume": True}], ids=["image", "volume"])
+@pytest.mark.parametrize("status", ["deactivated", "saving"])
+def test_an_image_that_is_not_active_is_lost_as_long_as_that_lasts(status, fields):
+    with World(uploaded(**fields)) as world:
+        old, new = upload(world, 1), upload(world, 2)
+        inactive(world, 2, status)
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(60, until=lambda: request in world.fulfilled)
+        assert untroubled(world)
+        assert any("image gone: " in line and "is not active" in line for _unused, line in cycle.lines)
+        assert {node.image_id for node in world.nodes("ready")} == {old.path}
+        inactive(world, 2, "active")
+        world.run(300)
+        again = world.request("small")
+        assert world.run(60, until=lambda: again in world.fulfilled)
+        assert new.path in {node.image_id for node in world.nodes("ready")}
 
 
 def test_many_requests_lose_nothing():
@@ -211,7 +237,14 @@ def refused(text: str) -> CloudRefused:
     return CloudRefused(f"POST /servers was answered with 400: {text}", call=CREATE, status=400)
 
 
-@pytest.mark.parametrize("text", ["Can not find requested image", "Flavor's memory is too small for requested image."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can not find requested image",
+        "Image east-1 is not active.",
+        "Flavor's memory is too small for requested image.",
+    ],
+)
 def test_what_is_refused_again_and_again_fails_after_spaced_attempts(text):
     """Also an image that glance shows and nova does not know."""
     with World(one_provider()) as world:
