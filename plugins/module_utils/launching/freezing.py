@@ -4,11 +4,12 @@
 """Refused creates: how long a pool is left alone, what ends that early, and how gently it starts again.
 
 nova refuses for reasons that its limits do not show (hidden usage, usage not yet given back, other services). Asking
-again at once only costs calls; so a refusal freezes the pool for the resource that was named, for a time that grows
-with each refusal of the past hour. What was in use at the refusal is then taken for the limit: whatever of it is given
-back may be used again at once, but no more. Where even that is refused it is tried again all the same,
-one create at a time and at growing distances. A limit that was raised ends the freeze. After a freeze, and in a new
-cycle, few creates are sent side by side: as many more as were accepted.
+again at once only costs calls; so a refusal freezes the pool for the resource that was named. What was in use at the
+refusal is then taken for the limit: whatever of it is given back may be used again at once, but no more. When the
+freeze is over a single create tries what is beyond; as long as these are refused they follow each other at distances
+that a waiting request can bear. Where even what was given back is refused, that waits for them, too. A limit that was
+raised ends the freeze. After a freeze, and in a new cycle, few creates are sent side by side: as many more as were
+accepted.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import MOST_CREATES
 
 FIRST = 30.0
-GROWTH = 4.0
-MOST = 1800.0
+"""Seconds from the first refusal to the next try."""
+SOON = 2.0
+"""So many times as long it is to the next one in the first ten minutes, which are RECENT refusals."""
+RECENT = 11
+LATER = 6.0
+"""The same after that. An hour of refusals is no more than thirty, and two minutes are no more than six."""
+SPREAD = 0.02
+"""By so much they are shortened at random: pools and launchers that were refused together part in time."""
+LONGEST = 180.0
+"""No freeze lasts longer than this, in seconds."""
 MEMORY = 3600.0
 """Refusals older than this many seconds are forgiven."""
-MOST_REFUSED = 6
-"""So many refused creates within MEMORY are enough: the next one waits until the first is forgiven."""
-PROBES = 2
-"""But so many after the first refusal are always made: what several creates lost together may have been a moment's."""
-UNTRUSTED = ((3, 0.0), (4, 30.0), (10, 60.0))
-"""Refused creates of the past hour up to which what is given back is tried again after so many seconds, see LONGEST:
-no more than six within two minutes, and no more than thirty in an hour, are lost by that."""
-LONGEST = 180.0
+DOUBTS = 3
+"""Up to so many refusals what is given back is tried again at once although such a try was refused."""
 
 FIRST_WINDOW = 2
 AFTER_REFUSAL = 1
@@ -46,7 +49,7 @@ def refused(
     """The freeze after one more refusal.
 
     :param evidence: what is known now; what a server uses that was accepted and then failed is not in it.
-    :param jitter: 0…1, spreads the time by a tenth either way.
+    :param jitter: 0…1, shortens the time by up to SPREAD.
     :param sent_at: when the create was sent. Creates that were under way together make one freeze; each of them
         bears the time of the first.
     """
@@ -55,14 +58,26 @@ def refused(
         together = replace(before.evidence, ours=min(before.evidence.ours, evidence.ours))
         known = before.evidence if before.blind else together
         return replace(before, refusals=[*past, past[-1]], evidence=known, text=text)
-    seconds = min(MOST, FIRST * GROWTH ** len(set(past))) * (0.9 + 0.2 * jitter)
-    if len(past) + 1 >= MOST_REFUSED and len(set(past)) >= PROBES:
-        seconds = max(seconds, past[0] + MEMORY - now)
-    # Within what had been in use before: then that is not what it depends on, or not all.
-    blind = before is not None and now < before.until and not is_raised(before, evidence)
+    blind = before is not None and bool(past) and _is_contrary(before, evidence, now)
     if before is not None and blind and before.evidence.used > evidence.used:
         evidence = before.evidence
-    return Freeze(resource, now + seconds, [*past, now], evidence, text, blind=blind)
+    until = now + _pause(len(set(past)) + 1) * (1.0 - SPREAD * jitter)
+    return Freeze(resource, until, [*past, now], evidence, text, blind=blind)
+
+
+def _pause(refusals: int) -> float:
+    """Seconds from the latest of so many refusals to the next try."""
+    return min(LONGEST, FIRST * (1.0 if refusals == 1 else SOON if refusals <= RECENT else LATER))
+
+
+def _is_contrary(before: Freeze, now_known: Evidence, now: float) -> bool:
+    """True when a create was refused within what had been in use before: that is not what it depends on, or not all.
+
+    It stays so until one is accepted.
+    """
+    if is_raised(before, now_known):
+        return False
+    return now < before.until or (before.blind and not before.trusted)
 
 
 def is_raised(freeze: Freeze, now: Evidence) -> bool:
@@ -79,11 +94,10 @@ def room(freeze: Freeze, known: Evidence, now: float) -> float:
 
 
 def try_at(freeze: Freeze, now: float) -> float:
-    """When what was given back may be tried again: at once, unless such a try was the last to be refused."""
-    if not freeze.blind or freeze.trusted or not freeze.refusals:
+    """When what was given back may be tried again: at once, unless such tries were refused time and again."""
+    if not freeze.blind or freeze.trusted:
         return now
-    lost = sum(1 for time in freeze.refusals if now - time < MEMORY)
-    return freeze.refusals[-1] + next((pause for most, pause in UNTRUSTED if lost <= most), LONGEST)
+    return now if len({time for time in freeze.refusals if now - time < MEMORY}) <= DOUBTS else freeze.until
 
 
 def accepted(freeze: Freeze, size: float, sent_at: float) -> Freeze:
@@ -109,7 +123,7 @@ def careful(freeze: Freeze, known: Evidence, now: float) -> float:
     remembered = bool(freeze.refusals) and now - freeze.refusals[-1] < MEMORY
     if not remembered or is_raised(freeze, known):
         return float("inf")
-    if freeze.blind and now < freeze.until:
+    if freeze.blind and (now < freeze.until or not freeze.trusted):
         return 1.0
     below = freeze.evidence.used - known.used
     return max(1.0, below) if below >= 0 else 1.0 - below

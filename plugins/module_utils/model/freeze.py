@@ -34,8 +34,8 @@ class Freeze:
     *until*: before this no create that would use more than was used at the refusal (the *evidence*). *refusals*: of
     each create that was refused within the past hour; those that were under way together bear the same time. *text*:
     what the cloud said. *settled*: what others used has been read after the refusal. *blind*: a create that should
-    have fitted was refused too, so what is seen may be wrong: what is given back is tried one by one, and after more
-    and more refusals at a distance. *trusted*: the last of these tries was accepted, so the next need not wait.
+    have fitted was refused too, so what is seen may be wrong: what is given back is tried one by one, and after some
+    refusals at a distance. *trusted*: the last of these tries was accepted, so the next need not wait.
     """
 
     resource: str

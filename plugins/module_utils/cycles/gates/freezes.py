@@ -12,7 +12,7 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezing import (
-    MEMORY,
+    LONGEST,
     Window,
     accepted,
     careful,
@@ -181,7 +181,7 @@ class Freezes:
     def of(self, pool_id: str) -> dict[str, Freeze]:
         """What is stored for a pool, by resource."""
         now, known = self._context.now(), self._context.store.own.understood(f"{FREEZES}/{pool_id}", _READ)
-        return {name: freeze.as_of(now, MEMORY) for name, freeze in (known or {}).items()}
+        return {name: freeze.as_of(now, LONGEST) for name, freeze in (known or {}).items()}
 
     def _store(self, pool_id: str, freezes: dict[str, Freeze]) -> None:
         document = {name: freeze.document() for name, freeze in freezes.items()}

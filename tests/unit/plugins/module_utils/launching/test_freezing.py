@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,10 +14,8 @@ from hypothesis import strategies as st
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezing import (
     AFTER_REFUSAL,
     FIRST,
-    GROWTH,
+    LONGEST,
     MEMORY,
-    MOST,
-    MOST_REFUSED,
     NEAR_LIMIT,
     WIDEST,
     Window,
@@ -34,44 +34,40 @@ def refuse(before: Freeze | None, now: float, sent_at: float | None = None, know
     return refused(before, "cores", known, "no", now, 0.5, now if sent_at is None else sent_at)
 
 
-def test_each_refusal_after_a_freeze_makes_the_next_longer_up_to_a_bound():
-    freeze, now, lengths = None, 1000.0, []
-    for _unused in range(5):
-        freeze = refuse(freeze, now)
-        lengths.append(freeze.until - now)
-        now = freeze.until
-    assert lengths == [FIRST, FIRST * GROWTH, FIRST * GROWTH**2, MOST, MOST]
-
-
-@given(st.integers(1, 4), st.floats(0, 1))
-def test_no_hour_sees_more_than_six_refused_creates_however_many_were_lost_together(lost, jitter):
-    """Before the first refusal several may be under way; after it one create probes what is beyond."""
+def probes(jitter: float, seconds: float, lost: int = 1) -> list[float]:
+    """When creates are refused while a request waits all the time; the first *lost* of them together."""
     freeze, now, times = None, 1000.0, []
-    for together in (lost, *[1] * 30):
-        for turn in range(together):
+    while now < 1000.0 + seconds:
+        for turn in range(lost if freeze is None else 1):
             freeze = refused(freeze, "cores", THEN, "no", now + 0.1 * turn, jitter, now - 0.2)
             times.append(now)
-        assert freeze.until - now <= MEMORY + 1
         now = freeze.until
-    assert max(sum(1 for other in times if at <= other < at + MEMORY) for at in times) <= MOST_REFUSED
+    return times
 
 
-def test_many_lost_together_leave_two_probes():
-    """A trouble of a minute or two must not cost an hour."""
-    freeze = refuse(None, 1000.0)
-    for _unused in range(7):
-        freeze = refuse(freeze, 1000.2, sent_at=999.9)
-    assert freeze.until == 1000.0 + FIRST
-    freeze = refuse(freeze, freeze.until)
-    assert freeze.until == 1000.0 + FIRST + FIRST * GROWTH
-    freeze = refuse(freeze, freeze.until)
-    assert freeze.until == 1000.0 + MEMORY
+@given(st.floats(0, 1))
+def test_tries_follow_each_other_at_short_distances(jitter: float):
+    times = probes(jitter, 2 * MEMORY)
+    gaps = [(before - 1000.0, after - before) for before, after in pairwise(times)]
+    assert gaps[0][1] <= FIRST
+    assert all(gap <= 60.0 for began, gap in gaps if began <= 600.0)
+    assert all(gap <= LONGEST for _unused, gap in gaps)
+    assert all(gap >= 150.0 for began, gap in gaps if began > 720.0)
+
+
+@given(st.floats(0, 1), st.integers(1, 4))
+def test_refusals_of_two_minutes_and_of_an_hour_are_few(jitter: float, lost: int):
+    times = probes(jitter, 3 * MEMORY, lost)
+    assert max(sum(1 for other in times if at <= other < at + 120.0) for at in times) <= 6
+    apart = sorted(set(times))
+    assert max(sum(1 for other in apart if at <= other < at + MEMORY) for at in apart) <= 30
 
 
 def test_what_was_long_ago_is_forgiven():
     freeze = refuse(None, 1000.0)
     later = refuse(freeze, 1000.0 + MEMORY + 1)
-    assert later.until - (1000.0 + MEMORY + 1) == FIRST and len(later.refusals) == 1
+    assert later.until - (1000.0 + MEMORY + 1) == pytest.approx(freeze.until - 1000.0)
+    assert len(later.refusals) == 1
 
 
 def test_creates_that_were_under_way_together_are_one_refusal():
@@ -79,7 +75,8 @@ def test_creates_that_were_under_way_together_are_one_refusal():
     again = refuse(freeze, 1000.4, sent_at=999.9)
     assert (again.until, again.blind) == (freeze.until, False)
     assert again.refusals == [1000.0, 1000.0], "each of them counts as a refused create"
-    assert refuse(again, freeze.until).until - freeze.until == FIRST * GROWTH, "but not as a freeze of its own"
+    alone = refuse(freeze, freeze.until)
+    assert refuse(again, freeze.until).until == alone.until, "but not as a freeze of its own"
 
 
 def test_one_that_should_have_fitted_makes_blind():
@@ -92,12 +89,13 @@ def test_one_that_should_have_fitted_makes_blind():
     assert (room(blind, less, 1002.0), careful(blind, less, 1002.0)) == (3, 1.0)
     assert room(blind, THEN, 1002.0) == 0
     assert room(blind, Evidence(bound=101, others=4, ours=3), 1003.0) == float("inf")
-    now = 1003.0
-    for pause in (0, 30, *[60] * 6, *[180] * 5):
-        blind = refuse(blind, now, known=less)
-        assert pause == 0 or room(blind, less, now + pause - 1) == 0
-        now += max(1, pause)
-        assert room(blind, less, now) == 3
+    blind = refuse(blind, 1003.0, known=less)
+    assert room(blind, less, 1003.0) == 3, "at once, up to the third refusal"
+    for turn in range(20):
+        began = blind.until if turn else 1004.0
+        blind = refuse(blind, began, known=less)
+        assert blind.blind and room(blind, less, blind.until - 1) == 0
+        assert room(blind, less, blind.until) == float("inf") and careful(blind, less, blind.until) == 1.0
 
 
 def test_a_try_that_is_accepted_lets_the_next_be_made_at_once():
@@ -107,9 +105,9 @@ def test_a_try_that_is_accepted_lets_the_next_be_made_at_once():
         blind = refuse(blind, 1002.0 + late / 10, known=less)
     assert room(blind, less, 1003.0) == 0
     assert accepted(blind, 1, 1001.0).trusted is False, "it was sent before"
-    again = accepted(blind, 1, 1062.0)
-    assert (room(again, less, 1063.0), careful(again, less, 1063.0)) == (3, 1.0)
-    assert room(refuse(again, 1064.0, known=less), less, 1065.0) == 0
+    again = accepted(blind, 1, 1022.0)
+    assert (room(again, less, 1023.0), careful(again, less, 1023.0)) == (3, 1.0)
+    assert room(refuse(again, 1024.0, known=less), less, 1025.0) == 0
 
 
 @given(ours=st.integers(0, 30), others=st.integers(0, 30), now_ours=st.integers(0, 30), now_others=st.integers(0, 30))
