@@ -49,6 +49,8 @@ class Idle:
     """What the launcher acts for, by name: nodes that have no place there any more are not kept."""
     lost: Callable[[Node], Reason | None] = lambda node: None
     """Why the server of a ready node is of no use to anybody."""
+    since: Callable[[Node], float] = lambda node: node.state_time or 0.0
+    """When a node came into its state, whatever clock has written that down."""
 
 
 def owners(requests: Iterable[NodeRequest]) -> set[str]:
@@ -75,7 +77,7 @@ def upkeep(
 def _for_node(
     node: Node, idle: Idle, places: Places, labels: Mapping[str, Label], max_hold_age: float, now: float
 ) -> DeleteNode | FreeNode | None:
-    age = now - (node.state_time or 0.0)
+    age = now - idle.since(node)
     if node.state in GARBAGE:
         return DeleteNode(node.id, Reason(reasons.USED, {"state": node.state}), node.version)
     if node.state in (NodeState.INIT, NodeState.BUILDING):

@@ -96,7 +96,9 @@ class Launch:
 
     def bound(self, now: float) -> Launch:
         """Correct what a clock that was ahead has stored: nothing began later than now or waits longer than any."""
-        self.since, self.started = min(self.since, now), min(self.started, now)
+        self.since, self.started, self.asked_at = (min(at, now) for at in (self.since, self.started, self.asked_at))
+        self.created_at = None if self.created_at is None else min(self.created_at, now)
+        self.active_at = None if self.active_at is None else min(self.active_at, now)
         self.not_before = believed(self.not_before, now, LONGEST_DELAY)
         # A cycle that adopts the launch looks for its server anew; neither is worth more than an hour.
         self.look_until = believed(self.look_until, now, LONGEST_LOOK)

@@ -14,12 +14,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ages import Ages
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Pool, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.memory import bury
 
@@ -44,10 +46,15 @@ class Context:
     random: Callable[[], float] = random.random
     patience: Patience = field(default_factory=Patience)
     nonce: Callable[[], str] = lambda: uuid.uuid4().hex[:12]
+    ages: Ages = field(default_factory=Ages)
 
     def now(self) -> float:
         """UNIX seconds."""
         return self.inbox.clock()
+
+    def since(self, node: Node) -> float:
+        """When a node came into its state (UNIX seconds, never of the future)."""
+        return self.ages.since(node, self.now())
 
     def pool(self, pool_id: str) -> tuple[ProviderActor, Pool]:
         """The pool of ours with that id."""

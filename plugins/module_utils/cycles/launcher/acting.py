@@ -332,6 +332,7 @@ class Acting:
             launches=store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
             providers={name: actor.provider for name, actor in context.actors.items()},
             lost=self._inherited.lost,
+            since=context.since,
         )
         for action in upkeep(idle, context.config.labels, context.config.max_hold_age, now):
             if isinstance(action, DeleteNode):

@@ -111,7 +111,7 @@ class Inherited:
 
     def _known_at(self, node: Node) -> float:
         """When the server was surely there, by a clock that may have been ahead: not later than it was seen here."""
-        at, left = node.state_time or 0.0, self._left.get(node.provider or "")
+        at, left = self._context.since(node), self._left.get(node.provider or "")
         return min(at, left.since) if left is not None and node.id in left.nodes else at
 
 

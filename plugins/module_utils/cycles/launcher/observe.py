@@ -127,7 +127,7 @@ def _ready(context: Context, free: Iterable[Node], in_hand: InHand, inherited: I
             continue
         pool_id = context.pool_ids.get((node.provider or "", node.pool or ""))
         if pool_id is not None and node.id not in in_hand.busy_nodes and inherited.lost(node) is None:
-            since, labels, unseen = node.state_time or 0.0, tuple(node.type), inherited.unseen(node)
+            since, labels, unseen = context.since(node), tuple(node.type), inherited.unseen(node)
             found.append(ReadyNode(node.id, pool_id, labels, node.az, size_of(node), since, node.version, unseen))
     return found
 

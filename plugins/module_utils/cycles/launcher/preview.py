@@ -210,7 +210,12 @@ def _upkeep(context: Context) -> Iterable[DeleteNode | FreeNode | DropRequest]:
     requests = store.requests.list()
     providers = {name: actor.provider for name, actor in context.actors.items()}
     idle = Idle(
-        nodes, requests, owners(requests), store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"), providers
+        nodes,
+        requests,
+        owners(requests),
+        store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
+        providers,
+        since=context.since,
     )
     return upkeep(idle, context.config.labels, context.config.max_hold_age, context.now())
 

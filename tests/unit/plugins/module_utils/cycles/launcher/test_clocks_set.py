@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The clock of the machine is set while a cycle runs, or between two: everything is served, nothing is given up."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
+from tests.support.world import Cycle, Habit, World, one_provider
+
+HOUR = 3600.0
+CREATE = "POST /servers"
+LEAPS = pytest.mark.parametrize("leap", [3 * HOUR, 400 * 24 * HOUR, 7.0, -7.0, -3 * HOUR, -400 * 24 * HOUR])
+
+
+class Machine:
+    """The machine that the cycles run on: its time of day can be set. All others go by their own."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ahead = 0.0
+
+    def start(self) -> Cycle:
+        """A cycle on it."""
+        cycle, agenda = self.world.start(), self.world.agenda
+        cycle.inbox.clock = SteadyClock(lambda: agenda.now + self.ahead, agenda.clock)
+        return cycle
+
+
+def creates(cycle: Cycle) -> int:
+    return sum(1 for client in cycle.clients for _unused, kind in client.calls if kind == CREATE)
+
+
+@LEAPS
+@pytest.mark.parametrize("moment", [0.05, 0.5, 1.2, 8.0, 21.0])
+def test_in_the_middle_of_launches(leap, moment):
+    """Before the first answer, with creates on the wire, while servers boot, while host keys are looked at."""
+    with World(one_provider()) as world:
+        machine = Machine(world)
+        cycle = machine.start()
+        requests = [world.request("small") for _unused in range(5)] + [world.request("small", "small")]
+        world.run(moment)
+        machine.ahead += leap
+        assert world.run(60, until=lambda: len(world.fulfilled) == len(requests))
+        assert not cycle.account.failed and not cycle.account.launch_failures
+        assert creates(cycle) == 7, "none was given up and made again"
+
+
+@LEAPS
+def test_while_others_use_nodes_and_give_them_back(leap):
+    with World(one_provider(max_servers=4)) as world:
+        machine = Machine(world)
+        machine.start()
+        requests = [world.request("small", habit=Habit(work=lambda chance: 40.0)) for _unused in range(12)]
+        world.run(50)
+        machine.ahead += leap
+        assert world.run(400, until=lambda: len(world.fulfilled) == len(requests))
+        assert world.run(120, until=lambda: not world.nodes() and not world.clouds["east"].machines)
+
+
+@LEAPS
+def test_while_a_pool_is_frozen(leap):
+    quota, cloud = {"east": {"instances": 0}}, {"east": {"shown": Limits({"instances": 100})}}
+    with World(one_provider(), quota=quota, clouds=cloud) as world:
+        machine = Machine(world)
+        cycle = machine.start()
+        requests = [world.request("small") for _unused in range(3)]
+        world.run(100)
+        assert cycle.account.refused
+        machine.ahead += leap
+        world.run(100)
+        before = cycle.account.refused
+        world.clouds["east"].limits = Limits({"instances": 100})
+        assert before <= 6
+        # The clock of a cycle goes a tenth slower at most.
+        assert world.run(60 / 0.9 + 40, until=lambda: len(world.fulfilled) == len(requests))
+
+
+@LEAPS
+def test_while_an_api_is_silent(leap):
+    with World(one_provider()) as world:
+        machine = Machine(world)
+        machine.start()
+        world.run(5)
+        world.fault("east", hang=True, until=world.agenda.now + 90)
+        requests = [world.request("small") for _unused in range(3)]
+        world.run(45)
+        machine.ahead += leap
+        assert world.run(600, until=lambda: len(world.fulfilled) == len(requests))
+
+
+@LEAPS
+@pytest.mark.parametrize("moment", [0.5, 1.2, 8.0, 60.0])
+def test_the_next_cycle_goes_on_by_another_time_of_day(leap, moment):
+    """Killed, and the clock is set before the next one begins: launches and ready nodes are of another time."""
+    with World(one_provider(min_ready={"small": 1})) as world:
+        machine = Machine(world)
+        first = machine.start()
+        requests = [world.request("small") for _unused in range(4)]
+        world.run(moment)
+        first.kill()
+        machine.ahead += leap
+        world.run(15)
+        machine.start()
+        assert world.run(200, until=lambda: len(world.fulfilled) == len(requests))
+        last = world.request("small")
+        assert world.run(100, until=lambda: last in world.fulfilled)
+        assert world.run(100, until=lambda: len(world.nodes("ready")) == 6), "min-ready"
+        assert world.run(400, until=lambda: len(world.clouds["east"].machines) == 6), "nothing is left over"
+
+
+@pytest.mark.parametrize("state", ["building", "ready", "hold"])
+def test_a_record_of_the_future_is_as_old_as_it_is_known_here(state):
+    """It was written by a machine whose clock is ahead by hours; what is due by age is due all the same."""
+    document = {**one_provider(), "max-hold-age": 60}
+    document["labels"] = [{**one, "max-ready-age": 60} for one in document["labels"]]
+    with World(document) as world:
+        node = Node(state=state, provider="east", pool="main", type=["small"], az="az1")
+        node.state_time = node.created_time = world.agenda.now + 5 * HOUR
+        world.store.nodes.create(node)
+        world.start()
+        world.run(25)
+        assert [known.id for known in world.nodes()] == [node.id]
+        assert world.run(120, until=lambda: not world.nodes())
+
+
+@LEAPS
+def test_a_freeze_of_another_time_of_day_does_not_hold(leap):
+    quota, cloud = {"east": {"instances": 0}}, {"east": {"shown": Limits({"instances": 100})}}
+    with World(one_provider(), quota=quota, clouds=cloud) as world:
+        machine = Machine(world)
+        first = machine.start()
+        requests = [world.request("small") for _unused in range(3)]
+        world.run(100)
+        assert first.account.refused
+        first.kill()
+        machine.ahead += leap
+        world.run(15)
+        second = machine.start()
+        world.run(100)
+        assert second.account.refused <= 6
+        world.clouds["east"].limits = Limits({"instances": 100})
+        assert world.run(60 / 0.9 + 40, until=lambda: len(world.fulfilled) == len(requests))
