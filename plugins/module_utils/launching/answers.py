@@ -106,7 +106,7 @@ class Answers:
     @property
     def never_quick(self) -> bool:
         """True for a cloud of which no quick answer is known."""
-        return min(self.samples, default=QUICK) >= QUICK and not 0 < self.usual < QUICK
+        return not 0 < self.usual < QUICK and min(self.samples, default=QUICK) >= QUICK
 
     def opened(self, waited: float) -> float:
         """By how many times the window is wider because an answer has been waited for so long; 1 at most clouds."""

@@ -217,15 +217,21 @@ class Launches:
         for actor in self._context.actors.values():
             actor.creates.in_flight = on_their_way[actor.provider.name]
         creating = Counter(running.key for running in self._running.values() if running.launch.phase == Phase.CREATING)
+        at_once: dict[tuple[str, str], float] = {}
         for running in list(self._running.values()):
             if running.busy:
                 continue
             step = machine.next_step(running.launch, now)
             if step is Step.CREATE and renew_image(self._context, running, now):
-                allowed = self._permits.creates_allowed(running)
+                if running.key not in at_once:
+                    at_once[running.key] = self._permits.creates_allowed(running)
                 lane, name = running.actor.creates, running.actor.provider.name
                 room = lane.has_room(sending[name], running.actor.provider.max_concurrency)
-                if creating[running.key] < allowed and room and not self._permits.held_up(running, self._asked):
+                if (
+                    room
+                    and creating[running.key] < at_once[running.key]
+                    and not self._permits.held_up(running, self._asked)
+                ):
                     creating[running.key] += 1
                     spec = prepare_create(self._context, running, now)
                     if spec is not None:

@@ -104,7 +104,8 @@ class CreateLane:
     @property
     def opened(self) -> float:
         """By how many times more creates may be sent because answers have been waited for so long."""
-        return self.answers.opened(self._waited)
+        # Looking through the calls under way is dear, and asked for with each launch that waits.
+        return self.answers.opened(self._waited) if self.answers.never_quick else 1.0
 
     @property
     def last_word(self) -> float:
