@@ -55,7 +55,7 @@ def run_cycle(world: World, duration: float, meanwhile: Callable[[threading.Even
             passes.busy.append(time.thread_time() - busy)
 
     options = LauncherOptions(
-        str(world.config), clouds_config=str(world.cloud.clouds_yaml), duration=duration, until="deadline"
+        config=str(world.config), clouds_config=str(world.cloud.clouds_yaml), duration=duration, until="deadline"
     )
     companion = threading.Thread(target=meanwhile, args=(over,), daemon=True)
     profiler = cProfile.Profile() if profiles else None

@@ -26,9 +26,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd im
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import DEADLINE
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import acting
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
-    DEADLINE,
     LauncherCycle,
     LauncherOptions,
 )

@@ -109,5 +109,7 @@ class _Somebody(Leftovers):
 
 
 def _sweep(world: World, **more: Any) -> dict[str, Any]:
-    options = SweepOptions(str(world.config), clouds_config=str(world.cloud.clouds_yaml), min_age=0.0, wait=1.0, **more)
+    options = SweepOptions(
+        config=str(world.config), clouds_config=str(world.cloud.clouds_yaml), min_age=0.0, wait=1.0, **more
+    )
     return run_sweep(options)

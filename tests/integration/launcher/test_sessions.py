@@ -96,9 +96,7 @@ def test_zookeeper_restarts_in_the_middle(bank: CloudBank, tmp_path: Path):
 def test_a_zookeeper_that_stays_away_ends_the_cycle_with_one_sentence(
     bank: CloudBank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(
-        "ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle.STORE_GRACE", 0.5
-    )
+    monkeypatch.setattr("ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.loop.STORE_GRACE", 0.5)
     with ZooKeeperServer(tick_ms=100) as server:
         site = Site(tmp_path, server, f"/test-{uuid.uuid4().hex}", bank)
         site.configure(zookeeper_timeout=1.0)

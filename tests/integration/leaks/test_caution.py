@@ -144,7 +144,7 @@ _SWEEP = """
 import sys
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.run import run_sweep
-run_sweep(SweepOptions(sys.argv[1], clouds_config=sys.argv[2], min_age=0.0, wait=0.3, kinds=("server",)))
+run_sweep(SweepOptions(config=sys.argv[1], clouds_config=sys.argv[2], min_age=0.0, wait=0.3, kinds=("server",)))
 """
 
 

@@ -27,11 +27,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cle
     fail_abandoned,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.maker import FAILED, Maker
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import (
-    DEADLINE,
-    SETTLED,
-    BuildOptions,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import BuildOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_files import check_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.image_metrics import (
@@ -55,6 +51,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tre
     site_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.loop import Frame
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import SETTLED
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import (
     BuildCase,
     BuildCode,
@@ -63,18 +61,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_build
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError, TreeExchanged
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 LONGEST_WAIT = 5.0
 """Seconds between two looks when nothing happens."""
-AWAY_LOOK = 0.5
-"""Seconds between two looks at a ZooKeeper that is away, or that has just failed."""
-STORE_GRACE = 30.0
-"""Seconds beyond the session time-out for which ZooKeeper may be away before the cycle gives up."""
-MOST_MISHAPS = 5
-"""Passes in a row that ZooKeeper may spoil although it is there."""
 FORCED = "forced"
 TELL_EVERY = 60.0
 """Seconds between two figures of what is asked for."""
@@ -139,8 +130,6 @@ class BuildsCycle:
         self._abandoned: list[str] = []
         self._forced: set[str] = set()
         self._cases: list[BuildCase] = []
-        self._mishaps = 0
-        self._passed = False
         self._over = threading.Event()
         self._registration: Registration | None = None
 
@@ -151,8 +140,9 @@ class BuildsCycle:
         shop.stop.tell(self._stopped)
         shop.maker.pause = self._rest
         self._read_formats()
+        frame = Frame(self, shop.store, self._config.zookeeper, shop.stop, shop.clock, shop.say, once=True)
         try:
-            ended = self._loop(began + self._options.duration)
+            ended = frame.run(began + self._options.duration)
         finally:
             if self._registration is not None:
                 self._registration.unregister()
@@ -171,37 +161,35 @@ class BuildsCycle:
         self._over.set()
         self._inbox.nudge()
 
-    def _loop(self, deadline: float) -> str:
-        shop = self._shop
-        away_since: float | None = None
-        while True:
-            now = shop.clock()
-            shop.stop.beat(SERVING)
-            if shop.stop.reason is not None:
-                return shop.stop.reason
-            if now >= deadline and self._passed:
-                return DEADLINE
-            if shop.store.state != "connected":
-                away_since = away_since or now
-                self._give_up_on_store(now - away_since)
-                self._over.wait(AWAY_LOOK)
-                continue
-            away_since = None
-            self._look_at_config(now)
-            try:
-                ended = self._pass(now, deadline)
-            except TreeExchanged:
-                raise
-            except StoreError as error:
-                self._mishaps += 1
-                if shop.store.state == "connected" and self._mishaps > MOST_MISHAPS:
-                    raise
-                shop.say(Trouble(f"starting afresh: {error}"))
-                self._over.wait(AWAY_LOOK)
-                continue
-            self._mishaps = 0
-            if ended is not None:
-                return ended
+    # -- for the frame ---------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """What the heartbeat tells."""
+        return SERVING
+
+    @property
+    def finishing(self) -> bool:
+        """False: a build is made within a pass."""
+        return False
+
+    def rest(self, seconds: float) -> None:
+        """Wait; a wish to stop ends it."""
+        self._over.wait(seconds)
+
+    def lose(self) -> None:
+        """Nothing is kept from pass to pass."""
+
+    def leave(self) -> None:
+        """A build that runs has ended itself."""
+
+    def abandon(self) -> None:
+        """Nothing is under way between two passes."""
+
+    def turn(self, now: float, deadline: float) -> str | None:
+        """Look at the configuration, then make a pass."""
+        self._look_at_config(now)
+        return self._pass(now, deadline)
 
     def _pass(self, now: float, deadline: float) -> str | None:
         """Clear away, then build the first that is due; how the cycle ends, or None."""
@@ -228,9 +216,7 @@ class BuildsCycle:
             self._tell_requests()
         for case in sorted((case for case in self._cases if case.due), key=lambda case: case.requested is None):
             if self._build(case):
-                self._passed = True
                 return None
-        self._passed = True
         if self._options.until == SETTLED and not self._waits(view):
             return SETTLED
         wake = min((case.at for case in self._cases if case.at is not None), default=now + LONGEST_WAIT)
@@ -330,13 +316,6 @@ class BuildsCycle:
             if self._format_problems.get(name) != problem:
                 self._shop.say(Trouble(f"provider {name}: {problem}"))
         self._formats, self._format_problems = formats, problems
-
-    def _give_up_on_store(self, seconds: float) -> None:
-        if seconds > self._config.zookeeper.timeout + STORE_GRACE:
-            hosts = ", ".join(f"{server.host}:{server.port}" for server in self._config.zookeeper.servers)
-            raise StoreError(
-                f"ZooKeeper ({hosts}) has been away for {seconds:.0f} s: the cycle ends, the next one goes on"
-            )
 
     def _result(self, ended: str, seconds: float) -> dict[str, Any]:
         built = {report.image for report in self._reports}

@@ -8,41 +8,23 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
-    Stamp,
-    file_stamps,
-    load_config,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import CycleOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 
-SETTLED = "settled"
-DEADLINE = "deadline"
 
-
-@dataclass(frozen=True)
-class BuildOptions:
-    """The module's options.
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(CycleOptions):
+    """What a cycle of builds is asked. A build that runs when *duration* is over is finished, within its build-timeout.
 
     :param images: names of diskimages; None for all that are due.
     :param force: build those although they are not due.
-    :param duration: seconds in which builds are begun; one that runs then is finished, within its build-timeout.
-    :param until: ``settled`` to end as soon as nothing is due, ``deadline`` to stay.
-    :param state_dir: where cycles on this host leave word for each other; None: they do not.
     :param first_build_room: MiB for the files of an image that was never built, and as many for its scratch space.
     :param convert_vhd: a vhd may be made by qemu-img where there is no vhd-util.
     """
 
-    config: str
-    secure_config: str | None = None
-    strict_config: bool = False
-    clouds_config: str | None = None
     images: tuple[str, ...] | None = None
     force: bool = False
-    duration: float = 300.0
-    until: str = SETTLED
-    state_dir: str | None = None
     convert_vhd: bool = False
     first_build_room: int = 1024
 
@@ -66,16 +48,8 @@ class BuildOptions:
 
         :raises ConfigError: with all problems.
         """
-        config = load_config(self.config, self.secure_config, strict=self.strict_config)
+        config = super().reload()
         return replace(config, images_dir=os.path.abspath(config.images_dir)) if config.images_dir else config
-
-    def stamps(self) -> dict[str, Stamp]:
-        """What tells whether nodepool.yaml or secure.conf were written."""
-        return file_stamps([self.config, *([self.secure_config] if self.secure_config else [])])
-
-    def cloud_stamps(self) -> dict[str, Stamp]:
-        """What tells whether clouds.yaml was written."""
-        return file_stamps(clouds_files(self.clouds_config))
 
     def chosen(self, config: NodepoolConfig) -> list[str]:
         """Names of the images to build, in the order of the configuration."""

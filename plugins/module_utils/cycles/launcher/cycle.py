@@ -9,14 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
-    Stamp,
-    file_stamps,
-    load_config,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
@@ -33,60 +25,33 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.sto
     Stop,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch, News
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.loop import Frame
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import (
+    SETTLED,
+    CycleOptions,
+    unknown_providers,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.acting import Acting
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     ConfigError,
-    StoreError,
-    TreeExchanged,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
 
-SETTLED = "settled"
-DEADLINE = "deadline"
 DONE = "done"
 LONGEST_WAIT = 5.0
 """Seconds between two passes when nothing happens: ages are looked at no finer than this."""
 SHORTEST_PASS = 0.02
 """What happens within this time is dealt with in one pass."""
-AWAY_LOOK = 0.5
-"""Seconds between two looks at a ZooKeeper that is away."""
-MOST_MISHAPS = 3
-"""Passes in a row that ZooKeeper may spoil although it is there."""
-STORE_GRACE = 30.0
-"""Seconds for which ZooKeeper may be away beyond the session time-out before the cycle gives up."""
-
-ClientFactory = Callable[[Provider], CloudClient]
 
 
-@dataclass(frozen=True)
-class LauncherOptions:
-    """What a cycle is asked to do.
+@dataclass(frozen=True, kw_only=True)
+class LauncherOptions(CycleOptions):
+    """What a cycle of the launcher is asked.
 
-    :param duration: seconds to stay at most.
-    :param until: ``settled`` to end as soon as there is nothing more to do, ``deadline`` to stay.
     :param providers: act only for these; None for all.
-    :param api_timeout: seconds for which a cloud's API may say nothing before a call is given up.
-    :param told: hears of each call of a cloud's services.
-    :param state_dir: where cycles on this host leave word for each other; None: they do not.
     """
 
-    config: str
-    secure_config: str | None = None
-    strict_config: bool = False
-    clouds_config: str | None = None
-    duration: float = 300.0
-    until: str = SETTLED
     providers: tuple[str, ...] | None = None
-    state_dir: str | None = None
-    api_timeout: float = Patience().silence
-    told: Callable[[ApiCall], None] | None = None
-
-    @property
-    def patience(self) -> Patience:
-        """How long an API is waited for."""
-        return Patience(self.api_timeout)
 
     def load(self) -> NodepoolConfig:
         """The configuration, with the chosen providers checked.
@@ -94,44 +59,14 @@ class LauncherOptions:
         :raises ConfigError: with all problems.
         """
         config = self.reload()
-        unknown = [name for name in self.providers or () if name not in config.providers]
+        unknown = unknown_providers(config, self.providers or ())
         if unknown:
-            known = ", ".join(config.providers) or "none"
-            raise ConfigError(
-                [f"providers: {name!r} is not a provider of {config.path}; it has {known}" for name in unknown]
-            )
+            raise ConfigError(unknown)
         return config
-
-    def reload(self) -> NodepoolConfig:
-        """The configuration as it is now; chosen providers may have left it.
-
-        :raises ConfigError: with all problems.
-        """
-        return load_config(self.config, self.secure_config, strict=self.strict_config)
-
-    def stamps(self) -> dict[str, Stamp]:
-        """What tells whether nodepool.yaml or secure.conf were written."""
-        return file_stamps([self.config, *([self.secure_config] if self.secure_config else [])])
-
-    def cloud_stamps(self) -> dict[str, Stamp]:
-        """What tells whether clouds.yaml was written."""
-        return file_stamps(clouds_files(self.clouds_config))
 
     def chosen(self, config: NodepoolConfig) -> list[str]:
         """Names of the providers to act for."""
         return [name for name in config.providers if self.providers is None or name in self.providers]
-
-    def client(self, provider: Provider) -> CloudClient:
-        """The client of a provider."""
-        patience = self.patience
-        return CloudClient(
-            provider,
-            clouds_config=self.clouds_config,
-            connect_timeout=patience.connect,
-            read_timeout=patience.silence,
-            total_timeout=patience.call,
-            told=self.told,
-        )
 
 
 @dataclass
@@ -185,7 +120,6 @@ class LauncherCycle:
         self._context = context
         self._done = done
         self._stop = stop or Stop()
-        self._mishaps = 0
         self._watch = watch or ConfigWatch(options, context.account.say)
         self._watch.known = context.config
         self._news = News()
@@ -200,8 +134,9 @@ class LauncherCycle:
         context.store.on_change(lambda path: context.inbox.nudge())
         context.store.fence(self._generation)
         self._stop.tell(context.inbox.nudge)
+        frame = Frame(self, context.store, context.config.zookeeper, self._stop, context.now, context.account.say)
         try:
-            ended = self._loop(began + self._options.duration)
+            ended = frame.run(began + self._options.duration)
         finally:
             self._acting.close()
             context.store.fence(None)
@@ -209,36 +144,36 @@ class LauncherCycle:
                 self._metrics.close()
         return self._result(Outcome(ended, set(self._acting.acted_for), context.now() - began))
 
-    def _loop(self, deadline: float) -> str:
-        context = self._context
-        away_since: float | None = None
-        while True:
-            now = context.now()
-            self._beat()
-            if self._stop.reason is not None:
-                return self._stop.reason
-            if now >= deadline:
-                return DEADLINE
-            if context.store.state != "connected":
-                away_since = away_since or now
-                self._give_up_on_store(now - away_since)
-                # Answers stay where they are: what they lead to could not be written.
-                context.inbox.pause(min(AWAY_LOOK, deadline - now))
-                continue
-            away_since = None
-            try:
-                ended = self._turn(now, deadline)
-            except TreeExchanged:
-                self._acting.abandon()
-                raise
-            except StoreError as error:
-                self._recover(error)
-                continue
-            self._mishaps = 0
-            if ended is not None:
-                return ended
+    # -- for the frame ---------------------------------------------------------------------------------------------
 
-    def _turn(self, now: float, deadline: float) -> str | None:
+    @property
+    def state(self) -> str:
+        """What the heartbeat tells."""
+        if self._context.actors:
+            return SERVING
+        return STANDING_BY if self._acting.warm else STARTING
+
+    @property
+    def finishing(self) -> bool:
+        """False: what is under way at the deadline is continued by the next cycle."""
+        return False
+
+    def rest(self, seconds: float) -> None:
+        """Answers stay where they are: what they lead to could not be written."""
+        self._context.inbox.pause(seconds)
+
+    def lose(self) -> None:
+        """Drop every belief."""
+        self._acting.lose()
+
+    def leave(self) -> None:
+        """Nothing: :meth:`run` gives everything back."""
+
+    def abandon(self) -> None:
+        """At the end nothing is written."""
+        self._acting.abandon()
+
+    def turn(self, now: float, deadline: float) -> str | None:
         """A pass, and the wait for the next; how the cycle ends, or None."""
         due = self._pass(now)
         if self._done is not None and self._done(self._context.store):
@@ -248,19 +183,6 @@ class LauncherCycle:
         if self._stop.reason is None:
             self._wait(now, min(due, LONGEST_WAIT, deadline - now))
         return None
-
-    def _recover(self, error: StoreError) -> None:
-        """A pass was left in the middle: nobody knows what is half done, so it is dropped and looked at afresh.
-
-        :raises StoreError: ZooKeeper is there, and this has happened too often in a row.
-        """
-        store = self._context.store
-        if store.state == "connected" and store.generation == self._generation:
-            self._mishaps += 1
-            if self._mishaps > MOST_MISHAPS:
-                raise error
-            self._context.account.say(Trouble(f"starting afresh: {error}"))
-        self._acting.lose()
 
     def _pass(self, now: float) -> float:
         store = self._context.store
@@ -298,26 +220,11 @@ class LauncherCycle:
         inbox = self._context.inbox
         while True:
             now = inbox.clock()
-            self._beat()
+            self._stop.beat(self.state)
             if now >= until or self._look(now):
                 return False
             if inbox.take(min(until - now, self._watch.due(now))):
                 return True
-
-    def _beat(self) -> None:
-        """Show that this thread goes on."""
-        if self._context.actors:
-            self._stop.beat(SERVING)
-        else:
-            self._stop.beat(STANDING_BY if self._acting.warm else STARTING)
-
-    def _give_up_on_store(self, seconds: float) -> None:
-        bound = self._context.config.zookeeper.timeout + STORE_GRACE
-        if seconds > bound:
-            hosts = ", ".join(f"{server.host}:{server.port}" for server in self._context.config.zookeeper.servers)
-            raise StoreError(
-                f"ZooKeeper ({hosts}) has been away for {seconds:.0f} s: the cycle ends, the next one goes on"
-            )
 
     def _result(self, outcome: Outcome) -> dict[str, Any]:
         context = self._context

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import (
+    ConfigOptions,
+    unknown_providers,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import Claims
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Rules
@@ -23,9 +23,9 @@ DISTANCE = 60.0
 """Seconds between two sightings that count, unless the run waits for the second itself."""
 
 
-@dataclass(frozen=True)
-class SweepOptions:
-    """The module's options.
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(ConfigOptions):
+    """What a sweep by hand is asked.
 
     :param kinds: kinds of things to look for.
     :param min_age: seconds that a thing must have been there.
@@ -34,13 +34,8 @@ class SweepOptions:
     :param adopt_sites: ids of trees that are gone, whose things are taken for this tree's.
     :param adopt_unmarked: seconds of age from which on things that name a provider and no tree are taken for this
         tree's; None: they are not.
-    :param told: hears of each call of a cloud's services.
     """
 
-    config: str
-    secure_config: str | None = None
-    strict_config: bool = False
-    clouds_config: str | None = None
     providers: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = Kind.ALL
     min_age: float = 600.0
@@ -48,7 +43,6 @@ class SweepOptions:
     wait: float = 0.0
     adopt_sites: tuple[str, ...] = ()
     adopt_unmarked: float | None = None
-    told: Callable[[ApiCall], None] | None = None
 
     def load(self) -> NodepoolConfig:
         """The configuration.
@@ -69,13 +63,10 @@ class SweepOptions:
         ]
         if problems:
             raise ConfigError(problems)
-        config = load_config(self.config, self.secure_config, strict=self.strict_config)
-        known = ", ".join(config.providers) or "none"
-        unknown = [name for name in self.providers or () if name not in config.providers]
+        config = self.reload()
+        unknown = unknown_providers(config, self.providers or ())
         if unknown:
-            raise ConfigError(
-                [f"providers: {name!r} is not a provider of {config.path}; it has {known}" for name in unknown]
-            )
+            raise ConfigError(unknown)
         return config
 
     def chosen(self, config: NodepoolConfig) -> list[str]:
@@ -83,10 +74,6 @@ class SweepOptions:
         if not set(self.kinds) - set(Kind.TREE):
             return []
         return [name for name in config.providers if self.providers is None or name in self.providers]
-
-    def client(self, provider: Provider) -> CloudClient:
-        """The client of a provider."""
-        return CloudClient(provider, clouds_config=self.clouds_config, told=self.told)
 
     @property
     def claims(self) -> Claims:

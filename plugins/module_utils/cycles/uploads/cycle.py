@@ -33,6 +33,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tre
     site_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.loop import Frame
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import SETTLED
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.account import (
     SETTLED_CASES,
     UploadsAccount,
@@ -48,11 +50,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.de
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.desk import Desk
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.lanes import DELETION, UPLOAD, Lanes
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.options import (
-    DEADLINE,
-    SETTLED,
-    UploadOptions,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.options import UploadOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.presence import Presence
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.tools import Tools
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.upload import (
@@ -71,22 +69,19 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     DeletionCode,
     MarkBuild,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError, TreeExchanged
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 
 LONGEST_WAIT = 10.0
 """Seconds between two passes when nothing happens."""
 GATHER = 0.1
 """What happens within this time is dealt with in one pass."""
-AWAY_LOOK = 0.5
-"""Seconds between two looks at a ZooKeeper that is away."""
-STORE_GRACE = 60.0
-"""Seconds beyond the session time-out for which ZooKeeper may be away."""
+UPLOAD_GRACE = 60.0
+"""Seconds beyond the session time-out for which an upload waits for a ZooKeeper that is away."""
 LEAVE = 20.0
 """Seconds that uploads get to clean up behind themselves when the cycle is stopped."""
 LEFT_PAUSE = 5.0
 """Seconds after which an upload is tried again that ZooKeeper did not take."""
-MOST_MISHAPS = 3
 WATCHED = ("/nodepool/images", "/nodepool/stackci/image-uploads", "/nodepool/stackci/site")
 
 
@@ -134,14 +129,13 @@ class UploadsCycle:
         self._lanes = Lanes(self._inbox, {UPLOAD: desk.options.side_by_side, DELETION: 1})
         self._presence = Presence(self._lanes, desk.client, clock, say)
         self._account = UploadsAccount()
-        self._patience = desk.config.zookeeper.timeout + STORE_GRACE
         self._tools = Tools(
             store=desk.store,
             images_dir=desk.images_dir,
             site=site_of(desk.store, create=True),
             view=lambda key: desk.view(clock(), self._lanes.keys - {key}),
             say=say,
-            store_patience=self._patience,
+            store_patience=desk.config.zookeeper.timeout + UPLOAD_GRACE,
             hook_timeout=desk.options.hook_timeout,
             clock=clock,
         )
@@ -149,7 +143,6 @@ class UploadsCycle:
         """Deletions that failed, by what they are."""
         self._not_before: dict[tuple[str, str], float] = {}
         self._cases: list[UploadCase] = []
-        self._mishaps = 0
         self._told: set[str] = set()
 
     def run(self) -> dict[str, Any]:
@@ -160,8 +153,9 @@ class UploadsCycle:
         self._stop.tell(self._inbox.nudge)
         note_builder(store, self._desk.config, self._desk.builder_id, began)
         registration = register_builder(store)
+        frame = Frame(self, store, self._desk.config.zookeeper, self._stop, self._inbox.clock, self._say)
         try:
-            ended = self._loop(began + self._desk.options.duration)
+            ended = frame.run(began + self._desk.options.duration)
         finally:
             self._tools.interrupted.set()
             registration.unregister()
@@ -171,36 +165,45 @@ class UploadsCycle:
         if not path or path.startswith(WATCHED):
             self._inbox.nudge()
 
-    # -- the loop ---------------------------------------------------------------------------------------------------
+    # -- for the frame-----------------------------------------------------------------------------------------------
 
-    def _loop(self, deadline: float) -> str:
-        away_since: float | None = None
-        while True:
-            now = self._inbox.clock()
+    @property
+    def state(self) -> str:
+        """What the heartbeat tells."""
+        return SERVING
+
+    @property
+    def finishing(self) -> bool:
+        """True while something is uploaded or deleted: that is brought to its end."""
+        return bool(self._lanes.keys)
+
+    def turn(self, now: float, deadline: float) -> str | None:
+        """One pass and the wait for the next."""
+        quiet = self._pass(now, now < deadline)
+        if quiet and self._desk.options.until == SETTLED and not self._lanes.keys:
+            return SETTLED
+        self._wait(now, self._sleep(now, deadline))
+        return None
+
+    def rest(self, seconds: float) -> None:
+        """Wait; uploads that end meanwhile are heard."""
+        self._inbox.take(seconds)
+
+    def lose(self) -> None:
+        """Nothing is kept from pass to pass."""
+
+    def leave(self) -> None:
+        """End what is under way; what does not end in time is found by the next cycle."""
+        self._tools.interrupted.set()
+        self._desk.abort_uploads()
+        end = self._inbox.clock() + LEAVE
+        while self._lanes.keys and (left := end - self._inbox.clock()) > 0:
             self._stop.beat(SERVING)
-            if self._stop.reason is not None:
-                self._leave()
-                return self._stop.reason
-            if now >= deadline and not self._lanes.keys:
-                return DEADLINE
-            if self._desk.store.state != "connected":
-                away_since = away_since or now
-                self._give_up_on_store(now - away_since)
-                self._inbox.take(AWAY_LOOK)
-                continue
-            away_since = None
-            try:
-                quiet = self._pass(now, now < deadline)
-                self._mishaps = 0
-            except TreeExchanged:
-                self._leave()
-                raise
-            except StoreError as error:
-                self._recover(error)
-                continue
-            if quiet and self._desk.options.until == SETTLED and not self._lanes.keys:
-                return SETTLED
-            self._wait(now, self._sleep(now, deadline))
+            self._inbox.take(min(1.0, left))
+
+    def abandon(self) -> None:
+        """End what is under way as for a stop: each upload writes only where its own record is."""
+        self.leave()
 
     def _pass(self, now: float, begin: bool) -> bool:
         """Look at everything and begin what is due; True when there was nothing to do.
@@ -260,33 +263,6 @@ class UploadsCycle:
         self._desk.take(news.config)
         self._told.clear()
         return True
-
-    def _give_up_on_store(self, seconds: float) -> None:
-        if seconds > self._patience and not self._lanes.keys:
-            hosts = ", ".join(f"{server.host}:{server.port}" for server in self._desk.config.zookeeper.servers)
-            raise StoreError(
-                f"ZooKeeper ({hosts}) has been away for {seconds:.0f} s: the cycle ends, the next one goes on"
-            )
-
-    def _recover(self, error: StoreError) -> None:
-        """A pass was left in the middle; the next one looks afresh.
-
-        :raises StoreError: ZooKeeper is there, and this has happened too often in a row.
-        """
-        if self._desk.store.state == "connected":
-            self._mishaps += 1
-            if self._mishaps > MOST_MISHAPS:
-                raise error
-        self._inbox.take(AWAY_LOOK)
-
-    def _leave(self) -> None:
-        """End what is under way; what does not end in time is found by the next cycle."""
-        self._tools.interrupted.set()
-        self._desk.abort_uploads()
-        end = self._inbox.clock() + LEAVE
-        while self._lanes.keys and (left := end - self._inbox.clock()) > 0:
-            self._stop.beat(SERVING)
-            self._inbox.take(min(1.0, left))
 
     # -- uploads ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options that cycles share: where the configuration is, how long a cycle stays, how clouds are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
+    Stamp,
+    file_stamps,
+    load_config,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+
+SETTLED = "settled"
+DEADLINE = "deadline"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigOptions:
+    """Where the configuration is, and how its clouds are called.
+
+    :param config: path of nodepool.yaml.
+    :param secure_config: path of secure.conf.
+    :param strict_config: True makes warnings of the configuration errors.
+    :param clouds_config: path of clouds.yaml; None for the places where openstacksdk looks for it.
+    :param api_timeout: seconds without an answer after which a call of a cloud's API is given up.
+    :param told: called with each call of a cloud's services.
+    """
+
+    config: str
+    secure_config: str | None = None
+    strict_config: bool = False
+    clouds_config: str | None = None
+    api_timeout: float = Patience().silence
+    told: Callable[[ApiCall], None] | None = None
+
+    @property
+    def patience(self) -> Patience:
+        """How long an API is waited for."""
+        return Patience(self.api_timeout)
+
+    def reload(self) -> NodepoolConfig:
+        """Read the configuration as it is now; what was chosen by other options may have left it.
+
+        :raises ConfigError: with all problems.
+        """
+        return load_config(self.config, self.secure_config, strict=self.strict_config)
+
+    def stamps(self) -> dict[str, Stamp]:
+        """What tells whether nodepool.yaml or secure.conf were written."""
+        return file_stamps([self.config, *([self.secure_config] if self.secure_config else [])])
+
+    def cloud_stamps(self) -> dict[str, Stamp]:
+        """What tells whether clouds.yaml was written."""
+        return file_stamps(clouds_files(self.clouds_config))
+
+    def client(self, provider: Provider) -> CloudClient:
+        """Return a client of the provider's cloud.
+
+        :raises CloudAuthError: clouds.yaml cannot be used for it.
+        """
+        patience = self.patience
+        return CloudClient(
+            provider,
+            clouds_config=self.clouds_config,
+            connect_timeout=patience.connect,
+            read_timeout=patience.silence,
+            total_timeout=patience.call,
+            told=self.told,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CycleOptions(ConfigOptions):
+    """What every cycle that stays is asked.
+
+    :param duration: seconds in which new work is begun; what is under way then is finished as the cycle describes.
+    :param until: ``settled`` to end as soon as there is nothing more to do, ``deadline`` to stay.
+    :param state_dir: directory of the session files by which cycles of this host free what a dead one had locked;
+        None: they do not.
+    """
+
+    duration: float = 300.0
+    until: str = SETTLED
+    state_dir: str | None = None
+
+
+def unknown_providers(config: NodepoolConfig, names: Collection[str]) -> list[str]:
+    """A sentence for each name that is no provider of the configuration."""
+    known = ", ".join(config.providers) or "none"
+    return [
+        f"providers: {name!r} is not a provider of {config.path}; it has {known}"
+        for name in names
+        if name not in config.providers
+    ]
