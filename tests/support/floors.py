@@ -49,7 +49,7 @@ class Import:
 
 def room(module: str) -> str:
     """The room of a module of ours, named from the collection's root; empty when it is in none."""
-    parts = module.split(".")
+    parts = module.removesuffix(".__init__").split(".")
     if parts[:2] == ["plugins", "module_utils"]:
         return parts[2] if len(parts) > 2 else ""
     if parts[:2] == ["plugins", "plugin_utils"]:
@@ -57,22 +57,30 @@ def room(module: str) -> str:
     return "faces" if len(parts) > 1 and parts[1] in FACES else ""
 
 
-def imports(tree: ast.AST, guarded: bool = False) -> Iterator[Import]:
-    """All imports in *tree*, wherever they stand."""
+def absolute(module: str, node: ast.ImportFrom) -> str:
+    """What is imported from, by its full name; *module* imports it (a package ends in ``.__init__``)."""
+    if not node.level:
+        return node.module or ""
+    folder = module.split(".")[: -node.level]
+    return PACKAGE + ".".join([*folder, *([node.module] if node.module else [])])
+
+
+def imports(module: str, tree: ast.AST, guarded: bool = False) -> Iterator[Import]:
+    """All imports in *tree*, the code of *module*, wherever they stand."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, node.lineno, guarded) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield Import("." * node.level + (node.module or ""), node.lineno, guarded)
+            yield Import(absolute(module, node), node.lineno, guarded)
         elif isinstance(node, ast.Try) and any("ImportError" in ast.dump(handler) for handler in node.handlers):
-            yield from imports(ast.Module(node.body, []), guarded=True)
+            yield from imports(module, ast.Module(node.body, []), guarded=True)
             for handler in node.handlers:
-                yield from imports(handler, guarded)
-            yield from imports(ast.Module([*node.orelse, *node.finalbody], []), guarded)
+                yield from imports(module, handler, guarded)
+            yield from imports(module, ast.Module([*node.orelse, *node.finalbody], []), guarded)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            yield from imports(node, guarded=True)
+            yield from imports(module, node, guarded=True)
         else:
-            yield from imports(node, guarded)
+            yield from imports(module, node, guarded)
 
 
 def breaches(module: str, source: str) -> list[str]:
@@ -82,7 +90,7 @@ def breaches(module: str, source: str) -> list[str]:
         return [f"{module}: there is no such room; the rooms are {', '.join(HEIGHTS)}"]
     tree = ast.parse(source)
     found = [
-        f"{module}:{entry.line}: {complaint}" for entry in imports(tree) if (complaint := complain(here, module, entry))
+        f"{module}:{entry.line}: {complaint}" for entry in imports(module, tree) if (complaint := complain(here, entry))
     ]
     if here != "runtime":
         found += [
@@ -93,10 +101,8 @@ def breaches(module: str, source: str) -> list[str]:
     return found
 
 
-def complain(here: str, module: str, entry: Import) -> str:
+def complain(here: str, entry: Import) -> str:
     """What is wrong with one import; empty when nothing is."""
-    if entry.name.startswith("."):
-        return f"import {entry.name} by its full name"
     if entry.name.startswith(PACKAGE):
         there = room(entry.name.removeprefix(PACKAGE))
         same_room = here == there and here != "faces"
@@ -114,20 +120,26 @@ def complain(here: str, module: str, entry: Import) -> str:
     return "" if entry.guarded else f"third-party {entry.name} must be imported inside try … except ImportError"
 
 
-def circle(sources: Mapping[str, str]) -> list[str]:
-    """The modules of one circle of imports, first and last the same; empty when there is none."""
+def edges(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Module → the modules of *sources* that it imports."""
+    known = {module.removesuffix(".__init__"): module for module in sources}
     graph: dict[str, set[str]] = {}
     for module, source in sources.items():
         tree = ast.parse(source)
-        named = {entry.name for entry in imports(tree)}
+        named = {entry.name for entry in imports(module, tree)}
         # "from package import module" names the module only in its second half.
         named |= {
-            f"{node.module}.{alias.name}"
+            f"{absolute(module, node)}.{alias.name}"
             for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module
+            if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
-        graph[module] = ({name.removeprefix(PACKAGE) for name in named} & set(sources)) - {module}
+        graph[module] = {known[name] for item in named if (name := item.removeprefix(PACKAGE)) in known} - {module}
+    return graph
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """The nodes of one circle of *graph*, first and last the same; empty when there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -135,9 +147,21 @@ def circle(sources: Mapping[str, str]) -> list[str]:
     return []
 
 
+def between_folders(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Folder → the folders that its modules import from, by a graph of modules."""
+    folders: dict[str, set[str]] = {}
+    for module, others in graph.items():
+        here = module.rpartition(".")[0]
+        folders.setdefault(here, set()).update({other.rpartition(".")[0] for other in others} - {here})
+    return folders
+
+
 def plugin_sources(root: Path) -> dict[str, str]:
-    """Module name (from the collection's root) → source, for every Python file below ``plugins/``."""
+    """Module name (from the collection's root) → source, for every Python file below ``plugins/``.
+
+    The name of a package ends in ``.__init__``.
+    """
     return {
-        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path.read_text("utf-8")
+        ".".join(path.relative_to(root).with_suffix("").parts): path.read_text("utf-8")
         for path in sorted((root / "plugins").rglob("*.py"))
     }

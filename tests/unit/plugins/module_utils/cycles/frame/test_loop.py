@@ -54,7 +54,8 @@ class Cycle:
         act = self.script.pop(0) if self.script else None
         if isinstance(act, Exception):
             raise act
-        return act() if callable(act) else act
+        ended: str | None = act() if callable(act) else act
+        return ended
 
     def rest(self, seconds: float) -> None:
         self.rests.append(seconds)
