@@ -23,7 +23,7 @@ LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licen
 CHECKS := sanity types unit importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test test-slow test-openstack lint $(CHECKS) integration molecule scenarios docs build bench format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test quick test-slow test-openstack lint $(CHECKS) integration molecule scenarios docs build bench format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -46,6 +46,9 @@ test: setup ## everything below up to scenarios
 	@$(MAKE) KEEP_GOING=1 integration
 	@$(MAKE) KEEP_GOING=1 scenarios
 	@$(STEP) --summary $(CHECKS) integration scenarios
+
+quick: setup ## style, types and unit tests of what has changed: for the loop of a developer
+	@$(PY) -m tools.quick
 
 test-slow: setup ## unit tests with ten times as many random cases, whole simulated hours, a whole Debian image
 	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) --dist worksteal -o timeout=1200 tests/slow tests/unit
