@@ -52,6 +52,18 @@ def test_the_newest_ready_upload_of_any_build(store, put):
     assert store.images.newest_ready("none", "p") is None
 
 
+def test_an_upload_of_a_build_that_is_being_deleted_is_not_the_newest(store, put):
+    for number, state in ((1, "ready"), (2, "deleting")):
+        put(f"bionic/builds/000000000{number}", state=state, state_time=1.0)
+        put(
+            f"bionic/builds/000000000{number}/providers/p/images/0000000001",
+            state="ready",
+            state_time=float(number),
+            external_id=f"image-{number}",
+        )
+    assert store.images.newest_ready("bionic", "p").external_id == "image-1"
+
+
 def test_building(store, put):
     put("lock/builds/lock")
     put(f"lock/builds/{HEX}", state="failed")

@@ -123,6 +123,9 @@ class ImageView:
     def newest_ready(self, image: str, provider: str, without: Container[str] = ()) -> Upload | None:
         """The upload that became ready last; its ``path`` is the full znode path, ``external_id`` the cloud's id.
 
+        Uploads of a build that is marked for deletion do not count: who deletes a bad build by hand does not want to
+        see it booted until its uploads are gone.
+
         :param without: ids of images in the cloud that do not count.
         """
         ready = [
@@ -130,7 +133,13 @@ class ImageView:
             for upload in self.uploads(image, provider)
             if upload.state == UploadState.READY and upload.external_id and upload.external_id not in without
         ]
-        return max(ready, key=lambda upload: (upload.state_time or 0.0, upload.path), default=None)
+        ready.sort(key=lambda upload: (upload.state_time or 0.0, upload.path), reverse=True)
+        return next((upload for upload in ready if not self._is_being_deleted(image, upload.build_id)), None)
+
+    def _is_being_deleted(self, image: str, build_id: str) -> bool:
+        entry = self._session.tree.entry(paths.build(image, build_id))
+        build = _as_build(image, build_id, entry) if entry is not None and entry.data else None
+        return build is not None and build.state == BuildState.DELETING
 
     # -- is it what ZooKeeper has now? ---------------------------------------------------------------------------
 
