@@ -20,6 +20,7 @@ description:
   - Rules that never fire are refused, because AWX would search for their first time for ever.
   - AWX begins rules with C(FREQ=MINUTELY) and C(FREQ=HOURLY) anew each day, seven days back. Those with an interval of
     more than a day are refused; those whose interval does not divide a day are not, and have one shorter gap a day.
+    So it does with every other rule of the same schedule, which is refused unless it names its days.
 requirements:
   - python-dateutil >= 2.8.2
 positional: _input

@@ -29,6 +29,7 @@ RANGES = {
 MINUTES_OF_A_DAY = 24 * 60
 UNITS = {"MINUTELY": 1, "HOURLY": 60}
 """Minutes of the frequencies that AWX does not count from DTSTART: it begins them anew each day, seven days back."""
+DAYS = ("BYDAY", "BYMONTHDAY", "BYYEARDAY")
 FIRST_DAY = datetime(2026, 1, 1)
 """Where daily rules begin. It has to stay as it is: another one would change every schedule."""
 
@@ -59,6 +60,7 @@ def problems(rrule: str, *, known_zone: Callable[[str], bool] = lambda zone: Tru
         found.append("there is no RRULE in it: write one, like RRULE:FREQ=DAILY;INTERVAL=1")
     for rule in rules:
         found += [f"{rule}: {problem}" for problem in _rule_problems(rule.partition(":")[2])]
+    found += _mixed_problems(rules)
     for word in words:
         if word in starts or word in rules:
             continue
@@ -144,6 +146,33 @@ def _too_long_problems(frequency: str, interval: int) -> list[str]:
     remedy = f"write FREQ=DAILY;INTERVAL={days}" if not rest else "write whole days, as FREQ=DAILY, or a day at most"
     rule = f"FREQ={frequency};INTERVAL={interval}"
     return [f"{rule} is more than a day, and AWX begins it anew each day, so that it is due more often: {remedy}"]
+
+
+def _mixed_problems(rules: list[str]) -> list[str]:
+    """Rules beside one that AWX begins anew each day: it begins all of them anew then, seven days back."""
+    parts = {rule: dict(part.split("=", 1) for part in _body(rule).split(";") if "=" in part) for rule in rules}
+    if not any(_begins_anew(of_rule) for rule, of_rule in parts.items() if rule.upper().startswith("RRULE:")):
+        return []
+    return [
+        f"{rule}: AWX begins it anew each day, as it does with the MINUTELY or HOURLY rule beside it, so that it is due"
+        " at other times: make two schedules of them, or write INTERVAL=1 without COUNT, and BYDAY or BYMONTHDAY"
+        for rule, of_rule in parts.items()
+        if not _begins_anew(of_rule) and not _is_same_each_day(of_rule)
+    ]
+
+
+def _begins_anew(parts: dict[str, str]) -> bool:
+    return parts.get("FREQ") in UNITS and "COUNT" not in parts
+
+
+def _is_same_each_day(parts: dict[str, str]) -> bool:
+    """Whether a rule names its days, wherever it begins."""
+    named = parts.get("FREQ") == "DAILY" or any(name in parts for name in DAYS)
+    return named and parts.get("INTERVAL", "1") == "1" and "COUNT" not in parts
+
+
+def _body(rule: str) -> str:
+    return rule.partition(":")[2].upper()
 
 
 def _end_problems(parts: dict[str, str]) -> list[str]:
