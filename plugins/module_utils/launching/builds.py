@@ -43,6 +43,8 @@ SLOWER = 1.5
 IN_STEP = 0.75
 """The time grows with this power of the number in flight, or more: then hardly more is built in a minute."""
 
+CAUTIOUS = 8
+"""So many may be in flight when nothing is known but that creates are answered much slower than usual."""
 FEWEST = 3.0
 MOST = 1000.0
 """A limit that has grown so large is none."""
@@ -81,8 +83,6 @@ class _Sample:
     time: float
     """What it took, as a multiple of the usual time where nothing else is said."""
     beside: int
-    meanwhile: float
-    """How many were in flight on average while it was built."""
 
 
 @dataclass
@@ -102,24 +102,32 @@ class Builds:
         """How many may be in flight where the configuration allows *most*."""
         return most if self.limit is None else min(most, float(math.floor(self.limit)))
 
+    def strain(self) -> None:
+        """Creates are answered much slower than usual here.
+
+        A control plane that answers many creates at once has no time to build: so the limit begins with what has lately
+        been built, and builds tell whether there may be more.
+        """
+        if self.limit is None:
+            self.limit = min(MOST, float(max([CAUTIOUS, *(one.beside for one in self._samples)])))
+
     # -- what happened -------------------------------------------------------------------------------------------
 
-    def active(self, build: Build, now: float, under_way: Sequence[Build] = (), *, strained: bool = False) -> None:
+    def active(self, build: Build, now: float, under_way: Sequence[Build] = ()) -> None:
         """A server became ACTIVE, as far as is known at *now*.
 
         :param under_way: what is in flight still: what has taken longer than usual already tells something, too.
-        :param strained: creates are answered slower than usual here.
         """
         first = build.kind not in self.usual
         seconds, beside = min(LONGEST, max(SHORTEST, now - build.asked_at)), max(1, build.beside)
-        last = self._learn(build, _Sample(seconds, beside, (beside + len(under_way) + 1) / 2))
+        last = self._learn(build, _Sample(seconds, beside))
         if build.kind not in self.usual:
             return
         usual = self.usual[build.kind]
         fresh = [replace(one, time=one.time / usual) for one in (last if first else last[-1:])]
         if self.limit is None:
             self._samples.extend(fresh)
-            self._look(now, under_way, strained)
+            self._look(now, under_way)
         elif BINDING * self.limit <= build.beside <= BEYOND * self.limit + 1:
             self._samples.extend(fresh)
             self._follow()
@@ -158,21 +166,17 @@ class Builds:
                 self._last.pop(oldest, None)
         return list(last)
 
-    def _look(self, now: float, under_way: Iterable[Build], strained: bool) -> None:
+    def _look(self, now: float, under_way: Iterable[Build]) -> None:
         """Is there too much in flight?"""
         done = [*self._samples]
         late = [
-            _Sample((now - build.asked_at) / self.usual[build.kind], max(1, build.beside), 0.0)
+            _Sample((now - build.asked_at) / self.usual[build.kind], max(1, build.beside))
             for build in under_way
             if build.kind in self.usual
         ]
         # What is not done yet may take much longer still: where it makes the picture milder it is left aside.
         with_late = [*done, *(one for one in late if one.time > SLOWER)]
-        found = [_limit_for(known, [one.beside for one in known]) for known in (done, with_late)]
-        if strained:
-            # The first of many have been slowed down by what came after them. By what was in flight meanwhile alone
-            # nothing can be said: what takes long for other reasons sees more come.
-            found.append(_limit_for(done, [one.meanwhile for one in done]))
+        found = [_limit_for(known) for known in (done, with_late)]
         self.limit = min((limit for limit in found if limit is not None), default=None)
         if self.limit is not None:
             self._samples.clear()
@@ -207,15 +211,15 @@ class Builds:
             for kind, seconds in stored
             if isinstance(kind, str) and is_number(seconds) and SHORTEST <= seconds <= LONGEST
         }
-        self._last = {kind: deque([_Sample(time, 0, 0.0)] * (FEW - 1), FEW) for kind, time in self.usual.items()}
+        self._last = {kind: deque([_Sample(time, 1)] * (FEW - 1), FEW) for kind, time in self.usual.items()}
 
 
-def _limit_for(known: Sequence[_Sample], beside: Sequence[float]) -> float | None:
-    """The limit that follows from builds and what was in flight *beside* them; None where the time does not grow."""
+def _limit_for(known: Sequence[_Sample]) -> float | None:
+    """The limit that follows from builds; None where the time does not grow with the number in flight."""
     half = len(known) // 2
     if half < FEW:
         return None
-    ordered = sorted(zip(beside, (one.time for one in known), strict=True))
+    ordered = sorted((one.beside, one.time) for one in known)
     number, with_few = (median(values) for values in zip(*ordered[:half], strict=True))
     more, with_many = (median(values) for values in zip(*ordered[-half:], strict=True))
     if more < CONTRAST * number or with_many < SLOWER * with_few:

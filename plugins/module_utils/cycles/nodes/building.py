@@ -36,7 +36,7 @@ def built(running: Running, others: Iterable[Running], now: float) -> None:
     build, running.build = running.build, None
     if build is not None:
         under_way = [other.build for other in others if other.build is not None and on_its_way(other)]
-        running.actor.creates.builds.active(build, now, under_way, strained=running.actor.creates.answers.strained)
+        running.actor.creates.builds.active(build, now, under_way)
 
 
 def ended(running: Running, failure: Failure, now: float) -> None:

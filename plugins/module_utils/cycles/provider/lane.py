@@ -88,6 +88,8 @@ class CreateLane:
         :param beside: how many were in flight when it was sent.
         """
         self.answers.add(seconds, self.unanswered, max(self.unanswered, self.in_flight, beside))
+        if self.answers.strained:
+            self.builds.strain()
 
     def has_room(self, more: int, most: float) -> bool:
         """True when one may be sent after *more* that are about to be sent.

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import (
+    CAUTIOUS,
     FEW,
     FEWEST,
     MOST,
@@ -55,13 +56,15 @@ def busy() -> Builds:
 @given(HAPPENED, st.floats(1.0, 5000.0))
 def test_the_limit_keeps_within_its_bounds_whatever_happens(happened, most):
     builds, now = Builds(), 1e9
-    for seconds, beside, kind, works, strained in happened:
+    for seconds, beside, kind, works, slow in happened:
         build = Build(now, beside, kind)
         now += seconds
         if works:
-            builds.active(build, now, [Build(now - seconds / 2, beside + 1, kind)] * (beside % 7), strained=strained)
+            builds.active(build, now, [Build(now - seconds / 2, beside + 1, kind)] * (beside % 7))
         else:
             builds.failed(build, now)
+        if slow:
+            builds.strain()
         assert builds.limit is None or FEWEST <= builds.limit <= MOST
         assert 1.0 <= builds.allowed(most) <= most
 
@@ -69,8 +72,8 @@ def test_the_limit_keeps_within_its_bounds_whatever_happens(happened, most):
 @given(HAPPENED)
 def test_what_was_learned_is_known_to_the_next_cycle(happened):
     builds = Builds()
-    for seconds, beside, kind, _works, strained in happened:
-        builds.active(Build(1e9, beside, kind), 1e9 + seconds, strained=strained)
+    for seconds, beside, kind, _works, _slow in happened:
+        builds.active(Build(1e9, beside, kind), 1e9 + seconds)
     stored = json.loads(json.dumps(builds.document()))
     other = Builds()
     other.learn(stored)
@@ -141,6 +144,18 @@ def test_the_slower_the_lower(ratio, more):
         return builds.allowed(INFINITE)
 
     assert after(ratio + more) <= after(ratio)
+
+
+@pytest.mark.parametrize(("most_beside", "limit"), [(0, CAUTIOUS), (20, 20)])
+def test_slow_answers_to_creates_begin_a_limit_with_what_was_built(most_beside, limit):
+    builds = Builds()
+    for beside in range(1, most_beside + 1):
+        take(builds, 20.0, beside)
+    builds.strain()
+    assert builds.allowed(INFINITE) == limit
+    take(builds, 20.0, limit)
+    builds.strain()
+    assert builds.limit is not None and builds.limit >= limit
 
 
 def test_what_nobody_waited_for_does_not_change_the_limit():
