@@ -11,9 +11,9 @@ from typing import Protocol
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.permits import Permits
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import Made
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.images import lost_its_image, renew_image
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.permits import Permits
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import Running, failure_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import ProviderActor

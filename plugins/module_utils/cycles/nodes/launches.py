@@ -16,7 +16,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import size_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.permits import Permits, left_out
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.addressing import Addressing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.beginning import Wanted, begin
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.building import (
@@ -29,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.crea
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.creating import prepare_create, send_create
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.images import renew_image
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.looking import look
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.permits import Permits, left_out
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.reaching import Reaching
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.removals import Removals
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.running import (
