@@ -110,8 +110,8 @@ def java_name() -> str:
     return f"{REPOSITORY}:{_digest(name(), JAVA_PACKAGES)}-java"
 
 
-def _digest(*recipe: object) -> str:
-    return hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]
+def _digest(*template: object) -> str:
+    return hashlib.sha256(repr(template).encode()).hexdigest()[:12]
 
 
 def exists(image: str) -> bool:

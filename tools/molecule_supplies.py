@@ -46,10 +46,10 @@ def make() -> Path:
     return SUPPLIES
 
 
-def _renew(name: str, recipe: str, fetch: Callable[[Path], None]) -> None:
+def _renew(name: str, template: str, fetch: Callable[[Path], None]) -> None:
     """Make a folder anew when it was made by another recipe."""
     folder, stamp = SUPPLIES / name, SUPPLIES / f".{name}.stamp"
-    wanted = hashlib.sha256(recipe.encode()).hexdigest()
+    wanted = hashlib.sha256(template.encode()).hexdigest()
     if stamp.exists() and stamp.read_text("utf-8") == wanted and folder.is_dir():
         return
     part = SUPPLIES / f"{name}.part"

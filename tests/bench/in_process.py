@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.acting import Acting
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
     LauncherOptions,
     run_launcher,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launcher_pass import LauncherPass
 from tests.bench.world import World
 
 profiles: Path | None = None
@@ -43,9 +43,9 @@ def run_cycle(world: World, duration: float, meanwhile: Callable[[threading.Even
     :param name: of the profile, where profiles are wanted.
     """
     passes, over, start = Passes(), threading.Event(), time.perf_counter()
-    work = Acting.work
+    work = LauncherPass.work
 
-    def timed(acting: Acting, now: float) -> float:
+    def timed(acting: LauncherPass, now: float) -> float:
         began, busy = time.perf_counter(), time.thread_time()
         try:
             return work(acting, now)
@@ -62,7 +62,7 @@ def run_cycle(world: World, duration: float, meanwhile: Callable[[threading.Even
     companion.start()
     before = time.process_time()
     try:
-        with patch.object(Acting, "work", timed):
+        with patch.object(LauncherPass, "work", timed):
             passes.result = profiler.runcall(run_launcher, options) if profiler else run_launcher(options)
     finally:
         over.set()

@@ -24,9 +24,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     Isolation,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK, TEMPORARY
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cycle import run_builds
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import BuildOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle import run_builds
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_options import BuildOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
 from tests.support.ansible_run import BIN, COLLECTIONS, ROOT, Ran, environment
 from tests.support.fixtures_zookeeper import bare_client, end, eventually
 from tests.support.tiny_rootfs import make_rootfs

@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import STOPPED, Stop
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.cycle import run_uploads
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.options import UploadOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_options import UploadOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import STOPPED, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, BuildState, Upload
 from tests.support.fixtures_zookeeper import settings_for
 from tests.support.launcher_case import Cloud, Site, label, pool, provider

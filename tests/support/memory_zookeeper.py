@@ -31,14 +31,18 @@ from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Components
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.images import Images
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import CONNECTED, LOST, SUSPENDED
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes, failure
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import (
+    CONNECTED,
+    LOST,
+    SUSPENDED,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.requests import Requests
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import (
-    Answer,
     Session,
+    StoreAnswer,
     Unanswered,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
@@ -323,9 +327,9 @@ class MemorySession(Session):
         self.notify("")
         self.keeper.agenda.after(seconds, lambda: None if self.killed else self._connect_anew())
 
-    def submit(self, request: Any, *, client: Any, apply: Callable[[Any], None] | None = None) -> Answer:
+    def submit(self, request: Any, *, client: Any, apply: Callable[[Any], None] | None = None) -> StoreAnswer:
         """Answered at once."""
-        answer = Answer(apply)
+        answer = StoreAnswer(apply)
         try:
             value = self._answer(request, client)
         except (KazooException, Unanswered) as problem:

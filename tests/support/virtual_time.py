@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob, ScanResult
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import Done
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.workers import Done
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable
 
 START = 1_700_000_000.0

@@ -24,16 +24,16 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import DEADLINE
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import acting
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import launcher_pass
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
     LauncherCycle,
     LauncherOptions,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider import actor as provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider import lane
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider import actor as provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider import create_lane
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
@@ -117,7 +117,7 @@ class Cycle:
         self.inbox = VirtualInbox(world.agenda)
         account = Account(say=lambda line: self.lines.append((world.agenda.now, line)))
         self.context = Context(
-            self.store, world.config, self.inbox, account, random=world.random.random, patience=options.patience
+            self.store, world.config, self.inbox, account, random=world.random.random, timeouts=options.timeouts
         )
         self.context.nonce = lambda: f"{world.random.getrandbits(48):012x}"
         self.clients: list[VirtualClient] = []
@@ -232,9 +232,11 @@ class World:
 
     def __enter__(self) -> Self:
         self._stack.enter_context(mock.patch.object(provider, "WorkerSet", VirtualWorkers))
-        self._stack.enter_context(mock.patch.object(lane, "WorkerSet", VirtualWorkers))
+        self._stack.enter_context(mock.patch.object(create_lane, "WorkerSet", VirtualWorkers))
         self._stack.enter_context(
-            mock.patch.object(acting, "Scanner", lambda on_result: VirtualScanner(self.agenda, self._scan, on_result))
+            mock.patch.object(
+                launcher_pass, "Scanner", lambda on_result: VirtualScanner(self.agenda, self._scan, on_result)
+            )
         )
         self.store.on_change(self._look)
         return self

@@ -11,8 +11,8 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.workers import WorkerSet
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.inbox import Inbox
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.workers import WorkerSet
 from tests.support.virtual_client import VirtualClient
 from tests.support.virtual_time import VirtualInbox, VirtualScanner, VirtualWorkers
 

@@ -10,17 +10,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.text_file import read_text
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.validation import validate
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.yaml_document import read_yaml
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.build import build
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.check import check, check_secure
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.lenient import as_nodepool_reads
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Problem, Source, split
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import NODEPOOL, SECURE
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.substitution import expand
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ..model.config.build import build
+from ..model.config.check import check, check_secure
+from ..model.config.lenient import as_nodepool_reads
+from ..model.config.problems import Problem, Source, split
+from ..model.config.schema import NODEPOOL, SECURE
+from ..model.config.substitution import expand
+from ..model.config.types import NodepoolConfig
+from ..model.errors import ConfigError
+from .config.text_file import read_text
+from .config.validation import validate
+from .config.yaml_document import read_yaml
 
 Stamp = tuple[int, int, int]
 """Time of the last change in ns, size in bytes and inode of a file: differs when the file was changed or replaced."""

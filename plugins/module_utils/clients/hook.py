@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import HookError
+from ..model.errors import HookError
 
 PACE = 0.1
 """Seconds between two looks at whether it shall end early."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+from ..model.errors import MissingLibraryError
 
 try:
     from dateutil import rrule as library

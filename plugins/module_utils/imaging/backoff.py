@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures
+from .notes import Failures
 
 FIRST = 10.0
 MOST = 3600.0

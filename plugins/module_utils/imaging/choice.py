@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import (
+from ..model.image import Build, BuildState
+from .due_uploads import (
     UploadCase,
     UploadCode,
     candidate,
     judge_upload,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import image_file
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.words import span, times
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, BuildState
+from .files import image_file
+from .snapshot import ImagesView
+from .text import span, times
 
 OVERRULED = frozenset({UploadCode.CURRENT, UploadCode.PAUSED, UploadCode.BACKOFF})
 """What force goes over."""

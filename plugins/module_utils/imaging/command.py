@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK, TEMPORARY
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import base_name
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ..clients.diskimage_builder.marks import MARK, TEMPORARY
+from ..model.config.types import Diskimage
+from ..model.errors import ConfigError
+from .files import base_name
 
 QCOW2, RAW, VHD = "qcow2", "raw", "vhd"
 PACKAGE_DIRECTORY = "%p"

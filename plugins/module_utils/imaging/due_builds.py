@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState, ImagesView
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.words import listed, span, times
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, BuildState
+from ..model.config.types import Diskimage
+from ..model.image import Build, BuildState
+from .snapshot import ImageState, ImagesView
+from .text import listed, span, times
 
 
 class BuildCode:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import image_file
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState, ImagesView
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.words import span, times
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build
+from ..model.image import Build
+from .files import image_file
+from .snapshot import ImageState, ImagesView
+from .text import span, times
 
 
 class UploadCode:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import LocalFile
+from .snapshot import LocalFile
 
 MANIFEST = "d"
 _NAME = re.compile(r"(?P<image>.+)-(?P<build>[0-9a-f]{32}|\d{10})\.(?P<rest>[^/]+)", re.DOTALL)

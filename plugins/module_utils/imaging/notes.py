@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.paths import segment
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+from ..clients.zookeeper.paths import segment
+from ..model.documents import (
     seconds,
     text,
     whole,
     whole_or_zero,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed
+from ..model.stored import believed
 
 BUILD_NOTES = "image-builds"
 UPLOAD_NOTES = "image-uploads"

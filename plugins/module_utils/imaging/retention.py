@@ -21,19 +21,19 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import (
-    ImageState,
-    ImagesView,
-    LocalFile,
-    age_order,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.words import listed, span
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+from ..model.image import (
     Build,
     BuildState,
     Upload,
     UploadState,
 )
+from .snapshot import (
+    ImageState,
+    ImagesView,
+    LocalFile,
+    age_order,
+)
+from .text import listed, span
 
 KEPT = 2
 """Ready builds of an image, and builds of it in a provider's cloud."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+from ..model.config.types import NodepoolConfig, Provider
+from ..model.image import (
     Build,
     BuildState,
     Upload,
     UploadState,
 )
+from .notes import BuildNotes, Failures
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ..model.reasons import Reason
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import MOST_CREATES
+from ..model.api_timeouts import MOST_CREATES
 
 SAMPLES = 50
 MANY_TIMES = 10.0

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed, made
+from ..model.stored import believed, made
 
 FAILURES = 5
 FIRST = 60.0

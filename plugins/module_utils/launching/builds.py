@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import is_number
+from ..model.stored import is_number
 
 RECENT = 32
 """So many of the last builds tell whether the time grows with the number in flight."""

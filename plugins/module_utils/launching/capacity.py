@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import PoolState, Snapshot
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+from ..model.resources import Limits, Resources
+from .snapshot import PoolState, Snapshot
 
 
 class Rooms:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.flavors import choose_flavor
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Image, Network, SecurityGroup
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ImageSettings, Pool, PoolLabel
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.offered import not_offered
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+from ..clients.openstack.flavors import choose_flavor
+from ..model import reasons
+from ..model.cloud import Flavor, Image, Network, SecurityGroup
+from ..model.config.types import ImageSettings, Pool, PoolLabel
+from ..model.errors import CloudRefused
+from ..model.offered import not_offered
+from ..model.reasons import Reason
+from ..model.resources import Limits, Resources
 
 
 @dataclass(frozen=True)

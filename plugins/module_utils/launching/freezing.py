@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Evidence, Freeze
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import MOST_CREATES
+from ..model.api_timeouts import MOST_CREATES
+from ..model.freeze import Evidence, Freeze
 
 FIRST = 30.0
 """Seconds from the first refusal to the next try."""

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, Phase
+from ..model.cloud import Server
+from ..model.launch import Launch, Phase
 
 SETTLE_SECONDS = 10.0
 """How long a create without an answer may still turn up as a server before another one is made."""

@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import Slot
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
+from ..model.resources import Resources, total
+from .actions import Slot
+from .capacity import Rooms
+from .snapshot import (
     OpenRequest,
     PoolState,
     ReadyNode,
     Snapshot,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import need_of
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources, total
+from .verdict import need_of
 
 
 @dataclass(frozen=True)

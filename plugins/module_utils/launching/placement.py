@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import Admit, Decline, Plan, Wait
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms, worst_shortage
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.options import Option, Stock, rank
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
+from ..model import reasons
+from ..model.reasons import Reason
+from .actions import Admit, Decline, Plan, Wait
+from .capacity import Rooms, worst_shortage
+from .options import Option, Stock, rank
+from .snapshot import (
     OpenRequest,
     PoolState,
     Snapshot,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.surplus import make_room, spares
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import (
+from .surplus import make_room, spares
+from .verdict import (
     building,
     never,
     not_now,
@@ -30,8 +32,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict
     preferred,
     unconfirmed,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 
 
 def place(snapshot: Snapshot) -> Plan:

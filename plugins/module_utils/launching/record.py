@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ReachedAddresses, Server
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
+from ..model.cloud import ReachedAddresses, Server
+from ..model.config.types import (
     ImageSettings,
     Pool,
     Provider,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import DEFAULT_USERNAME, Node, NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources
+from ..model.image import Upload
+from ..model.node import DEFAULT_USERNAME, Node, NodeState
+from ..model.request import NodeRequest
+from ..model.resources import Resources
 
 
 def new_node(provider: Provider, pool: Pool, pool_id: str, label: str, request: NodeRequest | None, now: float) -> Node:

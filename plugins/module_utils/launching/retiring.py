@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ..model import reasons
+from ..model.config.types import Provider
+from ..model.node import Node
+from ..model.reasons import Reason
 
 
 def retirement(provider: Provider, pool_name: str | None, labels: Iterable[str]) -> Reason | None:

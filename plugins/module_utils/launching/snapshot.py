@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+from ..model.reasons import Reason
+from ..model.resources import Limits, Resources
 
 
 @dataclass(frozen=True)

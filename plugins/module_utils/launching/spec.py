@@ -10,7 +10,7 @@ from string import Formatter
 from types import SimpleNamespace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+from ..model.cloud import (
     META_GROUPS,
     META_IMAGE,
     META_LABEL,
@@ -21,13 +21,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     META_SITE,
     ServerSpec,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
+from ..model.config.types import (
     ImageSettings,
     Pool,
     PoolLabel,
     Provider,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
+from ..model.launch import Launch
 
 SERVER_NAME_PREFIX = "np"
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import DeleteNode, LaunchSpare
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.options import Option, Stock, rank
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
+from ..model import reasons
+from ..model.reasons import Reason
+from ..model.resources import Resources, describe, total
+from .actions import DeleteNode, LaunchSpare
+from .capacity import Rooms
+from .options import Option, Stock, rank
+from .snapshot import (
     OpenRequest,
     PoolState,
     ReadyNode,
     Snapshot,
     SpareNeed,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.verdict import building, never, not_now
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources, describe, total
+from .verdict import building, never, not_now
 
 
 def make_room(

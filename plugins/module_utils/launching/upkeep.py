@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
+from ..model import reasons
+from ..model.config.types import Label, Provider
+from ..model.lease import request_expiry
+from ..model.node import Node, NodeState
+from ..model.reasons import Reason
+from ..model.request import NodeRequest, RequestState
+from .actions import (
     DeleteNode,
     DropRequest,
     FreeNode,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.retiring import Places
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Label, Provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import request_expiry
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+from .retiring import Places
 
 GARBAGE = frozenset(
     {

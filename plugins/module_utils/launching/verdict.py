@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import worst_shortage
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
-    OpenRequest,
-    OtherPool,
-    PoolState,
-    Snapshot,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+from ..model import reasons
+from ..model.reasons import Reason
+from ..model.resources import (
     INSTANCES,
     Limits,
     Resources,
     total,
+)
+from .capacity import worst_shortage
+from .snapshot import (
+    OpenRequest,
+    OtherPool,
+    PoolState,
+    Snapshot,
 )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+from .resources import Limits, Resources
 
 # Properties of the images that Nodepool uploads; the third is META_PROVIDER. Ours have META_SITE, too.
 IMAGE_BUILD = "nodepool_build_id"

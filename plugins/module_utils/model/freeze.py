@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed, made
+from .stored import believed, made
 
 
 @dataclass(frozen=True)

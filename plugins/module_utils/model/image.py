@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+from .documents import (
     Reader,
     StatefulDocument,
     seconds,

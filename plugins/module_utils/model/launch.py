@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import believed, made
+from .stored import believed, made
 
 LONGEST_LOOK = 3600.0
 LONGEST_DELAY = 400.0

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import seconds
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, made
+from .documents import seconds
+from .errors import NodepoolError
+from .node import Node, NodeState
+from .request import NodeRequest, RequestState
+from .stored import BadDocument, made
 
 REQUESTOR = "stackci.nodepool"
 """``requestor`` of every request that belongs to a lease."""
@@ -46,7 +46,7 @@ class LeaseSpec:
     :param provider: preferred provider, None for any.
     :param tenant: tenant whose limits apply, None for none.
     :param expires: seconds that the nodes stay held once they are handed over.
-    :param patience: seconds that the requests stay at most while nobody comes back for them.
+    :param timeouts: seconds that the requests stay at most while nobody comes back for them.
     """
 
     name: str
@@ -56,7 +56,7 @@ class LeaseSpec:
     provider: str | None = None
     tenant: str | None = None
     expires: int = 7200
-    patience: int = 7200
+    timeouts: int = 7200
 
     def check(self) -> None:
         """Raise LeaseError with all that is wrong with the values."""
@@ -113,7 +113,7 @@ class Lease:
             nonce=nonce,
             created_time=now,
             expires=spec.expires,
-            expires_at=now + spec.patience + spec.expires,
+            expires_at=now + spec.timeouts + spec.expires,
             sets=[LeaseSet() for _unused in range(spec.count)],
         )
 
@@ -165,7 +165,7 @@ def new_request(spec: LeaseSpec, lease: Lease, number: int, event_id: str, now: 
             "lease": lease.name,
             "nonce": lease.nonce,
             "set": number,
-            "expires_at": now + spec.patience,
+            "expires_at": now + spec.timeouts,
         },
         provider=spec.provider,
         tenant_name=spec.tenant,

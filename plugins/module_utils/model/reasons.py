@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import describe
+from .resources import describe
 
 # Codes of waiting. The first group names a limit that somebody set: a cycle may settle on it.
 NO_ROOM = "no-room"

@@ -14,7 +14,7 @@ from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any, TypeVar
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import whole
+from .documents import whole
 
 T = TypeVar("T")
 _LARGEST_WHOLE = 2**63

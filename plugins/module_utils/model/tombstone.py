@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import made
+from .launch import Launch
+from .stored import made
 
 TOMBSTONES = "tombstones"
 """Folder in our own subtree: ``tombstones/<provider>/<node id>``."""
@@ -59,7 +59,7 @@ class Tombstone:
         return abs(now - self.buried) > KEPT_SECONDS
 
 
-class Graveyard:
+class Tombstones:
     """The tombstones of a provider by what they name."""
 
     def __init__(self, tombstones: Iterable[Tombstone] = ()) -> None:

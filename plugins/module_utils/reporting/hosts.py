@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import known_hosts_lines
+from .known_hosts import known_hosts_lines
 
 GROUPS = {
     "provider": "provider",

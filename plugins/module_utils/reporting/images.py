@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import (
+from ..imaging.due_builds import (
     judge_build,
     open_request,
     unknown_formats,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import judge_uploads
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
+from ..imaging.due_uploads import judge_uploads
+from ..imaging.notes import Failures
+from ..imaging.retention import (
     DeleteBuild,
     DeleteFiles,
     DeleteUpload,
@@ -25,8 +25,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     is_being_uploaded,
     plan_deletions,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState, ImagesView
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, Upload, UploadState
+from ..imaging.snapshot import ImageState, ImagesView
+from ..model.image import Build, Upload, UploadState
 
 STALE_AFTER = 2
 """An image is stale when it is older than so many times its rebuild-age."""

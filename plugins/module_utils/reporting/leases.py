@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import LeaseStatus, SetStatus
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseOutcome, LeaseTurn
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import DeadlineExceeded
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseError
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import (
+from ..cycles.leases.lease_cycle import LeaseStatus, SetStatus
+from ..cycles.leases.run import LeaseOutcome, LeaseTurn
+from ..launching.lease_plan import (
     Action,
     Begin,
     DropRequest,
     Hold,
     Release,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row
+from ..model.errors import DeadlineExceeded
+from ..model.lease import LeaseError
+from ..model.lines import amount
+from ..model.node import NodeState
+from .nodes import node_row
 
 
 def lease_result(name: str, status: LeaseStatus) -> dict[str, Any]:

@@ -14,16 +14,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable, ConfigError
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.servers import server_row
+from ..clients.openstack.client import CloudClient
+from ..clients.zookeeper.store import Store
+from ..model.config.types import NodepoolConfig, Provider
+from ..model.errors import CloudUnavailable, ConfigError
+from .nodes import node_row
+from .servers import server_row
 
 
 @dataclass(frozen=True)
-class Source:
+class CloudSource:
     """One listing: a project of a cloud, and the providers that use it.
 
     :param name: for messages and the cache.
@@ -36,7 +36,7 @@ class Source:
     providers: frozenset[str] | None
 
 
-def sources_of_config(config: NodepoolConfig, wanted: Collection[str] = ()) -> list[Source]:
+def sources_of_config(config: NodepoolConfig, wanted: Collection[str] = ()) -> list[CloudSource]:
     """One source for each cloud and region, however many providers share it.
 
     :param wanted: names of providers; empty for all.
@@ -52,18 +52,18 @@ def sources_of_config(config: NodepoolConfig, wanted: Collection[str] = ()) -> l
         if not wanted or provider.name in wanted:
             places.setdefault((provider.cloud, provider.region_name), []).append(provider)
     return [
-        Source("/".join(filter(None, place)), users[0], frozenset(provider.name for provider in users))
+        CloudSource("/".join(filter(None, place)), users[0], frozenset(provider.name for provider in users))
         for place, users in places.items()
     ]
 
 
-def sources_of_clouds(clouds: Sequence[str], wanted: Collection[str] = ()) -> list[Source]:
+def sources_of_clouds(clouds: Sequence[str], wanted: Collection[str] = ()) -> list[CloudSource]:
     """One source for each entry of clouds.yaml."""
     providers = frozenset(wanted) or None
-    return [Source(cloud, Provider(name=cloud, cloud=cloud), providers) for cloud in dict.fromkeys(clouds)]
+    return [CloudSource(cloud, Provider(name=cloud, cloud=cloud), providers) for cloud in dict.fromkeys(clouds)]
 
 
-def list_servers(source: Source, clouds_config: str | None) -> list[dict[str, Any]]:
+def list_servers(source: CloudSource, clouds_config: str | None) -> list[dict[str, Any]]:
     """The nodes of a source as rows: servers that carry nodepool's metadata, and only those of its providers."""
     client = CloudClient(source.provider, clouds_config=clouds_config)
     rows = [row for server in client.list_servers() if (row := server_row(server)) is not None]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import node_expiry
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ..model.lease import node_expiry
+from ..model.node import Node
 
 
 def node_row(node: Node) -> dict[str, Any]:

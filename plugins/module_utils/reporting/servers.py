@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+from ..model.cloud import (
     META_IMAGE,
     META_LABEL,
     META_NODE_ID,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
+from ..model.lines import amount
 
 Result = Mapping[str, Any]
 

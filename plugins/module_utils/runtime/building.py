@@ -9,31 +9,31 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.apart import (
-    build_apart,
-    formats_apart,
-    load_apart,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.byhand import (
+from ..clients.zookeeper.session_file import default_folder
+from ..cycles.builder.build_cycle import failures_of, run_builds
+from ..cycles.builder.build_options import BuildOptions
+from ..cycles.builder.build_preview import preview_builds
+from ..cycles.builder.manual_actions import (
     clear_away,
     delete_build,
     set_flags,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cycle import failures_of, run_builds
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options import BuildOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.preview import preview_builds
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, PartlyFailed
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import builds_summary
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
+from ..cycles.builder.unrecorded_build import (
+    build_apart,
+    formats_apart,
+    load_apart,
+)
+from ..model.errors import ConfigError, PartlyFailed
+from ..reporting.summary import builds_summary
+from .arguments import (
     CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
     CONTROL_ARGUMENTS,
     PROGRESS_ARGUMENTS,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.checking import judged, warn_left_out
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
+from .checking import judged, warn_left_out
+from .control import controlled
+from .progress import Progress
 
 BUILD_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

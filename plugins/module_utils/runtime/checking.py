@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import PartlyFailed
+from ..model.errors import PartlyFailed
 
 
 def warn_left_out(module: AnsibleModule, result: dict[str, Any]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.checks.run import check_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import PartlyFailed
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import CONFIG_ARGUMENTS
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.launching import PROVIDERS_ARGUMENTS, options_of
+from ..cycles.launcher.config_check import check_config
+from ..model.errors import PartlyFailed
+from .arguments import CONFIG_ARGUMENTS
+from .launching import PROVIDERS_ARGUMENTS, options_of
 
 CONFIG_CHECK_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import (
+from ..cycles.frame.stop import (
     CONTROLLER_GONE,
     STOPPED,
     Stop,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.controller import Controller
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.heart import Heart
+from .controller import Controller
+from .heartbeat import Heartbeat
 
 PACE = 0.25
 """Seconds between two looks at the control file."""
@@ -125,8 +125,8 @@ def controlled(
     control_file: str | None = None, heartbeat_file: str | None = None, *, wanted: bool = True
 ) -> Iterator[Stop]:
     """A Stop that can be asked for in all these ways; in none of them unless *wanted*. Its beats go into a file."""
-    with Heart(heartbeat_file if wanted else None) as heart:
-        stop = Stop(heart.beat)
+    with Heartbeat(heartbeat_file if wanted else None) as heartbeat:
+        stop = Stop(heartbeat.beat)
         with Control(stop, control_file) if wanted else contextlib.nullcontext():
             yield stop
 

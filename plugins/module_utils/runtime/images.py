@@ -11,19 +11,19 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import (
+from ..clients.config_file import load_config
+from ..clients.diskimage_builder.images_dir import ImagesDir
+from ..clients.zookeeper.store import Store
+from ..cycles.builder.image_view import (
     local_files,
     provider_formats,
     view_images,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImagesView
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, ImageFileError
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.images import builds_result, images_result
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import CONFIG_ARGUMENTS
+from ..imaging.snapshot import ImagesView
+from ..model.config.types import NodepoolConfig
+from ..model.errors import ConfigError, ImageFileError
+from ..reporting.images import builds_result, images_result
+from .arguments import CONFIG_ARGUMENTS
 
 DIB_IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

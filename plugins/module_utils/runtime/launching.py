@@ -11,23 +11,23 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+from ..clients.zookeeper.session_file import default_folder
+from ..cycles.launcher.cycle import (
     LauncherOptions,
     run_launcher,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.preview import preview
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
+from ..cycles.launcher.preview import preview
+from ..model.errors import ConfigError
+from ..reporting.summary import launcher_summary
+from .arguments import (
     CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
     CONTROL_ARGUMENTS,
     PROGRESS_ARGUMENTS,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.checking import judged, warn_left_out
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
+from .checking import judged, warn_left_out
+from .control import controlled
+from .progress import Progress
 
 PROVIDERS_ARGUMENTS: dict[str, Any] = {
     "providers": {"type": "list", "elements": "str"},

@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+from ..model.errors import (
     CloudError,
     ConfigError,
     DeadlineExceeded,
@@ -22,7 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     NodepoolError,
     PartlyFailed,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.memory import share_arenas
+from .malloc_arenas import share_arenas
 
 LIBRARY_PAGES = {
     "asyncssh": "https://asyncssh.readthedocs.io",

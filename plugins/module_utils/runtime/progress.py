@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
+from ..model.lines import Trouble
 
 INFO, WARNING = 6, 4
 """As syslog counts."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.options import SweepOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.run import run_sweep
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import CONFIG_ARGUMENTS
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind
+from ..cycles.leaks.options import SweepOptions
+from ..cycles.leaks.run import run_sweep
+from ..sweeping.candidate import Kind
+from .arguments import CONFIG_ARGUMENTS
 
 SWEEP_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

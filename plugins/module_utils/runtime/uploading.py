@@ -9,22 +9,22 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.absent import delete_one
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.cycle import run_uploads
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.options import UploadOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.preview import preview
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import uploads_summary
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
+from ..clients.zookeeper.session_file import default_folder
+from ..cycles.builder.delete_upload import delete_one
+from ..cycles.builder.upload_cycle import run_uploads
+from ..cycles.builder.upload_options import UploadOptions
+from ..cycles.builder.upload_preview import preview
+from ..model.errors import ConfigError
+from ..reporting.summary import uploads_summary
+from .arguments import (
     CHECK_ARGUMENTS,
     CONFIG_ARGUMENTS,
     CONTROL_ARGUMENTS,
     PROGRESS_ARGUMENTS,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.checking import judged, warn_left_out
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
+from .checking import judged, warn_left_out
+from .control import controlled
+from .progress import Progress
 
 UPLOAD_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

@@ -14,7 +14,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Claims:
+class AdoptionRules:
     """*sites*: ids of trees that are gone. *unmarked*: seconds of age from which on things that name the provider and
     no tree are claimed; None: not at all."""
 
@@ -22,11 +22,11 @@ class Claims:
     unmarked: float | None = None
 
 
-NO_CLAIMS = Claims()
+NO_CLAIMS = AdoptionRules()
 
 
 @dataclass(frozen=True)
-class Claim:
+class AdoptionRule:
     """How something became ours: *code* and *figures* of the reason, and the least age in seconds."""
 
     code: str
@@ -34,8 +34,8 @@ class Claim:
     min_age: float | None = None
 
 
-def claimed(claims: Claims, site: str) -> Claim | None:
+def claimed(claims: AdoptionRules, site: str) -> AdoptionRule | None:
     """The claim on a thing with the id of another tree, or ("") with none."""
     if site:
-        return Claim("tree-adopted", {"site": site}) if site in claims.sites else None
-    return None if claims.unmarked is None else Claim("unmarked-adopted", {}, claims.unmarked)
+        return AdoptionRule("tree-adopted", {"site": site}) if site in claims.sites else None
+    return None if claims.unmarked is None else AdoptionRule("unmarked-adopted", {}, claims.unmarked)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+from ..model.cloud import (
     IMAGE_BUILD,
     IMAGE_UPLOAD,
     META_NODE_ID,
@@ -27,26 +27,26 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Volume,
     moment,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+from ..model.image import (
     Upload,
     UploadState,
     is_unique,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
+from ..model.launch import (
     Launch,
     Written,
     node_of_mark,
     read_description,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Graveyard
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import (
+from ..model.node import Node, NodeState
+from ..model.tombstone import Tombstones
+from .candidate import Kind, LeakCandidate, Ownership
+from .claims import (
     NO_CLAIMS,
-    Claim,
-    Claims,
+    AdoptionRule,
+    AdoptionRules,
     claimed,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind, Standing, Thing
 
 _Item: TypeAlias = "Server | Port | FloatingIp | Volume | Image"
 
@@ -80,10 +80,10 @@ class Known:
     is_locked: Callable[[str], bool] = lambda node_id: False
     launch: Callable[[str], Launch | None] = lambda node_id: None
     launch_ids: Collection[str] = ()
-    graveyard: Callable[[], Graveyard] = Graveyard
+    tombstones: Callable[[], Tombstones] = Tombstones
     uploads: Callable[[], Collection[Upload]] = tuple
     site: str = ""
-    claims: Claims = NO_CLAIMS
+    claims: AdoptionRules = NO_CLAIMS
 
     def is_ours(self, site: str) -> bool:
         """True for the id of this tree."""
@@ -107,27 +107,27 @@ class Known:
         return {str(node.external_id) for node in self.nodes.values() if node is not None and node.external_id}
 
 
-def find(seen: Seen, known: Known) -> list[Thing]:
+def find(seen: Seen, known: Known) -> list[LeakCandidate]:
     """Everything that leaked or is foreign, of the kinds that were asked for."""
-    return [thing for rule in RULES.values() for thing in rule(seen, known)]
+    return [candidate for rule in RULES.values() for candidate in rule(seen, known)]
 
 
-def _leaked(kind: str, item: _Item, code: str, node_id: str | None = None, **figures: str) -> Thing:
-    return Thing(
-        kind, item.id, Standing.LEAKED, code, _name(item), figures, created=moment(item.created), node_id=node_id
+def _leaked(kind: str, item: _Item, code: str, node_id: str | None = None, **figures: str) -> LeakCandidate:
+    return LeakCandidate(
+        kind, item.id, Ownership.LEAKED, code, _name(item), figures, created=moment(item.created), node_id=node_id
     )
 
 
-def _foreign(kind: str, item: _Item, code: str, **figures: str) -> Thing:
-    return Thing(kind, item.id, Standing.FOREIGN, code, _name(item), figures, created=moment(item.created))
+def _foreign(kind: str, item: _Item, code: str, **figures: str) -> LeakCandidate:
+    return LeakCandidate(kind, item.id, Ownership.FOREIGN, code, _name(item), figures, created=moment(item.created))
 
 
-def _unproven(kind: str, item: _Item, site: str) -> Thing:
+def _unproven(kind: str, item: _Item, site: str) -> LeakCandidate:
     """It names this provider, but another tree or none."""
     return _foreign(kind, item, "other-tree", site=site) if site else _foreign(kind, item, "no-tree")
 
 
-def _claimed(kind: str, item: _Item, claim: Claim, node_id: str | None = None) -> Thing:
+def _claimed(kind: str, item: _Item, claim: AdoptionRule, node_id: str | None = None) -> LeakCandidate:
     """Somebody says that it is ours. In another tree the number of its node means another node."""
     known_node = None if "site" in claim.figures else node_id
     return replace(_leaked(kind, item, claim.code, known_node, **claim.figures), min_age=claim.min_age)
@@ -137,14 +137,14 @@ def _name(item: _Item) -> str:
     return item.address if isinstance(item, FloatingIp) else "" if isinstance(item, Port) else item.name
 
 
-def _servers(seen: Seen, known: Known) -> Iterator[Thing]:
+def _servers(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
     for server in (seen.servers or {}).values():
-        thing = None if server.status in _GONE else _server(server, known)
-        if thing is not None:
-            yield thing
+        candidate = None if server.status in _GONE else _server(server, known)
+        if candidate is not None:
+            yield candidate
 
 
-def _server(server: Server, known: Known) -> Thing | None:
+def _server(server: Server, known: Known) -> LeakCandidate | None:
     provider, mark = server.metadata.get(META_PROVIDER), server.launch_mark
     node_id = server.metadata.get(META_NODE_ID) or (node_of_mark(mark) if mark else "")
     if provider is None:
@@ -182,7 +182,7 @@ def _names_server(server: Server, node_id: str, known: Known) -> bool:
         return True
     if launch is not None and (server.id == launch.server_id or mark in launch.marks):
         return True
-    graves = known.graveyard()
+    graves = known.tombstones()
     return server.id in graves.servers or (mark or "") in graves.marks
 
 
@@ -200,28 +200,28 @@ def _server_leak(server: Server, node_id: str, known: Known) -> str:
     return "superseded"
 
 
-def _ports(seen: Seen, known: Known) -> Iterator[Thing]:
+def _ports(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
     if seen.ports is None or seen.servers is None:
         return
     in_use = known.server_ids
     for port in seen.ports:
         if port.server_id in in_use or _is_there(port.server_id, seen) or port.status != "DOWN":
             continue
-        node_id = known.graveyard().servers.get(port.server_id)
+        node_id = known.tombstones().servers.get(port.server_id)
         if node_id is not None:
             yield _leaked(Kind.PORT, port, "server-gone", node_id, server=port.server_id)
         elif not port.device_owner or port.device_owner.startswith("compute:"):
             yield _foreign(Kind.PORT, port, "unproven")
 
 
-def _floating_ips(seen: Seen, known: Known) -> Iterator[Thing]:
+def _floating_ips(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
     for floating in seen.floating_ips or ():
-        thing = None if floating.port_id else _floating_ip(floating, known)
-        if thing is not None:
-            yield thing
+        candidate = None if floating.port_id else _floating_ip(floating, known)
+        if candidate is not None:
+            yield candidate
 
 
-def _floating_ip(floating: FloatingIp, known: Known) -> Thing | None:
+def _floating_ip(floating: FloatingIp, known: Known) -> LeakCandidate | None:
     written = read_description(floating.description)
     node_id = _buried_address(floating, known)
     if node_id is None and written is None:
@@ -236,7 +236,7 @@ def _floating_ip(floating: FloatingIp, known: Known) -> Thing | None:
     return _leaked(Kind.FLOATING_IP, floating, code, node_id) if code else None
 
 
-def _strange_address(floating: FloatingIp, written: Written, node_id: str, known: Known) -> Thing | None:
+def _strange_address(floating: FloatingIp, written: Written, node_id: str, known: Known) -> LeakCandidate | None:
     """One that names this provider, and that nothing proves to be this tree's."""
     in_use = any(node is not None and floating.address in _addresses(node) for node in known.nodes.values())
     claim = None if in_use else claimed(known.claims, written.site)
@@ -247,7 +247,7 @@ def _strange_address(floating: FloatingIp, written: Written, node_id: str, known
 
 def _buried_address(floating: FloatingIp, known: Known) -> str | None:
     """The node whose tombstone names the floating IP, or its mark where that is all it bears."""
-    graves = known.graveyard()
+    graves = known.tombstones()
     if floating.id in graves.floating_ips:
         return graves.floating_ips[floating.id]
     if floating.description.startswith(_MARK_ALONE):
@@ -260,7 +260,7 @@ def _names_address(floating: FloatingIp, written: Written, node_id: str, known: 
     launch = known.launch_of(node_id)
     if launch is not None and (floating.id == launch.floating_ip_id or written.mark in launch.marks):
         return True
-    return written.mark in known.graveyard().marks
+    return written.mark in known.tombstones().marks
 
 
 def _addresses(node: Node) -> tuple[str | None, ...]:
@@ -277,7 +277,7 @@ def _floating_leak(floating: FloatingIp, node_id: str, known: Known) -> str:
     return "not-attached" if launch is not None and launch.floating_ip_id != floating.id else ""
 
 
-def _volumes(seen: Seen, known: Known) -> Iterator[Thing]:
+def _volumes(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
     if seen.volumes is None or seen.servers is None:
         return
     in_use = known.server_ids
@@ -286,7 +286,7 @@ def _volumes(seen: Seen, known: Known) -> Iterator[Thing]:
         holders = set(volume.server_ids)
         if volume.id in attached or holders & in_use or any(_is_there(holder, seen) for holder in holders):
             continue
-        graves = known.graveyard()
+        graves = known.tombstones()
         server_id = next((holder for holder in volume.server_ids if holder in graves.servers), "")
         node_id = graves.volumes.get(volume.id) or graves.servers.get(server_id)
         if node_id is None:
@@ -296,7 +296,7 @@ def _volumes(seen: Seen, known: Known) -> Iterator[Thing]:
             yield _leaked(Kind.VOLUME, volume, "server-gone", node_id, server=server_id or "?")
 
 
-def _images(seen: Seen, known: Known) -> Iterator[Thing]:
+def _images(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
     if not seen.images:
         return
     uploads = known.uploads()
@@ -314,12 +314,12 @@ def _images(seen: Seen, known: Known) -> Iterator[Thing]:
         elif owner != known.provider:
             yield _foreign(Kind.IMAGE, image, "other-provider", provider=owner)
         else:
-            thing = _image(image, by_number.get((build, number, owner)), build, number, known)
-            if thing is not None:
-                yield thing
+            candidate = _image(image, by_number.get((build, number, owner)), build, number, known)
+            if candidate is not None:
+                yield candidate
 
 
-def _image(image: Image, upload: Upload | None, build: str, number: str, known: Known) -> Thing | None:
+def _image(image: Image, upload: Upload | None, build: str, number: str, known: Known) -> LeakCandidate | None:
     """An image of this provider that no upload has; *upload*: the record with its numbers."""
     named = upload is not None and is_unique(build) and not image.site
     if not known.is_ours(image.site) and not named:
@@ -334,7 +334,7 @@ def _image(image: Image, upload: Upload | None, build: str, number: str, known: 
     return None
 
 
-def _launches(seen: Seen, known: Known) -> Iterator[Thing]:
+def _launches(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
     """Records of nodes that are gone: they are the evidence as long as something of the node is left."""
     if seen.servers is None:
         return
@@ -345,8 +345,8 @@ def _launches(seen: Seen, known: Known) -> Iterator[Thing]:
             continue
         if _is_there(launch.server_id or "", seen) or marks & {launch.mark or None, *launch.superseded} - {None}:
             continue
-        yield Thing(
-            Kind.LAUNCH, node_id, Standing.LEAKED, "nothing-left", created=launch.since or None, node_id=node_id
+        yield LeakCandidate(
+            Kind.LAUNCH, node_id, Ownership.LEAKED, "nothing-left", created=launch.since or None, node_id=node_id
         )
 
 
@@ -355,7 +355,7 @@ def _is_there(server_id: str, seen: Seen) -> bool:
     return server is not None and server.status not in _GONE
 
 
-RULES: dict[str, Callable[[Seen, Known], Iterator[Thing]]] = {
+RULES: dict[str, Callable[[Seen, Known], Iterator[LeakCandidate]]] = {
     Kind.SERVER: _servers,
     Kind.PORT: _ports,
     Kind.FLOATING_IP: _floating_ips,

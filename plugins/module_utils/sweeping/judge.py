@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument, made
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Standing, Thing
+from ..model.stored import BadDocument, made
+from .candidate import LeakCandidate, Ownership
 
 FORGOTTEN_AFTER = 7 * 86400.0
 """Seconds after which the sighting of something of a kind that nobody looks for any more is dropped."""
@@ -79,7 +79,7 @@ class Sighting:
 class Row:
     """A thing and what is done about it."""
 
-    thing: Thing
+    candidate: LeakCandidate
     verdict: str
     age: float | None = None
     sighting: Sighting | None = None
@@ -87,15 +87,15 @@ class Row:
     def document(self) -> dict[str, Any]:
         """For people and results."""
         shown: dict[str, Any] = {
-            "kind": self.thing.kind,
-            "id": self.thing.id,
-            "name": self.thing.name,
+            "kind": self.candidate.kind,
+            "id": self.candidate.id,
+            "name": self.candidate.name,
             "verdict": self.verdict,
-            "reason": self.thing.text,
+            "reason": self.candidate.text,
             "age": None if self.age is None else round(self.age, 1),
         }
-        if self.thing.figures.get("site"):
-            shown["site"] = self.thing.figures["site"]
+        if self.candidate.figures.get("site"):
+            shown["site"] = self.candidate.figures["site"]
         if self.sighting is not None:
             shown["first_seen"] = self.sighting.first
             if self.sighting.tries:
@@ -118,11 +118,15 @@ class Judgement:
     @property
     def pending(self) -> bool:
         """True when something is on its way to be deleted: another look is worth a call."""
-        return any(row.thing.standing == Standing.LEAKED for row in self.rows)
+        return any(row.candidate.ownership == Ownership.LEAKED for row in self.rows)
 
 
 def judge(
-    things: Iterable[Thing], kinds: Collection[str], before: Mapping[str, Sighting], rules: Rules, seen_at: float
+    candidates: Iterable[LeakCandidate],
+    kinds: Collection[str],
+    before: Mapping[str, Sighting],
+    rules: Rules,
+    seen_at: float,
 ) -> Judgement:
     """Decide about everything that was found.
 
@@ -137,26 +141,26 @@ def judge(
         }
     )
     left = rules.most
-    for thing in sorted(things, key=lambda thing: thing.key):
-        age = None if thing.created is None else max(0.0, seen_at - thing.created)
-        if thing.standing != Standing.LEAKED:
-            result.rows.append(Row(thing, Verdict.FOREIGN, age))
+    for candidate in sorted(candidates, key=lambda candidate: candidate.key):
+        age = None if candidate.created is None else max(0.0, seen_at - candidate.created)
+        if candidate.ownership != Ownership.LEAKED:
+            result.rows.append(Row(candidate, Verdict.FOREIGN, age))
             continue
-        sighting = before.get(thing.key, Sighting(seen_at)).as_of(seen_at)
-        result.sightings[thing.key] = sighting
-        verdict = _verdict(thing, sighting, age, rules, seen_at)
+        sighting = before.get(candidate.key, Sighting(seen_at)).as_of(seen_at)
+        result.sightings[candidate.key] = sighting
+        verdict = _verdict(candidate, sighting, age, rules, seen_at)
         if verdict == Verdict.DUE:
             left -= 1
             verdict = Verdict.DUE if left >= 0 else Verdict.BEYOND
-        result.rows.append(Row(thing, verdict, age, sighting))
+        result.rows.append(Row(candidate, verdict, age, sighting))
     return result
 
 
-def _verdict(thing: Thing, sighting: Sighting, age: float | None, rules: Rules, seen_at: float) -> str:
+def _verdict(candidate: LeakCandidate, sighting: Sighting, age: float | None, rules: Rules, seen_at: float) -> str:
     known_for = seen_at - sighting.first
     if known_for < rules.distance or known_for <= 0:
         return Verdict.WAITING
-    floor = rules.min_age if thing.min_age is None else thing.min_age
+    floor = rules.min_age if candidate.min_age is None else candidate.min_age
     if (known_for if age is None else age) < floor:
         return Verdict.YOUNG
     if seen_at - sighting.tried < sighting.pause:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import seconds
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind, Standing, Thing
+from ..model.documents import seconds
+from ..model.request import NodeRequest, RequestState
+from .candidate import Kind, LeakCandidate, Ownership
 
 REQUEST_LOCK_AGE = 8 * 3600.0
 """Nodepool's: from the znode's mtime on."""
@@ -36,22 +36,22 @@ class TreeView:
     pools: Collection[str] = ()
 
 
-def find_in_tree(view: TreeView, now: float) -> list[Thing]:
+def find_in_tree(view: TreeView, now: float) -> list[LeakCandidate]:
     """Everything in the tree that has no owner any more."""
-    return [thing for rule in TREE_RULES.values() for thing in rule(view, now)]
+    return [candidate for rule in TREE_RULES.values() for candidate in rule(view, now)]
 
 
-def _left(kind: str, ident: str, code: str, created: float | None = None, **more: Any) -> Thing:
+def _left(kind: str, ident: str, code: str, created: float | None = None, **more: Any) -> LeakCandidate:
     floor = more.pop("min_age", None)
-    return Thing(kind, ident, Standing.LEAKED, code, figures=more, created=created, min_age=floor)
+    return LeakCandidate(kind, ident, Ownership.LEAKED, code, figures=more, created=created, min_age=floor)
 
 
-def _empty_nodes(view: TreeView, now: float) -> Iterator[Thing]:
+def _empty_nodes(view: TreeView, now: float) -> Iterator[LeakCandidate]:
     for node_id in view.empty_nodes:
         yield _left(Kind.EMPTY_NODE, node_id, "empty")
 
 
-def _request_locks(view: TreeView, now: float) -> Iterator[Thing]:
+def _request_locks(view: TreeView, now: float) -> Iterator[LeakCandidate]:
     for request_id, changed in view.request_locks.items():
         if request_id not in view.requests:
             yield _left(
@@ -59,14 +59,14 @@ def _request_locks(view: TreeView, now: float) -> Iterator[Thing]:
             )
 
 
-def _lost_requests(view: TreeView, now: float) -> Iterator[Thing]:
+def _lost_requests(view: TreeView, now: float) -> Iterator[LeakCandidate]:
     for request_id in view.unlocked_requests:
         request = view.requests.get(request_id)
         if request is not None and request.state == RequestState.PENDING:
             yield _left(Kind.LOST_REQUEST, request_id, "nobody-serves", request.state_time, request=request_id)
 
 
-def _documents(view: TreeView, now: float) -> Iterator[Thing]:
+def _documents(view: TreeView, now: float) -> Iterator[LeakCandidate]:
     for path, document in view.documents.items():
         rule = OWNERS.get(path.partition("/")[0])
         found = rule(path, document, view, now) if rule is not None else None
@@ -141,7 +141,7 @@ OWNERS: dict[str, Callable[[str, Mapping[str, Any], TreeView, float], Found]] = 
 }
 """Folder of our own subtree → what its documents belong to."""
 
-TREE_RULES: dict[str, Callable[[TreeView, float], Iterator[Thing]]] = {
+TREE_RULES: dict[str, Callable[[TreeView, float], Iterator[LeakCandidate]]] = {
     Kind.EMPTY_NODE: _empty_nodes,
     Kind.REQUEST_LOCK: _request_locks,
     Kind.LOST_REQUEST: _lost_requests,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import ENDED, STARTING
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED, STARTING
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import last_words
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import (
     SERVING,
     STANDING_BY,
     STARTING,

@@ -9,8 +9,8 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.options import SweepOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.run import run_sweep
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leaks.options import SweepOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leaks.run import run_sweep
 from tests.bench.figures import Findings
 from tests.bench.launcher import BenchError, LauncherRun
 from tests.bench.world import Scene, World
@@ -81,15 +81,15 @@ class Stuck:
             waiting = requestor.ask(STUCK)
             time.sleep(seconds)
             deletes = world.calls().get("DELETE /servers/{id}", 0)
-            served, refused = (
+            request_in_hand, refused = (
                 len([name for name in waiting if name in requestor.fulfilled]),
                 world.refused_creates(),
             )
             elapsed = time.monotonic() - began
             result = launcher.finish()
         findings.add(f"deletes of each in {elapsed:.0f} s", deletes / STUCK, "calls", at_most=4.0)
-        findings.add("served from what is left free", served, "", at_least=2)
-        findings.add("  beyond it: taken for free although it is not", max(0, served - 2), "", at_most=0)
+        findings.add("served from what is left free", request_in_hand, "", at_least=2)
+        findings.add("  beyond it: taken for free although it is not", max(0, request_in_hand - 2), "", at_most=0)
         findings.add("refused creates", refused, "", at_most=0)
         findings.add("failed requests", len(requestor.failed), "", at_most=0)
         if elapsed > 60:

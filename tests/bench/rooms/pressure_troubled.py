@@ -17,11 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import ENDED
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.acting import FAREWELL
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LONGEST_WAIT
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launcher_pass import FAREWELL
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import SETTLE_SECONDS
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import ApiTimeouts
 from tests.bench.figures import Findings
 from tests.bench.launcher import BenchError, LauncherRun
 from tests.bench.resolver import NAME, Resolver
@@ -37,7 +37,7 @@ ENDPOINTS: dict[str, str] = {
 }
 """Provider → the endpoint that is in trouble there: those which each node needs. The others are asked now and then;
 tests/integration/pressure breaks each of them in turn."""
-PATIENCE = Patience(4.0)
+PATIENCE = ApiTimeouts(4.0)
 POLL = LONGEST_WAIT
 BOOT = 1.0
 SERVING = 3.0
@@ -345,10 +345,10 @@ class Troubled:
     def _stop(self, findings: Findings, world: World, launcher: LauncherRun) -> None:
         """The wish to end while every API but one hangs."""
         _hang(world)
-        heart = json.loads(_heart(world).read_text(encoding="utf-8"))
+        heartbeat = json.loads(_heart(world).read_text(encoding="utf-8"))
         began = time.monotonic()
         _control(world).write_text("stop\n", encoding="utf-8")
-        if not until(lambda: not Path(f"/proc/{heart['pid']}").exists(), LONGEST, 0.02):
+        if not until(lambda: not Path(f"/proc/{heartbeat['pid']}").exists(), LONGEST, 0.02):
             raise BenchError(f"the module does not end: {launcher.tail()}")
         findings.add("all APIs hang: wish to end → it has ended", time.monotonic() - began, at_most=FAREWELL + TOLD)
         result = launcher.finish()

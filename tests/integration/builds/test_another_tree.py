@@ -11,11 +11,11 @@ import time
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.byhand import clear_away
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.preview import preview_builds
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.cycle import run_uploads
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.options import UploadOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.uploads.preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_preview import preview_builds
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.manual_actions import clear_away
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_options import UploadOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_preview import preview
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from tests.support.builder_case import BuilderSite, image
 from tests.support.fixtures_zookeeper import eventually

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from tests.support.builder_case import CLEAN, image
 from tests.support.fixtures_zookeeper import eventually

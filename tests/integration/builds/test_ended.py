@@ -21,7 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     NONE,
     find_isolation,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
 from tests.support.builder_case import CLEAN, PLAIN, Module, image
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.pace import allowed
@@ -141,8 +141,8 @@ def killed_plainly(site):
     options = site.options()
     text = KILLED.format(
         path=sys.path,
-        cycle="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cycle",
-        options="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.options",
+        cycle="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle",
+        options="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_options",
         config=options.config,
         clouds=options.clouds_config,
         state=options.state_dir,

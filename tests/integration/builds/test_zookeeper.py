@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from kazoo.recipe.lock import Lock
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds import build as build_module
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds import guard as guard_module
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builds.cycle import BuildsCycle
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder import build as build_module
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder import build_guard as guard_module
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle import BuildsCycle
 from tests.support.builder_case import CLEAN, BuilderSite, image
 from tests.support.fixtures_zookeeper import eventually, expire_session
 from tests.support.zookeeper_server import ZooKeeperServer
@@ -41,9 +41,9 @@ class Cycle:
         self.said: list[str] = []
         original = BuildsCycle.__init__
 
-        def watched(cycle, options, config, shop, *more):
-            self.stores.append(shop.store)
-            original(cycle, options, config, shop, *more)
+        def watched(cycle, options, config, context, *more):
+            self.stores.append(context.store)
+            original(cycle, options, config, context, *more)
 
         monkeypatch.setattr(BuildsCycle, "__init__", watched)
         site.configure(image(env_vars={"FAKE_SECONDS": "100", "FAKE_GO": str(self.go)}))

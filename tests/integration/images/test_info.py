@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.images import register_builder, view_images
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.image_view import (
+    register_builder,
+    view_images,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import (
     BuildNotes,

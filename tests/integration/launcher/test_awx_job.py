@@ -11,14 +11,18 @@ from tests.support.launcher_case import Site, label, pool, provider
 
 def test_the_output_of_the_job_says_what_waits_and_what_failed_and_why(site: Site):
     site.configure(provider("one", pool("main", label("small"), max_servers=1)))
-    served, waiting, failed = site.requestor.ask("small"), site.requestor.ask("small"), site.requestor.ask("gigantic")
+    request_in_hand, waiting, failed = (
+        site.requestor.ask("small"),
+        site.requestor.ask("small"),
+        site.requestor.ask("gigantic"),
+    )
     # The playbook of the site's project, as the template has it; only that this one ends when nothing is left to do.
     given = site.variables(nodepool_progress=False, launcher_duration=240, launcher_until="settled")
     done = command(
         "ansible-playbook", ROOT / "examples" / "awx" / "launcher.yml", "-e", given, folder=site.folder, timeout=280
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert site.requestor.state(served) == "fulfilled"
+    assert site.requestor.state(request_in_hand) == "fulfilled"
     lines = done.stdout.splitlines()
     assert any(waiting in line and "one/main" in line for line in lines), done.stdout
     assert any(failed in line and "gigantic" in line for line in lines), done.stdout

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import snapshot
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
 from tests.support.pace import allowed
@@ -21,10 +21,10 @@ ON_VOLUME = {"boot_from_volume": True, "volume_size": 20}
 def free_one_by_one(site: Site, requests: list[str], room: int) -> None:
     """With room for *room* nodes all the requests are served, never more at once, each as soon as another is done."""
     requestor = site.requestor
-    served: list[str] = []
+    request_in_hand: list[str] = []
 
     def is_done(name: str) -> bool:
-        return name in served or requestor.state(name) == "fulfilled"
+        return name in request_in_hand or requestor.state(name) == "fulfilled"
 
     def are_done(wanted: int) -> bool:
         return sum(map(is_done, requests)) == wanted
@@ -39,10 +39,10 @@ def free_one_by_one(site: Site, requests: list[str], room: int) -> None:
                 requestor.wait_until_waiting(name, "no-room")
                 assert requestor.state(name) == "requested"
             assert len(site.cloud.servers()) <= room
-            done = next(name for name in requests if name not in served)
-            served.append(done)
+            done = next(name for name in requests if name not in request_in_hand)
+            request_in_hand.append(done)
             requestor.give_back(*requestor.accept(done))
-    assert served == requests
+    assert request_in_hand == requests
     assert site.cloud.counts()["by_status"]["POST /servers"] == {"202": len(requests)}
 
 
@@ -162,7 +162,7 @@ def test_a_cloud_that_others_fill_makes_wait_until_they_go(site: Site):
 
 
 def test_others_that_go_are_noticed_by_a_staying_cycle(site: Site, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(observe, "LIMITS_AGE_WHEN_FULL", 1.0)
+    monkeypatch.setattr(snapshot, "LIMITS_AGE_WHEN_FULL", 1.0)
     site.configure()
     site.cloud.quota(instances=2)
     site.cloud.outsiders(2, flavor="small")

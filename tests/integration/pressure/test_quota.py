@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates import freezes as cycle_freezes
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import snapshot
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.throttling import (
+    freezes as cycle_freezes,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import freezing
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
@@ -23,7 +25,7 @@ MOST_REFUSED = 6
 @pytest.fixture
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A full cloud is looked at every half second instead of every fifteen."""
-    monkeypatch.setattr(observe, "LIMITS_AGE_WHEN_FULL", 0.5)
+    monkeypatch.setattr(snapshot, "LIMITS_AGE_WHEN_FULL", 0.5)
 
 
 @pytest.fixture

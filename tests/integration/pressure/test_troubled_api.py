@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import ApiTimeouts
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
 from tests.support.pace import allowed
@@ -25,7 +25,7 @@ from tests.support.pace import allowed
 API_TIMEOUT = 1.0
 POLL = 5.0
 """The longest time between two looks of a cycle to which nothing happens."""
-PATIENCE = Patience(API_TIMEOUT)
+PATIENCE = ApiTimeouts(API_TIMEOUT)
 
 KINDS = {
     "token": "POST /auth/tokens",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common import opening
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame import opening
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from tests.support.fixtures_zookeeper import eventually, expire_session
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker

@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Callable
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ...model.errors import ConfigError
 
 RETRIES = 3
 RETRY_AFTER = 0.5

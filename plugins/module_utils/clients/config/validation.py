@@ -18,9 +18,9 @@ else:
     HAS_JSONSCHEMA = True
     JSONSCHEMA_IMPORT_ERROR = None
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.messages import problems_of
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Problem, Source
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+from ...model.config.messages import problems_of
+from ...model.config.problems import Problem, Source
+from ...model.errors import MissingLibraryError
 
 
 def validate(source: Source, schema: Mapping[str, Any]) -> list[Problem]:

@@ -24,8 +24,8 @@ else:
     HAS_YAML = True
     YAML_IMPORT_ERROR = None
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Place, Problem
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+from ...model.config.problems import Place, Problem
+from ...model.errors import MissingLibraryError
 
 DEEPEST = 64
 LARGEST = 2_000_000

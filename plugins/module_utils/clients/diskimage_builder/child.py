@@ -10,14 +10,14 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import processes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import Isolation
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.logs import (
+from ...model.errors import ImageFileError
+from . import processes
+from .isolation import Isolation
+from .logs import (
     append_line,
     open_log,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+from .marks import MARK
 
 GRACE = 10.0
 """Seconds between the wish that the child ends and its end."""

@@ -16,7 +16,7 @@ TIMEOUT = 30.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandResult:
     """How a command ended. *code* is None when it could not be run or did not end in time."""
 
     code: int | None
@@ -28,11 +28,11 @@ class Answer:
         return self.code == 0
 
 
-Run = Callable[..., Answer]
+Run = Callable[..., CommandResult]
 """As :func:`run`."""
 
 
-def run(argv: Sequence[str], timeout: float = TIMEOUT, *, folder: int | None = None) -> Answer:
+def run(argv: Sequence[str], timeout: float = TIMEOUT, *, folder: int | None = None) -> CommandResult:
     """Run a command to its end; its output is short.
 
     :param folder: descriptor of the directory in which it begins; None for that of this process.
@@ -48,10 +48,10 @@ def run(argv: Sequence[str], timeout: float = TIMEOUT, *, folder: int | None = N
             cwd=None if folder is None else f"/proc/self/fd/{folder}",
         )
     except subprocess.TimeoutExpired:
-        return Answer(None, f"{argv[0]} did not end within {timeout:g} s")
+        return CommandResult(None, f"{argv[0]} did not end within {timeout:g} s")
     except OSError as problem:
-        return Answer(None, f"{argv[0]} cannot be run: {problem.strerror or problem}")
-    return Answer(done.returncode, done.stdout.decode(errors="replace").strip())
+        return CommandResult(None, f"{argv[0]} cannot be run: {problem.strerror or problem}")
+    return CommandResult(done.returncode, done.stdout.decode(errors="replace").strip())
 
 
 def as_root(argv: Sequence[str]) -> list[str]:

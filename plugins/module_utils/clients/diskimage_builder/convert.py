@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+from ...model.errors import ImageFileError
 
 QEMU_FORMATS = {"vhd": ("vpc", "subformat=dynamic,force_size=on"), "qcow2": ("qcow2", ""), "raw": ("raw", "")}
 """Our name of a format → qemu-img's, and its options. A vhd is dynamic, of exactly the size of its source."""

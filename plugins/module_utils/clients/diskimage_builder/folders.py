@@ -14,7 +14,7 @@ import contextlib
 import os
 import stat
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+from ...model.errors import ImageFileError
 
 PRIVATE = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

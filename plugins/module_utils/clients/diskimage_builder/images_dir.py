@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+from ...model.errors import ImageFileError
 
 BUILDER_ID_FILE = "builder_id.txt"
 TREE_ID_FILE = "tree_id.txt"

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import Run, run
+from .commands import Run, run
 
 FULL = "processes and mounts"
 MOUNTS = "mounts"

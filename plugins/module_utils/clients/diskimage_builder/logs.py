@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+from ...model.errors import ImageFileError
 
 LONGEST_LINE = 160
 """Characters of a line that are shown."""

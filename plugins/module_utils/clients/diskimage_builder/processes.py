@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import (
+from .commands import (
     Run,
     as_root,
     run,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK
+from .marks import MARK
 
 ROUNDS = 20
 """How often what is left is killed: a process may fork while its parent dies."""

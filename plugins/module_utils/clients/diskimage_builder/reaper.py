@@ -16,19 +16,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import processes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import (
+from ...model.errors import ImageFileError
+from . import processes
+from .commands import (
     Run,
     as_root,
     run,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.folders import (
+from .folders import (
     open_own,
     open_without_links,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import TEMPORARY
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import Leftover
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+from .marks import TEMPORARY
+from .scratch import Leftover
 
 MOST_MOUNTS = 1000
 _ROUNDS = 5

@@ -25,15 +25,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Self
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.folders import (
+from ...model.errors import ImageFileError
+from ...model.image import is_build_id
+from .folders import (
     PRIVATE,
     make_own,
     open_own,
     open_without_links,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import TEMPORARY
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import is_build_id
+from .marks import TEMPORARY
 
 _OWNER = "owner.json"
 _COMING = "coming-"
@@ -56,7 +56,7 @@ class Leftover:
     place: str
 
 
-class Claim:
+class ScratchClaim:
     """The claim of a running build. ``with Claim.make(…)``: the lock is given back at the end, the directory stays."""
 
     def __init__(self, leftover: Leftover, owner: IO[str]) -> None:

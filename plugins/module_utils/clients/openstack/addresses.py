@@ -14,7 +14,7 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+from ...model.cloud import (
     Address,
     Network,
     Port,

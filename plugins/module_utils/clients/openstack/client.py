@@ -11,17 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import addresses, shapes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import load_cloud_entry
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import CloudImages
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.local import has_routed_ipv6
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.rest import Rest
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import AnswerTimes, Transport
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+from ...model.cloud import (
     CloudLimits,
     Flavor,
     FloatingIp,
@@ -34,9 +24,19 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     ServerSpec,
     Volume,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudNotFound, CloudRefused
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+from ...model.config.types import Provider
+from ...model.errors import CloudNotFound, CloudRefused
+from ...model.resources import Limits, Resources
+from . import addresses, shapes
+from .api_names import ApiCall
+from .clouds import load_cloud_entry
+from .counters import CallCounters
+from .images import CloudImages
+from .local import has_routed_ipv6
+from .paging import pages
+from .ratelimit import RateLimiter
+from .rest import Rest
+from .transport import AnswerTimes, Transport
 
 T = TypeVar("T")
 

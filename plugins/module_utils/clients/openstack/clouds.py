@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import library
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import clean
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quiet import mask_logs
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
+from ...model.errors import CloudAuthError
+from . import library
+from .addresses import NetworkRoles
+from .faults import clean
+from .quiet import mask_logs
 
 DEFAULT_IMAGE_FORMAT = "qcow2"
 HERE = "NODEPOOL_HERE"

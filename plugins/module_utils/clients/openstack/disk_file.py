@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
+from ...model.errors import ImageFileError
 
 PIECE = 1 << 18
 """Bytes in memory at a time. Larger pieces are not faster; a piece is also what a stall is measured by."""

@@ -13,11 +13,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quota import (
-    is_quota_text,
-    quota_resources,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+from ...model.errors import (
     CloudAuthError,
     CloudConflict,
     CloudError,
@@ -25,6 +21,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudQuotaRefused,
     CloudRefused,
     CloudUnavailable,
+)
+from .quota import (
+    is_quota_text,
+    quota_resources,
 )
 
 LONGEST_TEXT = 300

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.offered import listed
+from ...model.cloud import Flavor
+from ...model.errors import CloudRefused
+from ...model.offered import listed
 
 
 def choose_flavor(flavors: Iterable[Flavor], flavor_name: str | None, min_ram: int = 0) -> Flavor:

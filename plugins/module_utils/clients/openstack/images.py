@@ -9,19 +9,19 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import shapes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.disk_file import DiskFile
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.rest import Rest
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import UploadTimes
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image, ImageSpec
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+from ...model.cloud import Image, ImageSpec
+from ...model.errors import (
     CloudError,
     CloudImageBroken,
     CloudNotFound,
     CloudRefused,
     CloudUnavailable,
 )
+from . import shapes
+from .disk_file import DiskFile
+from .paging import pages
+from .rest import Rest
+from .transport import UploadTimes
 
 _PUT_FILE = "PUT /images/{id}/file"
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import traceback
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+from ...model.errors import MissingLibraryError
 
 try:
     import requests

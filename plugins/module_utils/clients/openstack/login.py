@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import CloudEntry
+from .clouds import CloudEntry
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudRefused
+from ...model.errors import CloudError, CloudRefused
 
 MOST_PAGES = 1000
 _RESTARTS = 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import clean
+from .faults import clean
 
 LOGGERS = ("keystoneauth", "openstack", "urllib3", "requests")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+from ...model.resources import (
     CORES,
     FLOATING_IPS,
     INSTANCES,

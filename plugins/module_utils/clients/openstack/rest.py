@@ -12,32 +12,32 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import (
+from ...model.errors import CloudAuthError, CloudError
+from .api_names import (
     ApiCall,
     api_name,
     in_one_folder,
     operation_of,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import CloudEntry
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import (
+from .clouds import CloudEntry
+from .faults import (
     error_from_answer,
     error_without_answer,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.kinds import call_kind
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.library import (
+from .kinds import call_kind
+from .library import (
     ks_exceptions,
     ks_session,
     requests,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.login import shared_login
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import (
+from .login import shared_login
+from .transport import (
     AnswerTimes,
     Transport,
     UploadTimes,
     outcome,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.unreached import unreached
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, CloudError
+from .unreached import unreached
 
 # What follows a catalog's URL when it names no version. All four have been the only current major version for years.
 _VERSIONS = {"compute": "v2.1", "block-storage": "v3", "image": "v2", "network": "v2.0"}
@@ -48,7 +48,7 @@ _NEVER_SENT = ("no-connection", "tls")
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApiAnswer:
     """A success: *document* is the JSON body, None when it is empty or not asked for."""
 
     status: int
@@ -122,7 +122,7 @@ class Rest:
         key: str | None = None,
         data: Sized | None = None,
         times: UploadTimes | AnswerTimes | None = None,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """One call, with at most one new token when the old one is not accepted.
 
         :param service: "compute", "network", "image" or "block-storage".
@@ -200,7 +200,7 @@ class Rest:
             secrets=self._entry.secrets,
         )
 
-    def _answer(self, call: str, response: Any, key: str | None) -> Answer:
+    def _answer(self, call: str, response: Any, key: str | None) -> ApiAnswer:
         status: int = response.status_code
         if not 200 <= status < 300:
             raise error_from_answer(
@@ -222,7 +222,7 @@ class Rest:
                 document = None
             if not isinstance(document, dict) or key not in document:
                 raise self.senseless(call, f"its answer ({status}) is not JSON with {key!r}")
-        return Answer(status, document, response.headers)
+        return ApiAnswer(status, document, response.headers)
 
     def senseless(self, call: str, what: str) -> CloudError:
         """The error for a success whose content makes no sense; it may have taken effect."""

@@ -9,7 +9,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+from ...model.cloud import (
     Address,
     Flavor,
     FloatingIp,
@@ -22,7 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     ServerSpec,
     Volume,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+from ...model.resources import (
     CORES,
     FLOATING_IPS,
     INSTANCES,

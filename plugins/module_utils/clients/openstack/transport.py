@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.kinds import call_kind
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.library import (
+from ...model.api_timeouts import MOST_CREATES
+from .counters import CallCounters
+from .kinds import call_kind
+from .library import (
     HTTPAdapter,
     HTTPConnection,
     HTTPConnectionPool,
@@ -26,9 +27,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     requests,
     urllib3,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.watchdog import WATCHDOG, Watchdog
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import MOST_CREATES
+from .ratelimit import RateLimiter
+from .watchdog import WATCHDOG, Watchdog
 
 LARGEST_BODY = 64 * 1024 * 1024
 _PIECE = 65536

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob, ScanResult
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.scanner import Scanner
+from .jobs import ScanJob, ScanResult
+from .scanner import Scanner
 
 __all__ = ["ScanJob", "ScanResult", "Scanner"]

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
+from ...model.errors import MissingLibraryError
 
 
 def require() -> None:

@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob, ScanResult
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.library import asyncssh, require
+from .jobs import ScanJob, ScanResult
+from .library import asyncssh, require
 
 PAUSE = 0.5
 """Seconds between the starts of two attempts at the same host."""

@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import TreeClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, failure
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import (
-    Answer,
+from ...model.errors import StoreConflict, StoreError, StoreGone
+from .client import TreeClient
+from .multi import Multi, failure
+from .session import (
     Session,
+    StoreAnswer,
     translated,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
+from .tree import Stat
 
 try:
     from kazoo.protocol.serialization import Create2, Delete, SetData
@@ -137,7 +137,7 @@ class Batch:
 class Sent:
     """A batch on its way."""
 
-    def __init__(self, batch: Batch, answer: Answer, timeout: float) -> None:
+    def __init__(self, batch: Batch, answer: StoreAnswer, timeout: float) -> None:
         self._batch = batch
         self._answer = answer
         self._until = time.monotonic() + timeout

@@ -24,9 +24,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperTls
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError, StoreError
+from ...model.config.types import ZooKeeperTls
+from ...model.errors import MissingLibraryError, StoreError
+from . import paths
 
 IMPORT_ERROR: str | None = None
 try:

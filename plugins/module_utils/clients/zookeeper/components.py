@@ -10,15 +10,15 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import (
+from ...model.component import (
     ComponentKind,
     PoolComponent,
     registration,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import why_unreadable
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
+from ...model.documents import why_unreadable
+from ...model.errors import StoreConflict, StoreError, StoreGone
+from . import paths
+from .session import Session
 
 
 class Registration:

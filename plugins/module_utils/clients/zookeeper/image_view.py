@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import why_unreadable
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+from ...model.documents import why_unreadable
+from ...model.image import (
     Build,
     BuildState,
     Upload,
@@ -19,6 +16,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
     is_build_id,
     is_upload_id,
 )
+from . import paths
+from .session import Session
+from .tree import Entry
 
 PAUSE = "pause"
 REQUEST = "request-build"

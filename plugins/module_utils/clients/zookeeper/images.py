@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import contextlib
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.image_view import (
+from ...model.errors import StoreConflict, StoreError, StoreGone
+from ...model.image import Build, Upload, is_build_id
+from . import paths
+from .image_view import (
     PAUSE,
     REQUEST,
     ImageView,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, Upload, is_build_id
+from .locks import Held, acquire
 
 _ROUNDS = 5
 

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch, Sent
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import TreeClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import (
+from ...model.errors import StoreConflict, StoreError, StoreGone
+from . import paths
+from .batch import Batch, Sent
+from .client import TreeClient
+from .session import (
     Session,
     Unanswered,
     translated,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
 
 try:
     from kazoo.exceptions import KazooException

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch, Sent
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.records import Records
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ...model.node import Node
+from . import paths
+from .batch import Batch, Sent
+from .locks import Held, acquire
+from .records import Records
+from .tree import Stat
 
 
 class Nodes(Records[Node]):

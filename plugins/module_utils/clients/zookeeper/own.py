@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+from ...model.documents import (
     copied,
     dump,
     parse,
     why_unreadable,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument
+from ...model.errors import StoreConflict, StoreError, StoreGone
+from ...model.stored import BadDocument
+from . import paths
+from .batch import Batch
+from .locks import Held, acquire
+from .session import Session
 
 _ROUNDS = 10
 T = TypeVar("T")

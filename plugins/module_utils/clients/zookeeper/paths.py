@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import string
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ...model.errors import StoreError
 
 ROOT = "/nodepool"
 NODES = f"{ROOT}/nodes"

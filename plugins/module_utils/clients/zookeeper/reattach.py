@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import threading
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import (
+from ...model.config.types import ZooKeeperSettings
+from . import connect_errors
+from .client import (
     DEAD,
     UP,
     TreeClient,
     require_kazoo,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
 
 
 def end_session(settings: ZooKeeperSettings, identity: tuple[int, bytes], *, timeout: float = 3.0) -> bool:
@@ -35,7 +35,7 @@ def end_session(settings: ZooKeeperSettings, identity: tuple[int, bytes], *, tim
             known.notify_all()
 
     client = TreeClient(
-        reasons.connection_string(settings),
+        connect_errors.connection_string(settings),
         tls=settings.tls,
         timeout=settings.timeout,
         attempt_timeout=max(0.5, timeout / (len(settings.servers) + 1)),

@@ -9,16 +9,16 @@ import builtins
 from functools import partial
 from typing import ClassVar, Generic, TypeVar
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, claim
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry, Stat
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.view import View
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+from ...model.documents import (
     StatefulDocument,
     why_unreadable,
 )
+from . import paths
+from .batch import Batch
+from .locks import Held, claim
+from .session import Session
+from .tree import Entry, Stat
+from .view import View
 
 R = TypeVar("R", bound=StatefulDocument)
 

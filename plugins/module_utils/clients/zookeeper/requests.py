@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import uuid
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held, acquire
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.records import Records
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import (
+from ...model.request import (
     DEFAULT_PRIORITY,
     NodeRequest,
     request_prefix,
 )
+from . import paths
+from .locks import Held, acquire
+from .records import Records
 
 
 class Requests(Records[NodeRequest]):

@@ -11,15 +11,15 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client import TreeClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.echoes import Awaited
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.feed import Feed
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import CONNECTED, Link
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Stat
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreError, StoreGone
+from ...model.config.types import ZooKeeperSettings
+from ...model.errors import StoreConflict, StoreError, StoreGone
+from . import paths
+from .cache_sync import CacheSync
+from .client import TreeClient
+from .multi import Multi, changes
+from .own_writes import Awaited
+from .reconnecting import CONNECTED, ReconnectingClient
+from .tree import Stat
 
 try:
     from kazoo.exceptions import (
@@ -45,7 +45,7 @@ class Unanswered(Exception):
     """The server gave no answer in time; what was asked for may happen all the same."""
 
 
-class Answer:
+class StoreAnswer:
     """Hands an answer over from the completion thread.
 
     :param apply: called with the answer in the completion thread, in the order of answers and events.
@@ -56,7 +56,7 @@ class Answer:
         self._done = threading.Event()
         self.value: Any = None
         self.error: Exception | None = None
-        self.echo: tuple[Feed, Awaited, TreeClient, Any] | None = None
+        self.echo: tuple[CacheSync, Awaited, TreeClient, Any] | None = None
 
     def __call__(self, result: Any) -> None:
         """The answer is there."""
@@ -123,7 +123,7 @@ class _Own(threading.local):
         self.owed: deque[Owed] = deque()
 
 
-class Session(Link):
+class Session(ReconnectingClient):
     """Operations by absolute path (``/nodepool/…``)."""
 
     def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
@@ -165,12 +165,12 @@ class Session(Link):
         """Send *request* over *client* and wait for the answer; raises kazoo's exceptions and :class:`Unanswered`."""
         return self.submit(request, client=client, apply=apply).wait(self.timeout)
 
-    def submit(self, request: Any, *, client: TreeClient, apply: Callable[[Any], None] | None = None) -> Answer:
+    def submit(self, request: Any, *, client: TreeClient, apply: Callable[[Any], None] | None = None) -> StoreAnswer:
         """Send *request* over *client*."""
-        answer, feed = Answer(apply), self.feed
+        answer, feed = StoreAnswer(apply), self.feed
         writes = [client.unchroot(item.path) for item, _none in changes(request) if not isinstance(item, Delete)]
         if writes and feed is not None:
-            answer.echo = (feed, feed.echoes.expect(writes), client, request)
+            answer.echo = (feed, feed.own_writes.expect(writes), client, request)
         client.submit(request, answer)
         return answer
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
+from ...model.config.types import ZooKeeperSettings
+from . import connect_errors
 
 NAME = "stackci-nodepool"
 _LARGEST = 4096
@@ -45,7 +45,7 @@ def default_folder() -> str:
 
 
 @dataclass(frozen=True)
-class Word:
+class SessionNote:
     """What a file says. *started* is the process's start in clock ticks since the boot *boot*."""
 
     pid: int
@@ -56,13 +56,13 @@ class Word:
     password: bytes = field(repr=False)
 
     @classmethod
-    def of_this_process(cls, identity: tuple[int, bytes]) -> Word:
+    def of_this_process(cls, identity: tuple[int, bytes]) -> SessionNote:
         """About a session of ours."""
         seen = _look(os.getpid())
         return cls(os.getpid(), seen[1] if seen else 0, _boot(), _namespace(), identity[0], identity[1])
 
     @classmethod
-    def parse(cls, data: bytes) -> Word | None:
+    def parse(cls, data: bytes) -> SessionNote | None:
         """None for anything that was not written by :meth:`data`, or only in part."""
         try:
             found: dict[str, Any] = json.loads(data)
@@ -117,7 +117,7 @@ class SessionFolder:
 
     def __init__(self, path: str, settings: ZooKeeperSettings) -> None:
         self.path = path
-        tree = "\0".join([reasons.connection_string(settings), str(settings.tls is not None)])
+        tree = "\0".join([connect_errors.connection_string(settings), str(settings.tls is not None)])
         self._prefix = f"session-{hashlib.sha256(tree.encode()).hexdigest()[:16]}-"
         self._fd = _open_private(path)
 
@@ -170,15 +170,15 @@ class SessionFile:
         self._fd = fd
         self.name = name
 
-    def write(self, word: Word) -> None:
+    def write(self, word: SessionNote) -> None:
         """Replace what it says. Whoever reads it has the lock, so nobody sees half of it."""
         data = word.data()
         os.pwrite(self._fd, data, 0)
         os.ftruncate(self._fd, len(data))
 
-    def read(self) -> Word | None:
+    def read(self) -> SessionNote | None:
         """What it says, None when that makes no sense."""
-        return Word.parse(os.pread(self._fd, _LARGEST, 0))
+        return SessionNote.parse(os.pread(self._fd, _LARGEST, 0))
 
     def age(self, now: float) -> float:
         """Seconds since it was written."""

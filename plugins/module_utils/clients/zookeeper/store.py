@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.batch import Batch
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Components
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.images import Images
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.requests import Requests
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
+from ...model.config.types import ZooKeeperSettings
+from .batch import Batch
+from .components import Components
+from .images import Images
+from .nodes import Nodes
+from .own import OwnDocuments
+from .requests import Requests
+from .session import Session
 
 
 class Store:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from . import paths
 
 
 class Stat(Protocol):

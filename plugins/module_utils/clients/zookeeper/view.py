@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Entry, Tree
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import StatefulDocument
+from ...model.documents import StatefulDocument
+from .session import Session
+from .tree import Entry, Tree
 
 R = TypeVar("R", bound=StatefulDocument)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reasons import host_names
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import DEADLINE
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError, TreeExchanged
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
+from ...clients.zookeeper.connect_errors import host_names
+from ...model.config.types import ZooKeeperSettings
+from ...model.errors import StoreError, TreeExchanged
+from ...model.lines import Trouble
+from .options import DEADLINE
+from .stop import Stop
 
 AWAY_LOOK = 0.5
 """Seconds between two looks at a ZooKeeper that is away, or that has just failed."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
+from ...clients.config_file import (
     Stamp,
     file_stamps,
     load_config,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_files
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import Patience
+from ...clients.openstack.api_names import ApiCall
+from ...clients.openstack.client import CloudClient
+from ...clients.openstack.clouds import clouds_files
+from ...model.api_timeouts import ApiTimeouts
+from ...model.config.types import NodepoolConfig, Provider
 
 SETTLED = "settled"
 DEADLINE = "deadline"
@@ -39,13 +39,13 @@ class ConfigOptions:
     secure_config: str | None = None
     strict_config: bool = False
     clouds_config: str | None = None
-    api_timeout: float = Patience().silence
+    api_timeout: float = ApiTimeouts().silence
     told: Callable[[ApiCall], None] | None = None
 
     @property
-    def patience(self) -> Patience:
+    def timeouts(self) -> ApiTimeouts:
         """How long an API is waited for."""
-        return Patience(self.api_timeout)
+        return ApiTimeouts(self.api_timeout)
 
     def reload(self) -> NodepoolConfig:
         """Read the configuration as it is now; what was chosen by other options may have left it.
@@ -67,13 +67,13 @@ class ConfigOptions:
 
         :raises CloudAuthError: clouds.yaml cannot be used for it.
         """
-        patience = self.patience
+        timeouts = self.timeouts
         return CloudClient(
             provider,
             clouds_config=self.clouds_config,
-            connect_timeout=patience.connect,
-            read_timeout=patience.silence,
-            total_timeout=patience.call,
+            connect_timeout=timeouts.connect,
+            read_timeout=timeouts.silence,
+            total_timeout=timeouts.call,
             told=self.told,
         )
 

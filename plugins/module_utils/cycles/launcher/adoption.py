@@ -5,24 +5,29 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.view import View
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.launches import Launches
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import Serving
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
+from ...clients.zookeeper.view import View
+from ...model.node import Node, NodeState
+from ...model.request import NodeRequest, RequestState
+from .context.context import Context
+from .launches.launches import Launches
+from .requests.accepted_requests import AcceptedRequests
 
 
 class Adoption:
     """Goes by the views of nodes and requests that the cycle plans on; what it takes it reads again under the lock."""
 
     def __init__(
-        self, context: Context, nodes: View[Node], requests: View[NodeRequest], serving: Serving, launches: Launches
+        self,
+        context: Context,
+        nodes: View[Node],
+        requests: View[NodeRequest],
+        serving: AcceptedRequests,
+        launches: Launches,
     ) -> None:
         self._context = context
         self._nodes = nodes
         self._requests = requests
-        self._serving = serving
+        self._accepted = serving
         self._launches = launches
 
     def step(self) -> None:
@@ -46,7 +51,7 @@ class Adoption:
         left = [
             request
             for _unused, request in sorted(self._requests.free.items())
-            if request.state == RequestState.PENDING and request.id not in self._serving
+            if request.state == RequestState.PENDING and request.id not in self._accepted
         ]
         by_request: dict[str, list[Node]] = {}
         for node in self._nodes.records.values() if left else ():
@@ -57,7 +62,7 @@ class Adoption:
             if all(node.provider in actors for node in theirs):
                 first = theirs[0] if theirs else None
                 key = (first.provider or "", first.pool or "") if first else ("", "")
-                self._serving.adopt(request, theirs, self._context.pool_ids.get(key, ""))
+                self._accepted.adopt(request, theirs, self._context.pool_ids.get(key, ""))
 
     def _adopt_orphan(self, known: Node) -> None:
         store = self._context.store

@@ -9,33 +9,33 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.api_metrics import calls_to
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.metrics import Metrics
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.opening import opened
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import (
+from ...clients.statsd import Sink
+from ...clients.zookeeper.store import Store
+from ...model.config.types import NodepoolConfig
+from ...model.errors import (
+    ConfigError,
+)
+from ..frame.api_metrics import calls_to
+from ..frame.clock import SteadyClock
+from ..frame.config_watch import ConfigWatch, News
+from ..frame.inbox import Inbox
+from ..frame.loop import Frame
+from ..frame.opening import opened
+from ..frame.options import (
+    SETTLED,
+    CycleOptions,
+    unknown_providers,
+)
+from ..frame.stop import (
     SERVING,
     STANDING_BY,
     STARTING,
     Stop,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.watching import ConfigWatch, News
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.loop import Frame
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import (
-    SETTLED,
-    CycleOptions,
-    unknown_providers,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.acting import Acting
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
-    ConfigError,
-)
+from .context.account import Account
+from .context.context import Context
+from .context.metrics import Metrics
+from .launcher_pass import LauncherPass
 
 DONE = "done"
 LONGEST_WAIT = 5.0
@@ -97,7 +97,7 @@ def run_launcher(
     config = options.load()
     with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
         context = Context(
-            store, config, Inbox(clock or SteadyClock()), Account(say=progress), patience=options.patience
+            store, config, Inbox(clock or SteadyClock()), Account(say=progress), timeouts=options.timeouts
         )
         # Clients are made, and made anew, by the options, all within the cycle: they find the sink open.
         options = replace(options, told=calls_to(sink))
@@ -123,7 +123,7 @@ class LauncherCycle:
         self._watch = watch or ConfigWatch(options, context.account.say)
         self._watch.known = context.config
         self._news = News()
-        self._acting = Acting(context, options.chosen, options.client)
+        self._launcher_pass = LauncherPass(context, options.chosen, options.client)
         self._metrics = Metrics(context, sink) if sink is not None else None
         self._generation = context.store.generation
 
@@ -138,11 +138,11 @@ class LauncherCycle:
         try:
             ended = frame.run(began + self._options.duration)
         finally:
-            self._acting.close()
+            self._launcher_pass.close()
             context.store.fence(None)
             if self._metrics is not None:
                 self._metrics.close()
-        return self._result(Outcome(ended, set(self._acting.acted_for), context.now() - began))
+        return self._result(Outcome(ended, set(self._launcher_pass.acted_for), context.now() - began))
 
     # -- for the frame ---------------------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class LauncherCycle:
         """What the heartbeat tells."""
         if self._context.actors:
             return SERVING
-        return STANDING_BY if self._acting.warm else STARTING
+        return STANDING_BY if self._launcher_pass.warm else STARTING
 
     @property
     def finishing(self) -> bool:
@@ -164,21 +164,21 @@ class LauncherCycle:
 
     def lose(self) -> None:
         """Drop every belief."""
-        self._acting.lose()
+        self._launcher_pass.lose()
 
     def leave(self) -> None:
         """Nothing: :meth:`run` gives everything back."""
 
     def abandon(self) -> None:
         """At the end nothing is written."""
-        self._acting.abandon()
+        self._launcher_pass.abandon()
 
     def turn(self, now: float, deadline: float) -> str | None:
         """A pass, and the wait for the next; how the cycle ends, or None."""
         due = self._pass(now)
         if self._done is not None and self._done(self._context.store):
             return DONE
-        if self._options.until == SETTLED and self._acting.settled:
+        if self._options.until == SETTLED and self._launcher_pass.settled:
             return SETTLED
         if self._stop.reason is None:
             self._wait(now, min(due, LONGEST_WAIT, deadline - now))
@@ -190,15 +190,15 @@ class LauncherCycle:
             # Whatever was locked in the old session is gone; start from a fresh look at everything.
             self._generation = store.generation
             store.fence(self._generation)
-            self._acting.lose()
+            self._launcher_pass.lose()
         if self._look(now):
-            self._acting.reload(self._news)
+            self._launcher_pass.reload(self._news)
             self._news = News()
-        due = self._acting.work(now)
+        due = self._launcher_pass.work(now)
         for line in store.odd_documents():
             self._context.account.say(line)
         if self._metrics is not None:
-            self._metrics.step(now, leads=self._acting.leads)
+            self._metrics.step(now, leads=self._launcher_pass.leads)
         return due
 
     def _look(self, now: float) -> bool:
@@ -242,7 +242,7 @@ class LauncherCycle:
             "breakers": context.account.breakers,
             "sweeps": context.account.sweeps.counts,
             "stuck_deletions": context.account.stuck,
-            "config_problems": [*self._watch.problems, *self._acting.roster.documents()],
-            "api_calls": self._acting.calls(),
+            "config_problems": [*self._watch.problems, *self._launcher_pass.acting_providers.documents()],
+            "api_calls": self._launcher_pass.calls(),
             "warnings": [*context.config.warnings, *context.account.strangers.values()],
         }

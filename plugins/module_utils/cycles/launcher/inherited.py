@@ -13,17 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import LIMITS_AGE, ProviderActor
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+from ...model import reasons
+from ...model.cloud import (
     META_NODE_ID,
     META_PROVIDER,
     META_SITE,
     Server,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ...model.node import Node, NodeState
+from ...model.reasons import Reason
+from .context.context import Context
+from .provider.actor import LIMITS_AGE, ProviderActor
 
 GONE = "gone (404)"
 LOST = frozenset({"ERROR", "DELETED", "SOFT_DELETED", GONE})
@@ -116,7 +116,7 @@ class Inherited:
 
 
 def _bound(actor: ProviderActor, left: _Left) -> float:
-    return left.since + actor.patience.suspect
+    return left.since + actor.timeouts.suspect
 
 
 def _is_fresh(actor: ProviderActor, since: float) -> bool:

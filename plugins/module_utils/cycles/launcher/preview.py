@@ -16,44 +16,44 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.account import Account
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import (
-    LAUNCHES,
-    Context,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.inbox import Inbox
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.ledger import take_stock
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.reach import reach_document, unreached
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.tree import site_of
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.gates.gates import Gates
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.inherited import Inherited
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.observe import InHand, observe
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import all_reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import (
-    ProviderActor,
-    learned_before,
-)
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.offers import label_recipe
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.registry import Registry
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.sweeps.meeting import would_say
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import (
+from ...clients.zookeeper.store import Store
+from ...launching.actions import (
     DeleteNode,
     DropRequest,
     FreeNode,
     Plan,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.catalog import grouped, too_large
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import Times
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import Idle, owners, upkeep
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
+from ...launching.catalog import grouped, too_large
+from ...launching.placement import place
+from ...launching.polling import Times
+from ...launching.upkeep import Idle, owners, upkeep
+from ...model import reasons
+from ...model.errors import CloudAuthError
+from ...model.launch import Launch
+from ...model.node import NodeState
+from ...model.request import RequestState
+from ..frame.inbox import Inbox
+from ..frame.provider_reach import reach_document, unreached
+from ..frame.tree_identity import site_of
+from .context.account import Account
+from .context.context import (
+    LAUNCHES,
+    Context,
+)
+from .context.ledger import take_stock
+from .context.offers import label_template
+from .cycle import LauncherOptions
+from .inherited import Inherited
+from .leaks.first_meeting import would_say
+from .provider.actor import (
+    ProviderActor,
+    learned_before,
+)
+from .provider.provider_locks import PROVIDERS
+from .provider.registry import Registry
+from .requests.accepted_requests import all_reasons
+from .snapshot import InHand, observe
+from .throttling.gates import Gates
 
 PATIENCE = 60.0
 """Seconds that the clouds have to answer; what has not answered by then shows as the reason of waiting."""
@@ -119,7 +119,7 @@ def _take_providers(context: Context, options: LauncherOptions, registry: Regist
             left_out[name] = str(error)
             continue
         nudge = context.inbox.nudge
-        actor = ProviderActor(provider, client, context.inbox, nudge, Times(), context.patience, context.site)
+        actor = ProviderActor(provider, client, context.inbox, nudge, Times(), context.timeouts, context.site)
         actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", learned_before) or {})
         context.actors[name] = actor
         context.pool_ids.update(registry.ids(provider))
@@ -140,7 +140,7 @@ def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator
     for name, actor in context.actors.items():
         for pool in actor.provider.pools.values() if providers[name]["reached"] else ():
             for label in pool.labels.values() if pool.max_servers > 0 else ():
-                offer = label_recipe(context, actor, pool, label, math.inf).offer
+                offer = label_template(context, actor, pool, label, math.inf).offer
                 if offer.never is not None and offer.never.code == reasons.LABEL_BROKEN:
                     yield f"{name}/{pool.name}", label.name, str(offer.never.figures["text"])
                 for text in too_large(offer.resources, pool, actor.usage.bounds, name):

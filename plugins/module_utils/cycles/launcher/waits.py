@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.context import Context
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import DECLINES, WAITS
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.usage import SECOND_READING
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions import Wait
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ...launching.actions import Wait
+from ...model import reasons
+from .context.context import Context
+from .provider.usage import SECOND_READING
+from .requests.accepted_requests import DECLINES, WAITS
 
 WAIT_NEWS_EVERY = 60.0
 """Seconds after which changed figures of the same reason are written again."""

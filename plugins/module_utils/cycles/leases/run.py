@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import Stop
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import LeaseStatus, Leasing
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.wait import wait_for
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.wishes import capped, refuse_unknown
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import Release
+from ...clients.config_file import load_config
+from ...clients.zookeeper.session_file import default_folder
+from ...clients.zookeeper.store import Store
+from ...launching.lease_plan import Release
+from ...model.config.types import NodepoolConfig
+from ...model.errors import StoreError
+from ...model.lease import LeaseSpec
+from ..frame.stop import Stop
+from .lease_cycle import LeaseStatus, Leasing
+from .wait import wait_for
+from .wish_check import capped, refuse_unknown
 
 RELEASE_TIME = 30.0
 """Seconds that a release may take while somebody else has a lock on something of the lease."""
@@ -170,7 +170,7 @@ def _launching(
     line: Callable[[str], None],
     stop: Stop | None,
 ) -> LeaseOutcome:
-    from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+    from ..launcher.cycle import (
         LauncherOptions,
         run_launcher,
     )

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import LeaseStatus, Leasing
+from .lease_cycle import LeaseStatus, Leasing
 
 if TYPE_CHECKING:
-    from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
+    from ...clients.zookeeper.store import Store
 
 PATIENCE = 5.0
 """Seconds after which the lease is looked at even when nothing seemed to change."""

@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OURS
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.inheritance import OVERRIDDEN, merged
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+from ..resources import (
     CORES,
     INSTANCES,
     RAM,
@@ -21,6 +18,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     VOLUMES,
     Limits,
 )
+from . import types
+from .drivers import OURS
+from .inheritance import OVERRIDDEN, merged
 
 Raw = Mapping[str, Any]
 

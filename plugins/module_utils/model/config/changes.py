@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from .types import NodepoolConfig
 
 KINDS = {"labels": "label", "diskimages": "diskimage", "providers": "provider"}
 SILENT = frozenset({*KINDS, "path", "warnings"})

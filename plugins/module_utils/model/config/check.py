@@ -15,13 +15,13 @@ import string
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OTHER_DRIVERS, OURS
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.inheritance import (
+from .drivers import OTHER_DRIVERS, OURS
+from .inheritance import (
     cycle_from,
     ineffective_keys,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.messages import suggestion
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Path, Problem, shown
+from .messages import suggestion
+from .problems import Path, Problem, shown
 
 IMAGE_NAME_FIELDS = ("image_name", "upload_id", "timestamp")
 LAST_WINS = "and the last one counts, as in Nodepool: rename or remove one"

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Path, Problem
+from .problems import Path, Problem
 
 Converted: TypeAlias = "tuple[Any, str] | None"
 """The value as it is taken and what is wrong with it; None for one that is left to the schema."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OPTIONS_OF_OTHER_DRIVERS
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import (
+from .drivers import OPTIONS_OF_OTHER_DRIVERS
+from .problems import (
     Path,
     Problem,
     Source,

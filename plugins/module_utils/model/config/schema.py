@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.drivers import OTHER_DRIVERS, OURS
+from .drivers import OTHER_DRIVERS, OURS
 
 Schema = dict[str, Any]
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import Problem
+from .problems import Problem
 
 _REFERENCE = re.compile(r"%\((NODEPOOL_\w*)\)", re.ASCII)
 

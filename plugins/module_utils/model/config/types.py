@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
+from ..resources import Limits
 
 
 @dataclass(frozen=True)

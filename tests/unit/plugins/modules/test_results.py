@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import (
     LeaseStatus,
     SetStatus,
     WaitReason,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseOutcome, LeaseTurn
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.lease_plan import Begin
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import Begin
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.leases import outcome_result
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary

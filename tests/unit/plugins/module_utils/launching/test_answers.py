@@ -19,7 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.answers
     SAMPLES,
     Answers,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.patience import MOST_CREATES, Patience
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import MOST_CREATES, ApiTimeouts
 from tests.simcloud.timing import lognormal
 
 FLOOR, FIRST, MOST = 30.0, 300.0, 600.0
@@ -63,7 +63,7 @@ def test_after_creates_without_an_answer_the_next_ones_get_longer_until_one_is_a
 
 
 def test_what_clouds_yaml_gives_a_call_is_the_least():
-    patience = Patience(30.0)
+    patience = ApiTimeouts(30.0)
     floor = 900.0
     answers = Answers(floor, patience.create_first(floor), patience.create_most(floor))
     assert answers.patience == 900.0

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.leasing import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import (
     LeaseStatus,
     SetStatus,
     WaitReason,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseOutcome, LeaseTurn
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.lease_plan import (
+    Begin,
+    DropRequest,
+    End,
+    Release,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import DeadlineExceeded
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseError, LeaseSpec
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease_plan import Begin, DropRequest, End, Release
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.leases import outcome_result, progress_line
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import (
     CONTROLLER_GONE,
     STOPPED,
     Stop,

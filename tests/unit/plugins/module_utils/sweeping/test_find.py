@@ -27,9 +27,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Graveyard, Tombstone
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Tombstone, Tombstones
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.candidate import Ownership
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Standing
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.tree import TreeView, find_in_tree
 
 NODE = "0000000007"
@@ -61,7 +61,7 @@ def record(**more) -> Launch:
 
 
 def keys(seen: Seen, view: Known) -> set[str]:
-    return {thing.key for thing in find(seen, view) if thing.standing == Standing.LEAKED}
+    return {candidate.key for candidate in find(seen, view) if candidate.ownership == Ownership.LEAKED}
 
 
 def test_a_second_server_of_an_idle_node_leaked():
@@ -115,19 +115,19 @@ def test_a_floating_ip_of_a_ready_node_that_uses_another():
 def test_a_floating_ip_with_a_mark_alone_is_ours_when_a_tombstone_says_so():
     floating = FloatingIp("f1", "192.0.2.1", "DOWN", None, f"stackci_launch={NODE}-1-a")
     (foreign,) = find(Seen(floating_ips=[floating]), known())
-    assert foreign.standing == Standing.FOREIGN
-    graves = Graveyard([Tombstone(NODE, marks=[f"{NODE}-1-a"])])
-    assert keys(Seen(floating_ips=[floating]), known(graveyard=lambda: graves)) == {"floating-ip/f1"}
+    assert foreign.ownership == Ownership.FOREIGN
+    graves = Tombstones([Tombstone(NODE, marks=[f"{NODE}-1-a"])])
+    assert keys(Seen(floating_ips=[floating]), known(tombstones=lambda: graves)) == {"floating-ip/f1"}
 
 
 def test_ports_are_only_judged_together_with_servers():
-    graves = Graveyard([Tombstone(NODE, servers=["s1"])])
+    graves = Tombstones([Tombstone(NODE, servers=["s1"])])
     port = Port("p1", "s1", "n", status="DOWN")
-    assert keys(Seen({}, [port]), known(graveyard=lambda: graves)) == {"port/p1"}
-    assert keys(Seen(None, [port]), known(graveyard=lambda: graves)) == set()
-    assert keys(Seen({"s1": server("s1")}, [port]), known(graveyard=lambda: graves, there=node())) == set()
+    assert keys(Seen({}, [port]), known(tombstones=lambda: graves)) == {"port/p1"}
+    assert keys(Seen(None, [port]), known(tombstones=lambda: graves)) == set()
+    assert keys(Seen({"s1": server("s1")}, [port]), known(tombstones=lambda: graves, there=node())) == set()
     active = Port("p1", "s1", "n", status="ACTIVE")
-    assert keys(Seen({}, [active]), known(graveyard=lambda: graves)) == set()
+    assert keys(Seen({}, [active]), known(tombstones=lambda: graves)) == set()
 
 
 @pytest.mark.parametrize("text", ["", "stackci_launch=", "stackci_launch=x", "nodepool_provider_name=e", "a b"])
@@ -150,14 +150,14 @@ def request(state: str = RequestState.PENDING) -> NodeRequest:
 
 
 def in_tree(**view) -> dict[str, tuple[str, float | None]]:
-    return {thing.key: (thing.code, thing.created) for thing in find_in_tree(TreeView(**view), NOW)}
+    return {candidate.key: (candidate.code, candidate.created) for candidate in find_in_tree(TreeView(**view), NOW)}
 
 
 def test_locks_of_requests_that_are_there_stay():
     view: dict[str, Any] = {"request_locks": {"100-1": NOW - 9e4, "100-2": NOW - 9e4}, "requests": {"100-2": request()}}
     assert in_tree(**view) == {"request-lock/100-1": ("request-gone", NOW - 9e4)}
-    (thing,) = find_in_tree(TreeView(**view), NOW)
-    assert thing.min_age == 8 * 3600
+    (candidate,) = find_in_tree(TreeView(**view), NOW)
+    assert candidate.min_age == 8 * 3600
 
 
 def test_lost_requests_are_pending_and_unlocked():

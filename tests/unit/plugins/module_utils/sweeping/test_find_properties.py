@@ -27,11 +27,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload, UploadState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, floating_ip_description
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Graveyard, Tombstone
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import Claims
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Tombstone, Tombstones
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.candidate import Kind, Ownership
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import AdoptionRules
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Judgement, Rules, judge
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind, Standing
 from tests.support.effort import examples
 
 TREE, OTHER = "a" * 32, "b" * 32
@@ -89,7 +89,7 @@ class Project:
             self.locked.__contains__,
             self.launches.get,
             tuple(self.launches),
-            lambda: Graveyard(self.tombstones),
+            lambda: Tombstones(self.tombstones),
             lambda: self.uploads,
             TREE,
         )
@@ -229,7 +229,7 @@ def look(project: Project, before: Judgement, when: float, rules: Rules = RULES)
 
 
 def due(judgement: Judgement) -> set[str]:
-    return {row.thing.key for row in judgement.due}
+    return {row.candidate.key for row in judgement.due}
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -248,12 +248,12 @@ def test_exactly_what_leaked_goes_after_two_looks(project):
 @given(projects())
 def test_foreign_things_are_listed_and_never_due(project):
     rows = look(project, Judgement(), NOW).rows
-    foreign = {row.thing.id for row in rows if row.thing.standing == Standing.FOREIGN}
+    foreign = {row.candidate.id for row in rows if row.candidate.ownership == Ownership.FOREIGN}
     for number in range(len([1 for ident in project.servers if ident.startswith("web-")])):
         assert {f"web-{number}", f"vip-{number}", f"data-{number}"} <= foreign
         assert f"dhcp-{number}" not in foreign
     assert foreign.isdisjoint(key.split("/", 1)[1] for key in project.leaked | project.young)
-    assert all(row.thing.text for row in rows)
+    assert all(row.candidate.text for row in rows)
 
 
 @settings(max_examples=examples(50), deadline=None)
@@ -262,8 +262,8 @@ def test_what_vanishes_between_two_looks_begins_anew(project, data):
     first = look(project, Judgement(), NOW)
     keys = sorted(project.leaked)
     hidden = set(data.draw(st.lists(st.sampled_from(keys), unique=True))) if keys else set()
-    things = [thing for thing in find(project.look(), project.known) if thing.key not in hidden]
-    between = judge(things, KINDS, first.sightings, RULES, NOW + 100)
+    candidates = [candidate for candidate in find(project.look(), project.known) if candidate.key not in hidden]
+    between = judge(candidates, KINDS, first.sightings, RULES, NOW + 100)
     assert due(look(project, between, NOW + 150)) == project.leaked - hidden
 
 
@@ -282,14 +282,14 @@ def test_kinds_that_were_not_looked_for_keep_their_sightings(project):
     servers_only = Seen(servers=project.servers)
     second = judge(find(servers_only, project.known), (Kind.SERVER,), first.sightings, RULES, NOW + 100)
     assert {key for key in first.sightings if not key.startswith("server/")} <= set(second.sightings)
-    assert all(row.thing.kind in (Kind.SERVER, Kind.LAUNCH) for row in second.rows)
+    assert all(row.candidate.kind in (Kind.SERVER, Kind.LAUNCH) for row in second.rows)
 
 
 @settings(max_examples=examples(50), deadline=None)
 @given(projects())
 def test_what_bears_our_providers_name_alone_is_foreign(project):
     rows = look(project, look(project, Judgement(), NOW), NOW + 10_000).rows
-    foreign = {row.thing.key: row.thing for row in rows if row.thing.standing == Standing.FOREIGN}
+    foreign = {row.candidate.key: row.candidate for row in rows if row.candidate.ownership == Ownership.FOREIGN}
     assert project.strange <= set(foreign)
     assert {foreign[key].code for key in project.strange} <= {"other-tree", "no-tree"}
 
@@ -297,18 +297,22 @@ def test_what_bears_our_providers_name_alone_is_foreign(project):
 @settings(max_examples=examples(50), deadline=None)
 @given(projects(), st.booleans(), st.sampled_from((None, 0.0)))
 def test_a_claim_takes_what_it_names_and_nothing_that_a_node_has(project, site, unmarked):
-    claims = Claims((OTHER,) if site else (), unmarked)
+    claims = AdoptionRules((OTHER,) if site else (), unmarked)
     known = replace(project.known, claims=claims)
     found = find(project.look(), known)
-    leaked = {thing.key: thing for thing in found if thing.standing == Standing.LEAKED}
+    leaked = {candidate.key: candidate for candidate in found if candidate.ownership == Ownership.LEAKED}
     assert project.leaked | project.young <= set(leaked)
     for key in set(leaked) - project.leaked - project.young:
         assert leaked[key].code == ("tree-adopted" if leaked[key].figures.get("site") else "unmarked-adopted")
         assert leaked[key].figures.get("site") in (OTHER, None)
     in_use = {node.external_id for node in project.nodes.values() if node is not None}
-    assert not {thing.id for thing in leaked.values() if thing.kind == Kind.SERVER} & in_use
+    assert not {candidate.id for candidate in leaked.values() if candidate.kind == Kind.SERVER} & in_use
     if site:
-        left = {thing.id for thing in found if thing.code == "other-tree" and thing.kind != Kind.IMAGE}
+        left = {candidate.id for candidate in found if candidate.code == "other-tree" and candidate.kind != Kind.IMAGE}
         assert left <= in_use | {address.id for address in project.floating_ips}
     if unmarked is not None:
-        assert all(thing.node_id not in project.nodes for thing in leaked.values() if thing.code == "unmarked-adopted")
+        assert all(
+            candidate.node_id not in project.nodes
+            for candidate in leaked.values()
+            if candidate.code == "unmarked-adopted"
+        )

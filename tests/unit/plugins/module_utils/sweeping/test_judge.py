@@ -9,6 +9,8 @@ import itertools
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.candidate import Kind, LeakCandidate, Ownership
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.counts import LeakCounts
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import (
     FORGOTTEN_AFTER,
     Rules,
@@ -16,19 +18,17 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge im
     Verdict,
     judge,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.tally import Tally
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.thing import Kind, Standing, Thing
 
 NOW = 1_800_000_000.0
 
 
-def thing(ident: str = "a", **more) -> Thing:
-    return Thing(Kind.PORT, ident, more.pop("standing", Standing.LEAKED), "unmarked", **more)
+def candidate(ident: str = "a", **more) -> LeakCandidate:
+    return LeakCandidate(Kind.PORT, ident, more.pop("ownership", Ownership.LEAKED), "unmarked", **more)
 
 
 def verdict(sighting: Sighting | None, seen_at: float = NOW, rules: Rules | None = None, **more) -> str:
     before = {} if sighting is None else {"port/a": sighting}
-    (row,) = judge([thing(**more)], [Kind.PORT], before, rules or Rules(), seen_at).rows
+    (row,) = judge([candidate(**more)], [Kind.PORT], before, rules or Rules(), seen_at).rows
     return row.verdict
 
 
@@ -75,9 +75,9 @@ def test_failing_deletions_are_tried_at_growing_distances():
 
 def test_what_is_beyond_the_bound_is_due_next_time():
     before = {f"port/{letter}": Sighting(NOW - 100) for letter in "abc"}
-    things = [thing(letter, created=0.0) for letter in "cab"]
-    rows = judge(things, [Kind.PORT], before, Rules(most=2), NOW).rows
-    assert [(row.thing.id, row.verdict) for row in rows] == [
+    candidates = [candidate(letter, created=0.0) for letter in "cab"]
+    rows = judge(candidates, [Kind.PORT], before, Rules(most=2), NOW).rows
+    assert [(row.candidate.id, row.verdict) for row in rows] == [
         ("a", Verdict.DUE),
         ("b", Verdict.DUE),
         ("c", Verdict.BEYOND),
@@ -101,7 +101,7 @@ def test_a_sighting_that_cannot_be_read_is_none(document):
 
 def test_rows_tell_what_is_known():
     before = {"port/a": Sighting(NOW - 100, 1, NOW - 90, "409: in use")}
-    (row,) = judge([thing(created=NOW - 5000)], [Kind.PORT], before, Rules(), NOW).rows
+    (row,) = judge([candidate(created=NOW - 5000)], [Kind.PORT], before, Rules(), NOW).rows
     assert row.document() == {
         "kind": "port",
         "id": "a",
@@ -116,8 +116,8 @@ def test_rows_tell_what_is_known():
 
 
 def test_the_tally_shows_the_last_look_and_adds_up_what_was_done():
-    tally = Tally()
-    found = judge([thing("a"), thing("b", standing=Standing.FOREIGN)], [Kind.PORT], {}, Rules(), NOW)
+    tally = LeakCounts()
+    found = judge([candidate("a"), candidate("b", ownership=Ownership.FOREIGN)], [Kind.PORT], {}, Rules(), NOW)
     tally.look("east", [Kind.PORT, Kind.SERVER], found.rows)
     tally.look("east", [Kind.PORT], found.rows)
     tally.deleted("east", Kind.PORT)

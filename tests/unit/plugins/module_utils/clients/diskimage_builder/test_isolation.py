@@ -9,7 +9,10 @@ import shutil
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import Answer, run
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import (
+    CommandResult,
+    run,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import (
     FULL,
     MOUNTS,
@@ -28,7 +31,7 @@ class Machine:
     def __call__(self, argv):
         self.ran.append(list(argv))
         refused = next((word for word in self.forbidden if word in argv), None)
-        return Answer(1, f"{refused}: Operation not permitted") if refused else Answer(0)
+        return CommandResult(1, f"{refused}: Operation not permitted") if refused else CommandResult(0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import commands
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import Answer
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.commands import CommandResult
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.reaper import System, reap
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import Leftover
 
@@ -51,7 +51,7 @@ class Machine:
         self.ran.append(argv)
         lazy = "-l" in argv
         if any(word in argv for word in self.refuse) or (self.busy and argv[0] == "umount" and not lazy):
-            return Answer(1, "busy")
+            return CommandResult(1, "busy")
         if argv[0] == "umount":
             self.mounts.remove(argv[-1])
         elif argv[0] == "losetup":
@@ -59,7 +59,7 @@ class Machine:
         elif argv[0] == "rm":
             return commands.run(argv, folder=folder)
         self.write()
-        return Answer(0)
+        return CommandResult(0)
 
     def reap(self, leftover):
         self.write()

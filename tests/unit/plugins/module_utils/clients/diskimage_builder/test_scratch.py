@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import (
-    Claim,
+    ScratchClaim,
     claimed,
     leftovers,
 )
@@ -26,7 +26,7 @@ OWN = f".stackci-tmp-{'e' * 32}"
 
 
 def test_what_is_claimed_is_no_leftover_until_its_owner_ends(tmp_path):
-    with Claim.make(str(tmp_path), "deb", BUILD) as claim:
+    with ScratchClaim.make(str(tmp_path), "deb", BUILD) as claim:
         assert os.path.isdir(claim.leftover.place)
         assert leftovers(str(tmp_path)) == []
     (left,) = leftovers(str(tmp_path))
@@ -36,8 +36,8 @@ def test_what_is_claimed_is_no_leftover_until_its_owner_ends(tmp_path):
 
 def test_the_claim_of_a_killed_process_is_left_over(tmp_path):
     script = (
-        f"import os; from {Claim.__module__} import Claim; "
-        f"claim = Claim.make({str(tmp_path)!r}, 'deb', {BUILD!r}); os.kill(os.getpid(), 9)"
+        f"import os; from {ScratchClaim.__module__} import ScratchClaim; "
+        f"claim = ScratchClaim.make({str(tmp_path)!r}, 'deb', {BUILD!r}); os.kill(os.getpid(), 9)"
     )
     path = os.pathsep.join(sys.path)
     subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": path}, timeout=60, check=False)
@@ -46,7 +46,7 @@ def test_the_claim_of_a_killed_process_is_left_over(tmp_path):
 
 def test_another_place_is_remembered(tmp_path):
     place = tmp_path / "fast" / OWN / BUILD
-    with Claim.make(str(tmp_path), "deb", BUILD, str(place)):
+    with ScratchClaim.make(str(tmp_path), "deb", BUILD, str(place)):
         assert place.is_dir()
     (left,) = leftovers(str(tmp_path))
     assert left.place == str(place)
@@ -54,7 +54,7 @@ def test_another_place_is_remembered(tmp_path):
 
 def test_nobody_else_may_look_into_a_directory_of_a_build(tmp_path):
     place = tmp_path / "fast" / OWN / BUILD
-    with Claim.make(str(tmp_path), "deb", BUILD, str(place)) as claim:
+    with ScratchClaim.make(str(tmp_path), "deb", BUILD, str(place)) as claim:
         folders = [place, place.parent, Path(claim.leftover.claim), tmp_path / ".stackci-tmp"]
         assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700] * 4
 
@@ -71,7 +71,7 @@ def test_the_claim_tells_the_place_before_it_is_made(tmp_path, monkeypatch):
 
     mkdir = os.mkdir
     monkeypatch.setattr(os, "mkdir", make)
-    with Claim.make(str(tmp_path), "deb", BUILD, str(place)):
+    with ScratchClaim.make(str(tmp_path), "deb", BUILD, str(place)):
         assert known == [str(place)]
 
 
@@ -80,7 +80,7 @@ def test_links_of_the_operator_are_resolved_once(tmp_path):
     (tmp_path / "images").symlink_to(tmp_path / "disk" / "images")
     (tmp_path / "fast").symlink_to(tmp_path / "disk")
     images = str(tmp_path / "images")
-    with Claim.make(images, "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD)) as claim:
+    with ScratchClaim.make(images, "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD)) as claim:
         assert claim.leftover.place == str(tmp_path / "disk" / OWN / BUILD)
         assert claimed(images) == [BUILD]
     assert leftovers(images) == [claim.leftover]
@@ -89,7 +89,7 @@ def test_links_of_the_operator_are_resolved_once(tmp_path):
 def test_a_place_that_somebody_made_first_is_refused(tmp_path):
     (tmp_path / "fast" / OWN).mkdir(parents=True)
     with pytest.raises(ImageFileError, match=rf"{OWN}: cannot be made"):
-        Claim.make(str(tmp_path), "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD))
+        ScratchClaim.make(str(tmp_path), "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD))
 
 
 def test_a_link_instead_of_the_directory_of_claims(tmp_path):
@@ -99,7 +99,7 @@ def test_a_link_instead_of_the_directory_of_claims(tmp_path):
     assert leftovers(str(tmp_path)) == []
     assert claimed(str(tmp_path)) == []
     with pytest.raises(ImageFileError, match=r"\.stackci-tmp is a link"):
-        Claim.make(str(tmp_path), "deb", "b" * 32)
+        ScratchClaim.make(str(tmp_path), "deb", "b" * 32)
     assert os.listdir(elsewhere) == [BUILD]
 
 
@@ -117,7 +117,7 @@ def test_what_another_user_planted_is_not_believed(tmp_path):
     os.chown(root, 4321, 4321)
     assert leftovers(str(tmp_path)) == []
     with pytest.raises(ImageFileError, match="belongs to user 4321, but builds run as user 0"):
-        Claim.make(str(tmp_path), "deb", "b" * 32)
+        ScratchClaim.make(str(tmp_path), "deb", "b" * 32)
 
 
 def test_a_directory_of_ours_that_others_may_write_to_becomes_private(tmp_path):
@@ -168,4 +168,4 @@ def test_a_claim_that_nobody_finished_is_forgotten(tmp_path):
 def test_a_directory_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "images").write_text("a file")
     with pytest.raises(ImageFileError, match=r"images: cannot be made.*images-dir and TMP_DIR"):
-        Claim.make(str(tmp_path / "images"), "deb", BUILD)
+        ScratchClaim.make(str(tmp_path / "images"), "deb", BUILD)

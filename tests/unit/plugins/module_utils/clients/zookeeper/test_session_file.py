@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import (
     FolderNotPrivate,
     SessionFolder,
-    Word,
+    SessionNote,
     default_folder,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
@@ -49,8 +49,8 @@ def test_folder_and_file_are_private_whatever_the_umask(tmp_path):
 
 def test_what_is_written_is_read_by_the_successor(folder):
     file = folder.make()
-    file.write(Word.of_this_process(IDENTITY))
-    file.write(Word.of_this_process((5, SECRET)))
+    file.write(SessionNote.of_this_process(IDENTITY))
+    file.write(SessionNote.of_this_process((5, SECRET)))
     file.leave()
     inherited = folder.inherit(file.name)
     assert inherited is not None
@@ -63,7 +63,7 @@ def test_what_is_written_is_read_by_the_successor(folder):
 
 def test_nothing_is_inherited_from_the_living(folder):
     file = folder.make()
-    file.write(Word.of_this_process(IDENTITY))
+    file.write(SessionNote.of_this_process(IDENTITY))
     assert folder.inherit(file.name) is None
 
 
@@ -78,7 +78,7 @@ def test_only_one_inherits(folder):
 
 
 def test_the_secret_is_in_no_text(folder):
-    word = Word.of_this_process(IDENTITY)
+    word = SessionNote.of_this_process(IDENTITY)
     assert SECRET.hex() not in repr(word) and str(SECRET) not in repr(word)
     file = folder.make()
     assert SECRET.hex() not in file.name
@@ -99,9 +99,9 @@ def test_what_makes_no_sense_is_harmless(folder, data):
 
 
 def test_a_password_that_is_none_is_harmless():
-    document = json.loads(Word.of_this_process(IDENTITY).data())
+    document = json.loads(SessionNote.of_this_process(IDENTITY).data())
     for key, value in (("password", "xyz"), ("password", 7), ("pid", "me"), ("session_id", None)):
-        assert Word.parse(json.dumps({**document, key: value}).encode()) is None
+        assert SessionNote.parse(json.dumps({**document, key: value}).encode()) is None
 
 
 def test_links_are_not_followed(tmp_path, folder):
@@ -159,7 +159,7 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path):
 
 def test_a_dead_process_is_not_seen_and_one_with_its_pid_is_not_it():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    ours = Word.of_this_process(IDENTITY)
+    ours = SessionNote.of_this_process(IDENTITY)
     assert ours.process_is_seen
     assert not replace(ours, started=ours.started - 1).process_is_seen
     assert not replace(ours, boot="another").process_is_seen

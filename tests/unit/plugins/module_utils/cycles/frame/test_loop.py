@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.stopping import SERVING, STOPPED, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.loop import (
     AWAY_LOOK,
     MOST_MISHAPS,
     STORE_GRACE,
     Frame,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import SERVING, STOPPED, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
     ZooKeeperServer,
     ZooKeeperSettings,

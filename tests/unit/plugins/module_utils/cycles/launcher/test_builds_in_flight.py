@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.nodes.serving import WAITS
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.ownership import PROVIDERS
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.provider_locks import PROVIDERS
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.accepted_requests import WAITS
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import Builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from tests.simcloud.plane import COLLAPSE, ControlPlane
@@ -26,7 +26,7 @@ def a_world(timing: Timing, most: float | None = None, min_ready: int = 0) -> Wo
 
 
 def builds_of(world: World) -> Builds:
-    (actor,) = world.cycles[-1].launcher._acting._context.actors.values()
+    (actor,) = world.cycles[-1].launcher._launcher_pass._context.actors.values()
     return actor.creates.builds
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.common.clock import SteadyClock
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 from tests.support.world import Cycle, Habit, World, one_provider

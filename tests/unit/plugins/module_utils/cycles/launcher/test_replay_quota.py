@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.provider.actor import LIMITS_AGE_WHEN_FULL
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.actor import (
+    LIMITS_AGE_WHEN_FULL,
+)
 from tests.support.effort import EFFORT
 from tests.support.world import Habit, World, one_provider
 

@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeps a tree equal to what is in ZooKeeper: one walk at the beginning, then events."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from . import paths
+from .client import (
+    CREATED,
+    DELETED,
+    TreeClient,
+)
+from .multi import MultiRead
+from .own_writes import Awaited, OwnWrites
+from .tree import Tree
+
+try:
+    from kazoo.exceptions import NoNodeError
+    from kazoo.protocol.serialization import GetChildren, GetData, Sync
+except ImportError:  # told by client.require_kazoo
+    NoNodeError = Exception
+
+_TOGETHER = 100
+"""Readings of the walk in one request: sent one by one, each costs more to send than to answer."""
+
+
+class _Part(NamedTuple):
+    """What one reading of several brought, as kazoo's AsyncResult tells it."""
+
+    value: Any
+    exception: Exception | None
+
+
+class CacheSync:
+    """Fills a new tree over a connected client.
+
+    All of it happens in the client's completion thread, where answers and events come in the order in which the
+    server sent them; so an answer can never bring back what an event has taken away.
+
+    :param before: the tree of before the reconnection: what has not changed since need not be parsed again.
+    :param notify: called with the path of each change after the walk.
+    """
+
+    def __init__(self, client: TreeClient, before: Tree, notify: Callable[[str], None]) -> None:
+        self.tree = Tree()
+        self.problem: Exception | None = None
+        self.own_writes = OwnWrites()
+        self._client = client
+        self._before = before
+        self._notify = notify
+        self._open = 0
+        self._next: list[tuple[Any, Callable[[Any], None]]] = []
+        self._walked = threading.Event()
+        self._reading: dict[str, bool] = {}
+
+    def start(self, *, watch: bool) -> None:
+        """Begin the walk."""
+        self._client.on_event = self.on_event
+        if watch:
+            self._client.watch_below(paths.ROOT, self._begin)
+        else:
+            self._client.submit(Sync(self._client.absolute("/")), self._begin)
+
+    def wait(self, timeout: float) -> bool:
+        """True when the walk is over, for better or (see ``problem``) worse."""
+        return self._walked.wait(timeout)
+
+    def on_event(self, kind: int, path: str) -> None:
+        """Something has changed."""
+        if not paths.is_cached(path):
+            return
+        if kind == DELETED:
+            self.tree.drop(path)
+            self._changed(path)
+            return
+        if kind == CREATED and paths.is_lock(path):
+            self.tree.touch(path)
+        if not self.own_writes.is_ours(path):
+            self._look(path)
+
+    def answered(self, awaited: Awaited, written: Collection[str]) -> None:
+        """A request of ours was answered, and *written* is what it has changed; called in the order of answers."""
+        for path in self.own_writes.over(awaited, written):
+            self._look(path)
+
+    def _look(self, path: str) -> None:
+        if paths.is_lock(path):
+            self._changed(path)
+        else:
+            self._refresh(path)
+
+    def _changed(self, path: str) -> None:
+        if self._walked.is_set():
+            self._notify(path)
+
+    def _refresh(self, path: str) -> None:
+        """Read *path*, once for all events that come until the answer is there."""
+        if path in self._reading:
+            self._reading[path] = True
+            return
+        self._reading[path] = False
+
+        def answered(result: Any) -> None:
+            again = self._reading.pop(path)
+            if again and result.exception is None:
+                self._refresh(path)
+            if self._received(path, result):
+                self._changed(path)
+
+        self._client.submit(GetData(self._client.absolute(path), None), answered)
+
+    def _received(self, path: str, result: Any) -> bool:
+        """Store an answer; True when it was news."""
+        if isinstance(result.exception, NoNodeError):
+            self.tree.drop(path)
+            return True
+        if result.exception is not None:
+            return False  # the connection is gone: the next walk will see to it
+        data, stat = result.value
+        before = self._before.entry(path)
+        if before is not None and before.stat.mzxid == stat.mzxid and self.tree.entry(path) is None:
+            self.tree.carry(path, before)
+            return True
+        return self.tree.put(path, data, stat)
+
+    # -- the walk -----------------------------------------------------------------------------------------------
+
+    def _begin(self, result: Any) -> None:
+        if result.exception is not None:
+            self._fail(result.exception)
+            return
+        self._open += 1
+        for root in paths.DOCUMENT_ROOTS:
+            self._visit(root)
+        self._send()
+        self._close()
+
+    def _visit(self, path: str) -> None:
+        def answered(result: Any) -> None:
+            self._received(path, result)
+            if result.exception is None:
+                self._look_below(path, result.value[1].numChildren)
+
+        self._gather(GetData(self._client.absolute(path), None), answered)
+
+    def _look_below(self, path: str, children: int) -> None:
+        parent = paths.split(path)[0]
+        if parent == paths.REQUESTS:
+            # Locks of requests outlive them by hours; only those of living ones are of interest.
+            self._list(f"{paths.REQUEST_LOCKS}/{paths.split(path)[1]}")
+        if parent == paths.NODES and children == 1:
+            # That is its lock in all but strange trees; to ask for its name is one question more for each node.
+            self._list(f"{path}/{paths.LOCK}", otherwise=path)
+        elif children:
+            self._list(path)
+
+    def _list(self, path: str, otherwise: str | None = None) -> None:
+        """Look at the children of *path*, or of *otherwise* where that does not exist."""
+
+        def answered(result: Any) -> None:
+            if result.exception is not None:
+                if otherwise is not None and isinstance(result.exception, NoNodeError):
+                    self._list(otherwise)
+                return
+            if paths.is_lock(path):
+                self.tree.touch(path)
+            for name in result.value:
+                child = f"{path}/{name}"
+                if not paths.is_lock(child):
+                    self._visit(child)
+                    continue
+                self.tree.touch(child)
+                if not paths.is_lock(path):
+                    self._list(child)
+
+        self._gather(GetChildren(self._client.absolute(path), None), answered)
+
+    def _gather(self, reading: Any, answered: Callable[[Any], None]) -> None:
+        self._next.append((reading, answered))
+
+    def _send(self) -> None:
+        """Send what was gathered."""
+        gathered, self._next = self._next, []
+        for begin in range(0, len(gathered), _TOGETHER):
+            self._read_together(gathered[begin : begin + _TOGETHER])
+
+    def _read_together(self, gathered: list[tuple[Any, Callable[[Any], None]]]) -> None:
+        self._open += 1
+
+        def answered(result: Any) -> None:
+            if result.exception is None:
+                for (_reading, tell), value in zip(gathered, result.value, strict=True):
+                    problem = value if isinstance(value, Exception) else None
+                    if problem is not None and not isinstance(problem, NoNodeError):
+                        self._fail(problem)
+                    tell(_Part(value, problem))
+                self._send()
+            self._close(result.exception)
+
+        self._client.submit(MultiRead(tuple(reading for reading, _tell in gathered)), answered)
+
+    def _close(self, problem: Exception | None = None) -> None:
+        if problem is not None and not isinstance(problem, NoNodeError):
+            self._fail(problem)
+        self._open -= 1
+        if self._open == 0:
+            self._before = Tree()
+            self._walked.set()
+
+    def _fail(self, problem: Exception) -> None:
+        self.problem = self.problem or problem
+        self._walked.set()

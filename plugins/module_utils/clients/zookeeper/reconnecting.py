@@ -1,0 +1,306 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeps one session after the other open, and does single operations on it.
+
+kazoo reconnects within a session by itself. When the session has expired, or could have because there was no
+connection for its whole time-out, its client is discarded and a new one is made: generation + 1. In both cases the
+tree is read anew before the state is ``connected`` again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from ...model.config.types import ZooKeeperSettings
+from ...model.errors import StoreError
+from . import connect_errors
+from .cache_sync import CacheSync
+from .client import (
+    DEAD,
+    DOWN,
+    UP,
+    TreeClient,
+    require_kazoo,
+)
+from .oddities import Oddities
+from .tree import Tree
+
+_LOG = logging.getLogger(__name__)
+_WALK_TIMEOUT = 60.0
+_CLOSE_TIMEOUT = 3.0
+_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_PATIENCE = 4
+_AMEND_PAUSE = 1.0
+_AMEND_TRIES = 30
+
+CONNECTED, SUSPENDED, LOST = "connected", "suspended", "lost"
+
+
+class ReconnectingClient:
+    """The session, its state and the tree read over it.
+
+    :param connect_timeout: seconds for connecting, and for any single operation.
+    """
+
+    def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
+        self._settings = settings
+        self.timeout = connect_timeout
+        self.state = LOST
+        self.generation = 0
+        self.tree = Tree()
+        self.feed: CacheSync | None = None
+        self.client: TreeClient | None = None
+        self.mutable = False
+        self.after_sync: list[Callable[[], None]] = []
+        """Called in a thread of ours each time the tree was read anew over a connected session."""
+        self._callbacks: list[Callable[[str], None]] = []
+        self._amends: list[Callable[[], bool]] = []
+        self._tries = 0
+        self._wake = threading.Condition()
+        self._link = DEAD
+        self._down_since = 0.0
+        self._closing = False
+        self._supervisor: threading.Thread | None = None
+        self.odd = Oddities()
+        self._watch = True
+
+    def open(self, *, watch: bool = True) -> None:
+        """Connect and read the tree; see :meth:`Store.open`."""
+        require_kazoo()
+        if self.client is not None:
+            raise StoreError("the ZooKeeper session is open already")
+        if self._settings.tls is not None:
+            connect_errors.check_tls(self._settings.tls)
+        self._watch = self.mutable = watch
+        self._closing = False
+        try:
+            self._connect(self.timeout)
+            self._synchronize()
+        except BaseException:
+            self.close()
+            raise
+        self._supervisor = threading.Thread(target=self._supervise, name="zookeeper-session", daemon=True)
+        self._supervisor.start()
+
+    def close(self) -> None:
+        """End the session."""
+        with self._wake:
+            self._closing = True
+            self.mutable = False
+            client, self.client = self.client, None
+            self._wake.notify_all()
+        if client is not None:
+            client.discard(wait=_CLOSE_TIMEOUT)
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None and supervisor is not threading.current_thread():
+            supervisor.join(_CLOSE_TIMEOUT)
+        self.state = LOST
+
+    def on_change(self, callback: Callable[[str], None]) -> None:
+        """See :meth:`Store.on_change`."""
+        self._callbacks.append(callback)
+
+    def notify(self, path: str) -> None:
+        """Tell all who asked for it."""
+        for callback in self._callbacks:
+            try:
+                callback(path)
+            except Exception:
+                _LOG.exception("a callback for changes failed at %r", path)
+
+    def make_up_for(self, amend: Callable[[], bool]) -> None:
+        """Put right what could not be finished.
+
+        :param amend: called in a thread of ours while there is a connection, once a second until it returns True, or
+            until that has been in vain for long enough after a reconnection.
+        """
+        with self._wake:
+            self._amends.append(amend)
+            self._tries = 0
+            self._wake.notify_all()
+
+    def _amend(self) -> None:
+        with self._wake:
+            amends, self._amends = self._amends, []
+            self._tries += 1
+            again = self._tries < _AMEND_TRIES
+        for amend in amends:
+            done = False
+
+            def attempt(amend: Callable[[], bool] = amend) -> None:
+                nonlocal done
+                done = amend()
+
+            if not (self._try(attempt) and done) and again:
+                with self._wake:
+                    self._amends.append(amend)
+
+    # -- connecting ---------------------------------------------------------------------------------------------
+
+    def _connect(self, timeout: float, *, seen_zxid: int = 0) -> None:
+        """A new session.
+
+        :param seen_zxid: a server that lags behind this will not take us.
+        :raises StoreError: not within *timeout* seconds.
+        """
+        hosts = connect_errors.connection_string(self._settings)
+        client = TreeClient(
+            hosts,
+            tls=self._settings.tls,
+            timeout=self._settings.timeout,
+            attempt_timeout=max(1.0, timeout / (len(self._settings.servers) + 1)),
+            on_link=self._on_link,
+            on_event=lambda _kind, _path: None,
+        )
+        client.last_zxid = client.seen_zxid = seen_zxid
+        with self._wake:
+            before, self.client = self.client, client
+            self._link = DOWN
+            self._down_since = time.monotonic()
+        if before is not None:
+            before.discard()
+        client.start_async()
+        with self._wake:
+            self._wake.wait_for(lambda: self._closing or self._link != DOWN, timeout)
+            up = self._link == UP and not self._closing
+            if up:
+                self.generation += 1
+                client.generation = self.generation
+        if not up:
+            failures, tried = dict(client.failures), dict(client.tried)
+            client.discard()
+            raise StoreError(connect_errors.explain(self._settings, failures, timeout, tried))
+
+    def _synchronize(self) -> None:
+        """Read the tree anew and be connected.
+
+        :raises StoreError: the connection broke, or the walk took too long.
+        """
+        client = self.client
+        if client is None:
+            raise StoreError("the ZooKeeper session was closed")
+        if self.mutable:
+            self._make_chroot(client)
+        feed = CacheSync(client, self.tree, self.notify)
+        feed.start(watch=self._watch)
+        if not feed.wait(_WALK_TIMEOUT) or feed.problem is not None:
+            hosts = ", ".join(connect_errors.host_names(self._settings))
+            raise StoreError(
+                f"the tree below /nodepool could not be read from {hosts}: "
+                f"{feed.problem or f'it took more than {_WALK_TIMEOUT:g} s'}"
+            )
+        with self._wake:
+            if self._link != UP or self.client is not client:
+                raise StoreError("the connection to ZooKeeper broke while the tree was read")
+            self.tree = feed.tree
+            self.feed = feed
+            self.state = CONNECTED
+            self._tries = 0
+        for todo in self.after_sync:
+            with contextlib.suppress(StoreError):
+                todo()
+        self.notify("")
+
+    def _make_chroot(self, client: TreeClient) -> None:
+        """Create what the chroot names, which everything else is relative to."""
+
+    # -- after the connection broke -----------------------------------------------------------------------------
+
+    def _on_link(self, client: TreeClient, link: str) -> None:
+        with self._wake:
+            if client is not self.client:
+                return
+            self._link = link
+            if link == DOWN:
+                self._down_since = time.monotonic()
+            was, self.state = self.state, {UP: self.state, DOWN: SUSPENDED, DEAD: LOST}[link]
+            if was == LOST:
+                self.state = LOST  # while a first connection is being made
+            changed = was != self.state
+            self._wake.notify_all()
+        if changed:
+            self.notify("")
+
+    def _supervise(self) -> None:
+        while not self._closing:
+            if not self._try(self._look_after):
+                self._pause(0)
+
+    def _look_after(self) -> None:
+        """Wait for something to happen to the connection, and see to it."""
+        while True:
+            with self._wake:
+                connected = self._link == UP and self.state == CONNECTED
+                if connected and not self._closing:
+                    # Also called without need: a timed wait costs less than another flag.
+                    self._wake.wait(_AMEND_PAUSE if self._amends else None)
+                    connected = self._link == UP and self.state == CONNECTED
+                link = UP if connected else self._await_link()
+            if self._closing:
+                return
+            if connected:
+                self._amend()
+            elif link != UP:
+                self._replace_client()
+            elif not self._try(self._synchronize):
+                self._pause(0)
+
+    def _await_link(self) -> str:
+        """Wait for the connection to come back within the session's time-out (holding the condition)."""
+        client = self.client
+        limit = self._down_since + (client.negotiated_timeout if client else 0.0)
+        while self._link == DOWN and not self._closing:
+            left = limit - time.monotonic()
+            if left <= 0:
+                return DEAD
+            self._wake.wait(left)
+        return self._link
+
+    def _replace_client(self) -> None:
+        """The session is gone: leave it and open the next."""
+        with self._wake:
+            client = self.client
+            changed = self.state != LOST
+            self.state = LOST
+            self._link = DEAD
+        if client is not None:
+            client.discard()
+        if changed:
+            self.notify("")
+        seen = client.seen_zxid if client is not None else 0
+        attempt = 0
+        while not self._closing:
+            if attempt >= _PATIENCE:
+                seen = 0  # no server is that far: ZooKeeper's data was set back, and the tree is what it is now
+            if self._try(partial(self._connect, self.timeout, seen_zxid=seen)) and self._try(self._synchronize):
+                return
+            self._pause(attempt)
+            attempt += 1
+
+    def _pause(self, attempt: int) -> None:
+        limit = time.monotonic() + _PAUSES[min(attempt, len(_PAUSES) - 1)]
+        with self._wake:
+            self._wake.wait_for(lambda: self._closing, limit - time.monotonic())
+
+    def _try(self, step: Callable[[], object]) -> bool:
+        """Make one step; False when it failed, whatever came in its way."""
+        try:
+            step()
+        except StoreError as problem:
+            _LOG.warning("%s", problem)
+            return False
+        except Exception as problem:
+            # A moment without free file descriptors or memory must not end the thread that everything depends on.
+            _LOG.exception("the thread that keeps the connection to ZooKeeper met with something unforeseen")
+            self.odd.tell(
+                f"ZooKeeper: the connection could not be looked after: {type(problem).__name__}: {problem}; it is tried"
+                " again (free file descriptors and memory of this host are worth a look)"
+            )
+            return False
+        return True

@@ -1,0 +1,353 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The builds cycle: clear away what is left, build what is due one after the other, wait for more to become due."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.diskimage_builder.isolation import (
+    Isolation,
+    find_isolation,
+)
+from ...clients.diskimage_builder.scratch import (
+    claimed,
+    leftovers,
+)
+from ...clients.statsd import Sink
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.components import Registration
+from ...imaging.due_builds import (
+    BuildCase,
+    BuildCode,
+    judge_build,
+    served_request,
+)
+from ...imaging.snapshot import ImagesView
+from ...model.config.types import NodepoolConfig
+from ...model.image import BuildState
+from ...model.lines import Trouble
+from ..frame.clock import SteadyClock
+from ..frame.config_watch import ConfigWatch
+from ..frame.inbox import Inbox
+from ..frame.loop import Frame
+from ..frame.opening import opened
+from ..frame.options import SETTLED
+from ..frame.stop import SERVING, Stop
+from ..frame.tree_identity import (
+    SITE,
+    check_tree,
+    confirm_tree,
+    site_of,
+)
+from .build import READY, BuildContext, Report
+from .build_options import BuildOptions
+from .clearing import (
+    clear_machine,
+    fail_abandoned,
+)
+from .image_builder import FAILED, ImageBuilder
+from .image_files import check_files
+from .image_view import (
+    local_files,
+    note_builder,
+    provider_formats,
+    register_builder,
+    view_images,
+)
+from .metrics import (
+    send_build,
+    send_requests,
+)
+
+LONGEST_WAIT = 5.0
+"""Seconds between two looks when nothing happens."""
+FORCED = "forced"
+TELL_EVERY = 60.0
+"""Seconds between two figures of what is asked for."""
+
+
+def run_builds(
+    options: BuildOptions,
+    *,
+    progress: Callable[[str], None] = lambda line: None,
+    stop: Stop | None = None,
+    clock: Callable[[], float] | None = None,
+    isolation: Isolation | None = None,
+) -> dict[str, Any]:
+    """Run one cycle and return the module's result.
+
+    :param progress: takes lines for people.
+    :param stop: may ask the cycle to end early; a build that runs is ended then.
+    :param isolation: how children are started; None for the best that this machine permits.
+    :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
+    """
+    config = options.load()
+    builder_id = ImagesDir(config.images_dir or "").builder_id()
+    apart = isolation or find_isolation()
+    with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
+        steady = clock or SteadyClock()
+        inbox = Inbox(steady)
+        wish = stop or Stop()
+        site = site_of(store, create=True)
+        check_files(ImagesDir(config.images_dir or ""), store, site, write=True)
+        image_builder = ImageBuilder(
+            apart, say=progress, watch=lambda: wish.reason, first_room=options.first_build_room << 20
+        )
+        context = BuildContext(store, builder_id, image_builder, wish, say=progress, clock=steady)
+        return BuildsCycle(options, config, context, inbox, apart, sink, site).run()
+
+
+class BuildsCycle:
+    """One stay of the builder. Everything in it happens in the thread that calls :meth:`run`."""
+
+    def __init__(
+        self,
+        options: BuildOptions,
+        config: NodepoolConfig,
+        context: BuildContext,
+        inbox: Inbox,
+        isolation: Isolation,
+        sink: Sink,
+        site: str,
+    ) -> None:
+        self._options = options
+        self._site = site
+        self._config = config
+        self._context = context
+        self._inbox = inbox
+        self._isolation = isolation
+        self._sink = sink
+        self._tell_at = 0.0
+        self._watch = ConfigWatch(options, context.say)
+        self._watch.known = config
+        self._formats: dict[str, str] = {}
+        self._format_problems: dict[str, str] = {}
+        self._reports: list[Report] = []
+        self._cleared: list[str] = []
+        self._abandoned: list[str] = []
+        self._forced: set[str] = set()
+        self._cases: list[BuildCase] = []
+        self._over = threading.Event()
+        self._registration: Registration | None = None
+
+    def run(self) -> dict[str, Any]:
+        """Work until the end."""
+        context, began = self._context, self._context.clock()
+        context.store.on_change(self._changed)
+        context.stop.tell(self._stopped)
+        context.image_builder.pause = self._rest
+        self._read_formats()
+        frame = Frame(self, context.store, self._config.zookeeper, context.stop, context.clock, context.say, once=True)
+        try:
+            ended = frame.run(began + self._options.duration)
+        finally:
+            if self._registration is not None:
+                self._registration.unregister()
+        return self._result(ended, context.clock() - began)
+
+    def _changed(self, path: str) -> None:
+        """Only what happens to images is worth a look: the tree may be a busy one."""
+        if not path or paths.below(path, paths.IMAGES) or path == paths.own(SITE):
+            self._inbox.nudge()
+
+    def _rest(self, seconds: float) -> None:
+        self._over.wait(seconds)
+        self._context.stop.beat(SERVING)
+
+    def _stopped(self) -> None:
+        self._over.set()
+        self._inbox.nudge()
+
+    # -- for the frame ---------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """What the heartbeat tells."""
+        return SERVING
+
+    @property
+    def finishing(self) -> bool:
+        """False: a build is made within a pass."""
+        return False
+
+    def rest(self, seconds: float) -> None:
+        """Wait; a wish to stop ends it."""
+        self._over.wait(seconds)
+
+    def lose(self) -> None:
+        """Nothing is kept from pass to pass."""
+
+    def leave(self) -> None:
+        """A build that runs has ended itself."""
+
+    def abandon(self) -> None:
+        """Nothing is under way between two passes."""
+
+    def turn(self, now: float, deadline: float) -> str | None:
+        """Look at the configuration, then make a pass."""
+        self._look_at_config(now)
+        return self._pass(now, deadline)
+
+    def _pass(self, now: float, deadline: float) -> str | None:
+        """Clear away, then build the first that is due; how the cycle ends, or None."""
+        context = self._context
+        check_tree(context.store, self._site)
+        if leftovers(self._config.images_dir or ""):
+            confirm_tree(context.store, self._site)  # what is not ready there is removed
+        if self._registration is None:
+            note_builder(context.store, self._config, context.builder_id, now)
+            self._registration = register_builder(context.store)
+        self._cleared += clear_machine(context.store, self._config.images_dir or "", context.say)
+        view = self._view()
+        for line in context.store.odd_documents():
+            context.say(line)
+        failed = fail_abandoned(context.store, view, now, context.say)
+        if failed:
+            self._abandoned += failed
+            view = self._view()
+        self._drop_served(view)
+        chosen = self._options.chosen(self._config)
+        self._cases = [self._judge(view, name) for name in chosen]
+        if now >= self._tell_at:
+            self._tell_at = now + TELL_EVERY
+            self._tell_requests()
+        for case in sorted((case for case in self._cases if case.due), key=lambda case: case.requested is None):
+            if self._build(case):
+                return None
+        if self._options.until == SETTLED and not self._waits(view):
+            return SETTLED
+        wake = min((case.at for case in self._cases if case.at is not None), default=now + LONGEST_WAIT)
+        self._inbox.take(max(0.0, min(wake - now, LONGEST_WAIT, deadline - now)))
+        return None
+
+    def _judge(self, view: ImagesView, name: str, *, holding: bool = False) -> BuildCase:
+        """The image's case; one that is to be built in any case, and was not yet, is due."""
+        return forced(judge_build(view, name, holding=holding), self._options.force and name not in self._forced)
+
+    def _waits(self, view: ImagesView) -> bool:
+        """True while somebody else builds an image that was named, or a dead cycle of this builder holds its lock."""
+        under_way = [case.image for case in self._cases if case.code == BuildCode.BUILDING]
+        return bool(under_way) and (
+            self._options.images is not None
+            or any(
+                build.state == BuildState.BUILDING and view.is_ours(build) and build.id not in view.building
+                for name in under_way
+                for build in view.image(name).builds
+            )
+        )
+
+    def _build(self, case: BuildCase) -> bool:
+        """Build it, unless somebody else does; True when it was tried."""
+        context = self._context
+        held = context.store.images.lock_image(case.image)
+        if held is None:
+            return False
+        try:
+            if not context.store.images.knows_builds(case.image):
+                # Who had the lock before has written last, and the cache knows of locks sooner than of records.
+                return False
+            fresh = self._judge(self._view(), case.image, holding=True)
+            if not fresh.due:
+                return False
+            self._forced.add(case.image)
+            self._tell_requests(building=case.image)
+            report = context.build(self._config, fresh, held, convert_vhd=self._options.convert_vhd)
+            self._reports.append(report)
+            self._tell_build(report)
+        finally:
+            held.release()
+        return True
+
+    def _tell_build(self, report: Report) -> None:
+        """What was stopped, or became somebody else's, says nothing of the image."""
+        if report.state in (READY, FAILED):
+            send_build(
+                self._sink,
+                report.image,
+                ready=report.state == READY,
+                code=report.code,
+                seconds=report.seconds,
+                sizes=report.sizes,
+                now=self._context.clock(),
+            )
+
+    def _tell_requests(self, building: str = "") -> None:
+        """:param building: the image whose build begins now."""
+        pending = {
+            case.image: case.requested is not None and case.code != BuildCode.BUILDING and case.image != building
+            for case in self._cases
+        }
+        send_requests(self._sink, pending)
+
+    def _view(self) -> ImagesView:
+        images_dir = self._config.images_dir or ""
+        return view_images(
+            self._context.store,
+            self._config,
+            now=self._context.clock(),
+            provider_formats=self._formats,
+            files=local_files(ImagesDir(images_dir)),
+            builder_id=self._context.builder_id,
+            building={*self._context.building, *claimed(images_dir)},
+        )
+
+    def _drop_served(self, view: ImagesView) -> None:
+        """Requests whose build was made by a cycle that was ended before it could drop them."""
+        for state in view.images.values():
+            if state.name in self._config.diskimages and served_request(state) and not state.locked:
+                self._context.store.images.drop_request(state.name)
+
+    def _look_at_config(self, now: float) -> None:
+        news = self._watch.look(now)
+        if news is None:
+            return
+        if news.config is not None and news.config.images_dir != self._config.images_dir:
+            self._context.say("configuration: another images-dir is taken by the next cycle")
+        elif news.config is not None:
+            self._config = news.config
+        self._read_formats()
+
+    def _read_formats(self) -> None:
+        formats, problems = provider_formats(self._config, self._options.clouds_config)
+        for name, problem in problems.items():
+            if self._format_problems.get(name) != problem:
+                self._context.say(Trouble(f"provider {name}: {problem}"))
+        self._formats, self._format_problems = formats, problems
+
+    def _result(self, ended: str, seconds: float) -> dict[str, Any]:
+        built = {report.image for report in self._reports}
+        return {
+            "changed": bool(self._reports or self._cleared or self._abandoned),
+            "ended": ended,
+            "seconds": round(seconds, 3),
+            "builds": [report.document() for report in self._reports],
+            "not_built": [case_document(case) for case in self._cases if case.image not in built],
+            "cleared": self._cleared,
+            "abandoned": self._abandoned,
+            "isolation": {"level": self._isolation.level, "why_not": self._isolation.why_not},
+            "left_out": dict(self._format_problems),
+            "config_problems": list(self._watch.problems),
+            "warnings": list(self._config.warnings),
+        }
+
+
+def forced(case: BuildCase, force: bool) -> BuildCase:
+    """The case when it is wished that the image is built although it is not due."""
+    if not force or case.due or case.code not in (BuildCode.FRESH, BuildCode.BACKOFF) or not case.formats:
+        return case
+    return BuildCase(case.image, True, FORCED, f"asked for; otherwise: {case.reason}", case.formats, case.requested)
+
+
+def case_document(case: BuildCase) -> dict[str, Any]:
+    """Why an image is built or not, as the module returns it."""
+    return {"image": case.image, "code": case.code, "reason": case.reason, "formats": list(case.formats)}
+
+
+def failures_of(reports: Collection[dict[str, Any]]) -> list[str]:
+    """A sentence for each build that did not become ready."""
+    return [f"{report['image']}: {report['error']}" for report in reports if report["state"] != READY]

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The right to a build while it runs: its lock and its record, through whatever happens to ZooKeeper meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ...clients.zookeeper.locks import Held
+from ...clients.zookeeper.store import Store
+from ...model.errors import StoreError, StoreGone
+from ...model.image import Build, BuildState
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the record, and between two tries to take the lock again."""
+GRACE = 30.0
+"""Seconds beyond two session time-outs for which the lock may be out of reach although ZooKeeper is there."""
+LOST = "lost"
+
+
+class BuildGuard:
+    """Sees that lock and record are ours.
+
+    A session that was lost does no harm: the lock is taken again as soon as that is possible, and when the record is as
+    we left it the build goes on. An own lock of the session before may be in the way until ZooKeeper has forgotten it.
+
+    :param held: the image's lock.
+    :param timeout: the session time-out in seconds.
+    :param clock: seconds that only rise.
+    """
+
+    def __init__(
+        self, store: Store, build: Build, held: Held, *, timeout: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.build = build
+        self.problem = ""
+        self._store = store
+        self._held = held
+        self._timeouts = 2 * timeout + GRACE
+        self._clock = clock
+        self._looked = float("-inf")
+        self._refused_since: float | None = None
+
+    @property
+    def ours(self) -> bool:
+        """True when the lock is ours at this moment."""
+        return self._store.state == "connected" and self._held.valid
+
+    def look(self) -> str | None:
+        """To be called again and again: ``lost`` when the build is not ours any more; *problem* then tells why."""
+        now = self._clock()
+        if self.problem:
+            return LOST
+        if self._store.state != "connected" or now - self._looked < LOOK_EVERY:
+            return None
+        self._looked = now
+        try:
+            if not self._held.valid:
+                self._take_again(now)
+            elif not self._is_as_we_left_it(self._store.images.build(self.build.image, self.build.id)):
+                self._check_record()
+        except StoreError:
+            return None  # the connection broke again: nothing is known
+        return LOST if self.problem else None
+
+    def _take_again(self, now: float) -> None:
+        held = self._store.images.lock_image(self.build.image)
+        if held is not None:
+            self._held, self._refused_since = held, None
+            self._check_record()
+            return
+        if self._refused_since is None:
+            self._refused_since = now
+        if now - self._refused_since > self._timeouts:
+            self.problem = "the ZooKeeper session was lost, and somebody else has the image's lock now"
+
+    def _check_record(self) -> None:
+        """Look at the record itself; the cache may be behind."""
+        found = self._store.images.read_build(self.build.image, self.build.id)
+        if found is None:
+            self.problem = "its record in ZooKeeper was deleted"
+        elif not self._is_as_we_left_it(found):
+            self.problem = f"somebody else set its record in ZooKeeper to {found.state}"
+
+    def _is_as_we_left_it(self, found: Build | None) -> bool:
+        return found is not None and found.state == BuildState.BUILDING and found.builder_id == self.build.builder_id
+
+    def write(self) -> bool:
+        """Store the build as it is now, if it is ours; False when that is not known or not possible at the moment.
+
+        :raises StoreGone: it is not ours any more.
+        """
+        if self.look() == LOST:
+            raise StoreGone(f"build {self.build.id} of {self.build.image}: {self.problem}")
+        if not self.ours:
+            return False
+        try:
+            self._store.images.write_build(self.build, held=self._held)
+        except StoreGone:
+            raise
+        except StoreError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Give the lock back. Never raises."""
+        self._held.release()

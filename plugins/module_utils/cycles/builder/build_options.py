@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cycle of builds is asked to do."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+from ...model.config.types import NodepoolConfig
+from ...model.errors import ConfigError
+from ..frame.options import CycleOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(CycleOptions):
+    """What a cycle of builds is asked. A build that runs when *duration* is over is finished, within its build-timeout.
+
+    :param images: names of diskimages; None for all that are due.
+    :param force: build those although they are not due.
+    :param first_build_room: MiB for the files of an image that was never built, and as many for its scratch space.
+    :param convert_vhd: a vhd may be made by qemu-img where there is no vhd-util.
+    """
+
+    images: tuple[str, ...] | None = None
+    force: bool = False
+    convert_vhd: bool = False
+    first_build_room: int = 1024
+
+    def load(self) -> NodepoolConfig:
+        """The configuration, with the chosen images checked.
+
+        :raises ConfigError: with all problems.
+        """
+        config = self.reload()
+        problems = unknown_images(config, self.images or ())
+        if self.force and not self.images:
+            problems.append("force: names no image to build although it is not due: give image_names")
+        if not config.images_dir:
+            problems.append(f"{config.path}: images-dir is missing: a builder keeps its image files there")
+        if problems:
+            raise ConfigError(problems)
+        return config
+
+    def reload(self) -> NodepoolConfig:
+        """The configuration as it is now; chosen images may have left it.
+
+        :raises ConfigError: with all problems.
+        """
+        config = super().reload()
+        return replace(config, images_dir=os.path.abspath(config.images_dir)) if config.images_dir else config
+
+    def chosen(self, config: NodepoolConfig) -> list[str]:
+        """Names of the images to build, in the order of the configuration."""
+        return [name for name in config.diskimages if self.images is None or name in self.images]
+
+
+def unknown_images(config: NodepoolConfig, names: tuple[str, ...]) -> list[str]:
+    """A sentence for each name that is no diskimage of the configuration, or an abstract one."""
+    known = ", ".join(config.diskimages) or "none"
+    return [
+        f"image_names: {name!r} is no diskimage of {config.path} that can be built; it has {known}"
+        for name in names
+        if name not in config.diskimages
+    ]

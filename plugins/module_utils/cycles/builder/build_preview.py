@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cycle of builds would do now: one look, by reading only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.diskimage_builder.scratch import (
+    Leftover,
+    claimed,
+    leftovers,
+)
+from ...clients.zookeeper.store import Store
+from ...imaging.due_builds import BuildCase, judge_build
+from ...imaging.retention import abandoned_builds
+from ...imaging.snapshot import ImagesView
+from ...model.config.types import NodepoolConfig
+from ...model.image import Build
+from ..frame.provider_reach import reach_document, unreached
+from ..frame.tree_identity import site_of
+from .build_cycle import case_document, forced
+from .build_options import BuildOptions
+from .image_files import check_files
+from .image_view import (
+    local_files,
+    provider_formats,
+    view_images,
+)
+
+
+def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
+    """The result of check mode: what would be built and why, in documents and in lines for ``--diff``."""
+    config = options.load()
+    store = Store(config.zookeeper)
+    try:
+        store.open(watch=False)
+        check_files(ImagesDir(config.images_dir or ""), store, site_of(store, create=False), write=False)
+        formats, problems = provider_formats(config, options.clouds_config)
+        view = _view(store, config, formats, clock())
+        left = leftovers(config.images_dir or "")
+    finally:
+        store.close()
+    # A build asks no cloud; what it needs to know of one is in clouds.yaml.
+    providers = {name: reach_document(problems.get(name)) for name in sorted({*formats, *problems})}
+    cases = [forced(judge_build(view, name), options.force) for name in options.chosen(config)]
+    abandoned = abandoned_builds(view)
+    lines = list(_lines(cases, abandoned, left))
+    return {
+        "changed": any(case.due for case in cases) or bool(abandoned or left),
+        "ended": "check",
+        "plan": {
+            "build": [case_document(case) for case in cases if case.due],
+            "wait": [case_document(case) for case in cases if not case.due],
+            "abandoned": [build.id for build in abandoned],
+            "clear": [leftover.build_id for leftover in left],
+        },
+        "providers": providers,
+        "unusable": unreached(providers),
+        "left_out": problems,
+        "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "builder plan"},
+        "warnings": list(config.warnings),
+    }
+
+
+def _view(store: Store, config: NodepoolConfig, formats: Mapping[str, str], now: float) -> ImagesView:
+    folder = ImagesDir(config.images_dir or "")
+    return view_images(
+        store,
+        config,
+        now=now,
+        provider_formats=formats,
+        files=local_files(folder),
+        builder_id=folder.builder_id(create=False),
+        building=claimed(folder.path),
+    )
+
+
+def _lines(cases: list[BuildCase], abandoned: list[Build], left: list[Leftover]) -> Iterator[str]:
+    for leftover in left:
+        yield f"build {leftover.build_id}: clear away what it has left on this machine, its maker was ended"
+    for build in abandoned:
+        yield f"build {build.id}: mark as failed, nobody makes it any more"
+    for case in cases:
+        verb = f"build {', '.join(case.formats)}" if case.due else "leave"
+        yield f"image {case.image}: {verb}, {case.reason}"

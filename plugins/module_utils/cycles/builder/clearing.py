@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What builds have left behind whose makers were ended: cleared away before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.diskimage_builder.reaper import Reaped, reap
+from ...clients.diskimage_builder.scratch import (
+    Leftover,
+    leftovers,
+)
+from ...clients.zookeeper.store import Store
+from ...imaging.files import base_name
+from ...imaging.retention import abandoned_builds
+from ...imaging.snapshot import ImagesView
+from ...model.errors import StoreGone
+from ...model.image import BuildState
+from ...model.lines import Trouble
+
+
+def clear_machine(
+    store: Store | None,
+    images_dir: str,
+    say: Callable[[str], None],
+    reaper: Callable[[Leftover], Reaped] = reap,
+) -> list[str]:
+    """End and remove what is left on this machine of builds that nobody makes any more.
+
+    Files in images-dir go, too, unless the build is ready in ZooKeeper: its maker was ended between the last two steps.
+
+    :param store: None when there is no ZooKeeper to ask.
+    :return: what was done, for people.
+    """
+    done = []
+    for leftover in leftovers(images_dir):
+        reaped = reaper(leftover)
+        text = f"cleared away what build {leftover.build_id} of {leftover.image or 'some image'} had left: "
+        done.append(text + reaped.text())
+        say(done[-1])
+        if leftover.image and not _is_ready(store, leftover):
+            folder = ImagesDir(images_dir)
+            folder.remove(folder.of_build(base_name(leftover.image, leftover.build_id)))
+    return done
+
+
+def _is_ready(store: Store | None, leftover: Leftover) -> bool:
+    if store is None:
+        return False
+    build = store.images.read_build(leftover.image, leftover.build_id)
+    return build is not None and build.state == BuildState.READY
+
+
+def fail_abandoned(store: Store, view: ImagesView, now: float, say: Callable[[str], None]) -> list[str]:
+    """Mark builds of this builder as failed that it does not make any more.
+
+    :return: ids of the builds.
+    """
+    done = []
+    for build in abandoned_builds(view):
+        held = store.images.lock_build(build.image, build.id)
+        if held is None:
+            continue
+        try:
+            found = store.images.read_build(build.image, build.id)
+            if found is None or found.state != BuildState.BUILDING:
+                continue
+            found.formats = []
+            found.set_state(BuildState.FAILED, now)
+            store.images.write_build(found, held=held, if_unchanged=True)
+        except StoreGone:
+            continue
+        finally:
+            held.release()
+        done.append(build.id)
+        say(Trouble(f"{build.image}: build {build.id} was ended in the middle; it is marked as failed"))
+    return done

@@ -1,0 +1,156 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of uploads, builds and files: the record says so first, then the thing goes, then the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...clients.openstack.client import CloudClient
+from ...clients.zookeeper.locks import Held
+from ...imaging.retention import (
+    DeleteBuild,
+    DeleteFiles,
+    DeleteUpload,
+    DeletionCode,
+    MarkBuild,
+    plan_deletions,
+)
+from ...imaging.snapshot import ImagesView
+from ...model.errors import NodepoolError, StoreGone
+from ...model.image import BuildState, Upload, UploadState
+from .adoption import adopt_upload
+from .upload import images_of
+from .upload_tools import UploadTools
+
+
+@dataclass
+class DeletionResult:
+    """What became of the deletion of an upload. *done*: it is gone; *why*: what stands in the way."""
+
+    upload: Upload
+    code: str
+    done: bool
+    why: str = ""
+    skipped: bool = False
+    """Somebody else is at it, or it is needed after all."""
+    adopted: bool = False
+    """It turned out to be whole, and is ready now."""
+
+
+def delete_upload(
+    planned: DeleteUpload,
+    client: CloudClient | None,
+    tools: UploadTools,
+    *,
+    still: Callable[[ImagesView], bool] | None = None,
+) -> DeletionResult:
+    """Delete an upload, or adopt it when its maker was ended and it is whole; never raises one of our own errors.
+
+    :param client: None where the image cannot be in a cloud.
+    :param still: whether it is to go, asked again when the lock is ours; None: whether the plan says so, and the
+        record is what the plan was made on.
+    """
+    upload = planned.upload
+    key = (upload.build_id, upload.provider)
+    wanted = still or (lambda view: _still_planned(view, upload))
+    held: Held | None = None
+    try:
+        held = tools.store.images.lock_upload(upload)
+        if held is None:
+            return DeletionResult(upload, planned.code, False, "somebody else has its lock", skipped=True)
+        view = tools.view(key)
+        if not wanted(view):
+            return DeletionResult(upload, planned.code, False, "it is needed", skipped=True)
+        there = tools.store.images.read_upload(upload)
+        if there is None:
+            return DeletionResult(upload, planned.code, True)
+        if still is None and there.version != upload.version:
+            # Its maker may have made it ready a moment ago: that the lock is gone was known before that.
+            return DeletionResult(upload, planned.code, False, "it has changed", skipped=True)
+        if planned.code == DeletionCode.ABANDONED and client is not None and adopt_upload(there, client, tools):
+            return DeletionResult(there, planned.code, True, adopted=True)
+        there.set_state(UploadState.DELETING, tools.clock())
+        tools.store.images.write_upload(there, held=held, if_unchanged=True)
+        if client is not None and not _is_shared(view, there):
+            _delete_image(there, client, tools.site)
+        tools.store.images.delete_upload(there)
+    except StoreGone:
+        return DeletionResult(upload, planned.code, True)
+    except NodepoolError as error:
+        return DeletionResult(upload, planned.code, False, str(error))
+    finally:
+        if held is not None:
+            held.release()
+    return DeletionResult(there, planned.code, True)
+
+
+def _is_shared(view: ImagesView, upload: Upload) -> bool:
+    """True when another record that may be in use names the same cloud image."""
+    return bool(upload.external_id) and any(
+        other.external_id == upload.external_id and other.path != upload.path and other.state == UploadState.READY
+        for state in view.images.values()
+        for other in state.uploads
+        if other.provider == upload.provider
+    )
+
+
+def _delete_image(upload: Upload, client: CloudClient, site: str) -> None:
+    """The image of the record; without an id the one with its marks, if there is any."""
+    if upload.external_id:
+        client.images.delete(upload.external_id)
+        return
+    for image in images_of(upload, client, site):
+        client.images.delete(image.id)
+
+
+def _still_planned(view: ImagesView, upload: Upload) -> bool:
+    plan = plan_deletions(view)
+    return any(isinstance(each, DeleteUpload) and each.upload.path == upload.path for each in plan)
+
+
+def mark_build(planned: MarkBuild, tools: UploadTools) -> bool:
+    """Mark a build as deleting; False when it is needed after all, or somebody else is at it.
+
+    :raises StoreError: ZooKeeper did not take it.
+    """
+    images, build = tools.store.images, planned.build
+    held = images.lock_build(build.image, build.id)
+    if held is None:
+        return False
+    try:
+        plan = plan_deletions(tools.view(None))
+        if not any(isinstance(each, MarkBuild) and each.build.id == build.id for each in plan):
+            return False
+        there = images.read_build(build.image, build.id)
+        if there is None or there.version != build.version:
+            return False
+        there.set_state(BuildState.DELETING, tools.clock())
+        images.write_build(there, held=held, if_unchanged=True)
+        return True
+    except StoreGone:
+        return False
+    finally:
+        held.release()
+
+
+def delete_files(planned: DeleteFiles, tools: UploadTools) -> list[str]:
+    """Remove files of a build; what could not be removed, in sentences."""
+    return tools.images_dir.remove(planned.names)
+
+
+def delete_build(planned: DeleteBuild, tools: UploadTools) -> bool:
+    """Remove the record of a build; False when it is needed after all.
+
+    :raises StoreError: ZooKeeper did not do it.
+    """
+    plan = plan_deletions(tools.view(None))
+    if not any(isinstance(each, DeleteBuild) and each.build_id == planned.build_id for each in plan):
+        return False
+    providers = tools.store.images.providers_of(planned.image, planned.build_id)
+    if not all(tools.store.images.knows_uploads(planned.image, planned.build_id, name) for name in providers):
+        return False
+    tools.store.images.delete_build(planned.image, planned.build_id)
+    return True

@@ -1,0 +1,349 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Makes the files of one image: a claim on the disk, diskimage-builder, conversions, a look at what came of it.
+
+Knows nothing of ZooKeeper. Whatever happens, nothing of the build is left on the machine but its log and, when all of
+it is there, its files.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...clients.diskimage_builder import convert
+from ...clients.diskimage_builder.child import CANNOT_RUN, Child
+from ...clients.diskimage_builder.folders import refuse_shared
+from ...clients.diskimage_builder.images_dir import (
+    CHECKSUMS,
+    ImagesDir,
+    Room,
+    lacking_room,
+)
+from ...clients.diskimage_builder.isolation import (
+    Isolation,
+)
+from ...clients.diskimage_builder.logs import (
+    LogTail,
+    append_line,
+    find_cause,
+    list_logs,
+    make_folder,
+    remove_logs,
+)
+from ...clients.diskimage_builder.reaper import Reaped, reap
+from ...clients.diskimage_builder.scratch import ScratchClaim
+from ...imaging.command import (
+    Command,
+    Formats,
+    command,
+    divide,
+)
+from ...imaging.files import (
+    base_name,
+    image_file,
+    log_file,
+    logs_to_prune,
+)
+from ...imaging.notes import BuildNotes
+from ...model.config.types import Diskimage
+from ...model.errors import ConfigError, ImageFileError
+
+PACE = 0.25
+"""Seconds between two looks at the child."""
+SAY_EVERY = 5.0
+"""Seconds between two lines about the same build."""
+MARGIN = 1.2
+"""How much more room there must be than the last build took."""
+SCRATCH_IMAGES = 2
+"""The tree and the raw image, before it is converted: each may be as large as the largest file that comes of it."""
+
+FIRST = "before the first build of an image (first_build_room)"
+
+TIMED_OUT = "time-out"
+FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be made.
+
+    :param formats: of the files that are wanted.
+    :param notes: what is known of the last build; None when nothing is.
+    :param nonce: part of the name of its temporary directory outside of images-dir.
+    """
+
+    image: Diskimage
+    build_id: str
+    formats: tuple[str, ...]
+    images_dir: str
+    log_dir: str
+    log_retention: int
+    elements_dir: str | None = None
+    convert_vhd: bool = False
+    notes: BuildNotes = field(default_factory=BuildNotes)
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+
+    @property
+    def base(self) -> str:
+        """What the names of its files begin with."""
+        return base_name(self.image.name, self.build_id)
+
+    @property
+    def log(self) -> str:
+        """The path of its log."""
+        return os.path.join(self.log_dir, log_file(self.image.name, self.build_id))
+
+
+@dataclass
+class BuildOutput:
+    """What came of it.
+
+    :ivar cause: empty for a success, ``failed``, ``time-out``, or what the watcher said.
+    :ivar error: a sentence for people; empty for a success.
+    :ivar sizes: format → bytes on disk.
+    """
+
+    cause: str = ""
+    error: str = ""
+    code: int | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    reaped: Reaped | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True when all the files are there."""
+        return not self.cause
+
+
+class Ended(Exception):
+    """The build is to end before its time."""
+
+    def __init__(self, cause: str, error: str) -> None:
+        self.cause = cause
+        super().__init__(error)
+
+
+class ImageBuilder:
+    """Makes images one after the other.
+
+    :param isolation: how children are started.
+    :param say: takes lines for people.
+    :param watch: called again and again while a build runs; a text that it returns ends the build for that cause.
+    :param pause: waits for so many seconds, or less.
+    :param clock: seconds that only rise.
+    :param first_room: bytes for the files, and as many for the scratch space, when no build tells what it takes.
+    """
+
+    def __init__(
+        self,
+        isolation: Isolation,
+        *,
+        say: Callable[[str], None] = lambda line: None,
+        watch: Callable[[], str | None] = lambda: None,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        environment: Mapping[str, str] | None = None,
+        first_room: int = 0,
+    ) -> None:
+        self.isolation = isolation
+        self.say = say
+        self.watch = watch
+        self.pause = pause
+        self.clock = clock
+        self._first_room = first_room
+        self._environment = dict(os.environ if environment is None else environment)
+
+    def prepare(self, job: Job) -> None:
+        """See whether the build can be begun at all; make the folder of the logs and prune it.
+
+        :raises ConfigError: it never can with this configuration.
+        :raises ImageFileError: there is no room, or something cannot be written.
+        """
+        planned = self._command(job, self._formats(job))
+        room = self._lacking(job, planned.temporary)
+        if room:
+            raise ImageFileError("; ".join(lack.text() for lack in room))
+        scratch = os.path.dirname(os.path.dirname(planned.temporary))
+        refuse_shared(job.images_dir, "images-dir or output_dir")
+        refuse_shared(job.log_dir, "build-log-dir")
+        refuse_shared(scratch, "TMPDIR", sticky=True)
+        make_folder(job.log_dir)
+        remove_logs(job.log_dir, logs_to_prune(list_logs(job.log_dir), job.image.name, job.log_retention))
+
+    def _lacking(self, job: Job, scratch: str) -> list[Room]:
+        needs = room_needed(job, scratch)
+        if needs:
+            return lacking_room(needs)
+        # Nobody knows what the first one takes; but with less than this none ever came to its end.
+        return lacking_room({job.images_dir: self._first_room, scratch: self._first_room}, FIRST)
+
+    def make(self, job: Job) -> BuildOutput:
+        """Build. Never raises for what is wrong with the build itself."""
+        began = self.clock()
+        folder = ImagesDir(job.images_dir)
+        made = BuildOutput(FAILED)
+        try:
+            formats = self._formats(job)
+            planned = self._command(job, formats)
+            with ScratchClaim.make(job.images_dir, job.image.name, job.build_id, planned.temporary) as claim:
+                work = _Work(self, job, planned, began + job.image.build_timeout)
+                try:
+                    work.run(formats, folder)
+                    made.cause = ""
+                except Ended as end:
+                    made.cause, made.error = end.cause, str(end)
+                finally:
+                    made.code = work.end()
+                    made.reaped = reap(claim.leftover, grace=0.0)
+        except (ConfigError, ImageFileError) as problem:
+            made.cause, made.error = FAILED, str(problem)
+        finally:
+            made.seconds = self.clock() - began
+            if made.ok:
+                made.sizes = folder.sizes(job.base, job.formats)
+            else:
+                folder.remove(folder.of_build(job.base))
+        return made
+
+    @staticmethod
+    def discard(job: Job) -> None:
+        """Remove the files of a build that nobody will use."""
+        folder = ImagesDir(job.images_dir)
+        folder.remove(folder.of_build(job.base))
+
+    def attend(self) -> None:
+        """To be called now and then while something takes long.
+
+        :raises Ended: the build is to end.
+        """
+        cause = self.watch()
+        if cause:
+            raise Ended(cause, f"ended before its time: {cause}")
+
+    def _formats(self, job: Job) -> Formats:
+        return divide(job.formats, convert_vhd=job.convert_vhd and not convert.has_vhd_util())
+
+    def _command(self, job: Job, formats: Formats) -> Command:
+        return command(
+            job.image,
+            job.build_id,
+            formats.made,
+            images_dir=job.images_dir,
+            elements_dir=job.elements_dir,
+            environment=self._environment,
+            nonce=job.nonce,
+        )
+
+
+class _Work:
+    """One build that runs."""
+
+    def __init__(self, image_builder: ImageBuilder, job: Job, planned: Command, deadline: float) -> None:
+        self._image_builder = image_builder
+        self._job = job
+        self._planned = planned
+        self._deadline = deadline
+        self._tail = LogTail(job.log, job.image.env_vars.values())
+        self._child: Child | None = None
+        self._said = float("-inf")
+        self._code: int | None = None
+
+    def run(self, formats: Formats, folder: ImagesDir) -> None:
+        """Make all the files.
+
+        :raises Ended: it did not come to its end.
+        :raises ImageFileError: a file cannot be read or written.
+        """
+        isolation = self._image_builder.isolation
+        append_line(
+            self._job.log, f"build {self._job.build_id} of {self._job.image.name}: {shlex.join(self._planned.argv)}"
+        )
+        if isolation.why_not:
+            append_line(self._job.log, f"kept apart: {isolation.level}, because {isolation.why_not}")
+        self._tail.skip()
+        self._run_child(self._planned.argv)
+        for source, target in formats.converted:
+            self._convert(folder, source, target)
+        for name in formats.surplus:
+            folder.remove(self._files_of(folder, name))
+        self._check(folder)
+
+    def end(self) -> int:
+        """End what still runs, and write the last line of the log; the exit code."""
+        if self._child is not None:
+            code = self._child.end()
+            self._code = code if not self._code else self._code
+        code = CANNOT_RUN if self._code is None else self._code
+        append_line(self._job.log, f"Exit code: {code}")
+        return code
+
+    def _run_child(self, argv: Sequence[str]) -> None:
+        job, image_builder = self._job, self._image_builder
+        self._child = child = Child(job.build_id, argv, self._planned.environment, job.log, image_builder.isolation)
+        child.start()
+        while (code := child.poll()) is None:
+            self._look()
+            image_builder.attend()
+            if image_builder.clock() >= self._deadline:
+                self._code = child.end()
+                raise Ended(TIMED_OUT, f"it took longer than its build-timeout of {job.image.build_timeout} s")
+            image_builder.pause(PACE)
+        child.settle()
+        self._code = code
+        self._look()
+        if code != 0:
+            told = ", then: ".join(dict.fromkeys(filter(None, (self._cause(), self._tail.last_line))))
+            text = f"{os.path.basename(argv[0])} ended with exit code {code}{': ' if told else ''}{told}"
+            raise Ended(FAILED, f"{text}; see {job.log}")
+
+    def _cause(self) -> str:
+        return find_cause(self._job.log, self._job.image.env_vars.values())
+
+    def _look(self) -> None:
+        tail, now = self._tail, self._image_builder.clock()
+        if tail.look() and now - self._said >= SAY_EVERY:
+            self._said = now
+            self._image_builder.say(f"{self._job.image.name}: {tail.phase or 'begun'}: {tail.last_line}")
+
+    def _convert(self, folder: ImagesDir, source: str, target: str) -> None:
+        job = self._job
+        paths = [os.path.join(folder.path, image_file(job.image.name, job.build_id, name)) for name in (source, target)]
+        append_line(job.log, f"converting {source} into {target} with qemu-img")
+        self._run_child(convert.conversion(paths[0], source, convert.part_of(paths[1]), target))
+        convert.finish(paths[1])
+
+    def _check(self, folder: ImagesDir) -> None:
+        """All that is wanted is there, with its checksums."""
+        job = self._job
+        sizes = folder.sizes(job.base, job.formats)
+        missing = [name for name in job.formats if name not in sizes]
+        if missing:
+            self._code = self._code or 1
+            raise Ended(FAILED, f"it ended well, but made no {' and no '.join(missing)} file; see {job.log}")
+        for name in job.formats:
+            file = image_file(job.image.name, job.build_id, name)
+            if len(folder.checksums(file)) < len(CHECKSUMS):
+                folder.write_checksums(file, self._image_builder.attend)
+
+    def _files_of(self, folder: ImagesDir, name: str) -> list[str]:
+        first = image_file(self._job.image.name, self._job.build_id, name)
+        return [entry for entry in folder.of_build(self._job.base) if entry == first or entry.startswith(f"{first}.")]
+
+
+def room_needed(job: Job, scratch: str) -> dict[str, int]:
+    """Directory → bytes that it must be able to take; nothing when no build tells.
+
+    :param scratch: the directory of the temporary files.
+    """
+    files = job.notes.space_needed(job.formats)
+    if files is None:
+        return {}
+    temporary = SCRATCH_IMAGES * max(job.notes.sizes.values())
+    return {job.images_dir: int(MARGIN * files), scratch: int(MARGIN * temporary)}

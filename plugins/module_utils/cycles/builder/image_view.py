@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What builds, uploads and reports about images have in common: how the world of images is looked at."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.openstack.clouds import load_cloud_entry
+from ...clients.zookeeper.components import Registration
+from ...clients.zookeeper.store import Store
+from ...imaging.files import recognise
+from ...imaging.notes import (
+    BUILDER_NOTES,
+    BuilderNote,
+    BuildNotes,
+    Failures,
+    build_notes_path,
+    builder_note_path,
+    former_builders,
+    upload_notes_path,
+)
+from ...imaging.snapshot import (
+    ImageState,
+    ImagesView,
+    LocalFile,
+)
+from ...model.component import ComponentKind, ComponentState
+from ...model.config.types import NodepoolConfig
+from ...model.errors import CloudAuthError
+
+VERSION = "stackci.nodepool"
+
+
+def local_files(directory: ImagesDir) -> list[LocalFile]:
+    """What in images-dir belongs to builds. Look here first and then at ZooKeeper: a record comes before its files.
+
+    :raises ImageFileError: the directory cannot be read.
+    """
+    found = (
+        recognise(entry.name, is_directory=entry.is_directory, size=entry.size, modified=entry.modified)
+        for entry in directory.entries()
+    )
+    return [file for file in found if file is not None]
+
+
+def provider_formats(config: NodepoolConfig, clouds_config: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The image format of each provider that lists images; and why those that are missing cannot be told."""
+    formats, problems = {}, {}
+    for provider in config.providers.values():
+        if not provider.diskimages:
+            continue
+        try:
+            entry = load_cloud_entry(provider.name, provider.cloud, provider.region_name, clouds_config)
+        except CloudAuthError as problem:
+            problems[provider.name] = str(problem)
+        else:
+            formats[provider.name] = entry.image_format
+    return formats, problems
+
+
+def view_images(
+    store: Store,
+    config: NodepoolConfig,
+    *,
+    now: float,
+    provider_formats: Mapping[str, str],
+    files: Sequence[LocalFile] | None = None,
+    builder_id: str = "",
+    building: Iterable[str] = (),
+    uploading: Iterable[tuple[str, str]] = (),
+) -> ImagesView:
+    """The world of images as the cache has it; see :class:`ImagesView` for the parameters."""
+    names = sorted({*store.images.names(), *config.diskimages})
+    return ImagesView(
+        now=now,
+        config=config,
+        images={name: image_state(store, name, config.providers) for name in names},
+        provider_formats=dict(provider_formats),
+        files=None if files is None else tuple(files),
+        builder_id=builder_id,
+        former=former_ids(store, config, builder_id, now),
+        building=frozenset(building),
+        uploading=frozenset(uploading),
+    )
+
+
+def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState:
+    """All that ZooKeeper knows of an image, from the cache; failures of uploads as far as *providers* are concerned."""
+    images = store.images
+    empty, unreadable = images.without_document(name)
+    # The locks before and after the records: who begins takes the lock and then makes the record, who ends writes the
+    # record and then lets go. What is under way must not look abandoned in between.
+    locked, uploading = images.is_build_locked(name), images.uploading(name)
+    builds, uploads = images.builds(name), images.uploads(name)
+    locked = locked or images.is_build_locked(name)
+    uploading |= images.uploading(name)
+    return ImageState(
+        name=name,
+        builds=tuple(builds),
+        uploads=tuple(uploads),
+        requested=images.requested(name),
+        paused=images.paused(name),
+        locked=locked,
+        uploading=frozenset(uploading),
+        empty=frozenset(empty),
+        unreadable=frozenset(unreadable),
+        notes=BuildNotes.from_document(store.own.get(build_notes_path(name))),
+        upload_failures={
+            provider: Failures.from_document(document)
+            for provider in providers
+            if (document := store.own.get(upload_notes_path(provider, name))) is not None
+        },
+    )
+
+
+def note_builder(store: Store, config: NodepoolConfig, builder_id: str, now: float) -> None:
+    """Write down where this builder keeps its files, so that it is known again if it loses them and its id.
+
+    :raises StoreError: ZooKeeper did not take it.
+    """
+    made_by = {build.builder_id for name in store.images.names() for build in store.images.builds(name)}
+    for former in former_ids(store, config, builder_id, now) - made_by:
+        store.own.delete(builder_note_path(former))
+    path = builder_note_path(builder_id)
+    before = BuilderNote.from_document(store.own.get(path))
+    since = before.since if before is not None else now
+    note = BuilderNote(builder_id, socket.gethostname(), _place(config), since, now)
+    store.own.put(path, note.document())
+
+
+def former_ids(store: Store, config: NodepoolConfig, builder_id: str, now: float) -> frozenset[str]:
+    """The ids that this builder has lost, from the cache."""
+    if not config.images_dir:
+        return frozenset()
+    names = store.own.children(BUILDER_NOTES)
+    found = (BuilderNote.from_document(store.own.get(f"{BUILDER_NOTES}/{name}")) for name in names)
+    notes = [note for note in found if note is not None]
+    return former_builders(notes, builder_id, socket.gethostname(), _place(config), now)
+
+
+def _place(config: NodepoolConfig) -> str:
+    return os.path.abspath(config.images_dir or "")
+
+
+def register_builder(store: Store) -> Registration:
+    """Announce a builder to others by Nodepool's registry. One for each cycle; it is gone with the session."""
+    fields = {"state": ComponentState.RUNNING, "version": VERSION}
+    return store.components.register(ComponentKind.BUILDER, socket.gethostname(), fields)

@@ -1,0 +1,251 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is asked of images by hand: build requests, pauses, the deletion of a build, clearing away. Nothing is built."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.diskimage_builder.scratch import (
+    claimed,
+    leftovers,
+)
+from ...clients.zookeeper.store import Store
+from ...imaging.due_builds import open_request
+from ...imaging.retention import (
+    DeleteBuild,
+    DeleteFiles,
+    abandoned_builds,
+    plan_deletions,
+)
+from ...imaging.snapshot import ImagesView
+from ...model.config.types import NodepoolConfig
+from ...model.errors import (
+    ConfigError,
+    StoreConflict,
+    StoreError,
+)
+from ...model.image import Build, BuildState
+from ..frame.tree_identity import site_of
+from .build_options import BuildOptions
+from .clearing import (
+    clear_machine,
+    fail_abandoned,
+)
+from .image_files import check_files
+from .image_view import (
+    image_state,
+    local_files,
+    provider_formats,
+    view_images,
+)
+
+_ROUNDS = 5
+
+
+def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check: bool) -> dict[str, Any]:
+    """Ask for builds, set or take away pause flags; nothing is built.
+
+    :raises ConfigError: no image is named, or one that cannot be built because the configuration pauses it.
+    """
+    config = options.load()
+    names = options.images or ()
+    what = "request" if request else "pause"
+    problems = [] if names else [f"{what}: names no image: give image_names"]
+    if request:
+        problems += [
+            f"request: image {name} is paused in {config.path}: take pause away there"
+            for name in names
+            if config.diskimages[name].pause
+        ]
+    if problems:
+        raise ConfigError(problems)
+    changed: list[str] = []
+    lines: list[str] = []
+    warnings = list(config.warnings)
+    store = Store(config.zookeeper)
+    try:
+        store.open(watch=not check)
+        for name in names:
+            done = _request(store, name, config, check) if request else []
+            done += _pause(store, name, pause, check) if pause is not None else []
+            if request and (store.images.is_paused(name) if pause is None else pause):
+                warnings.append(f"image {name} is paused: the build that was asked for waits until that is taken back")
+            changed += [name] if done else []
+            lines += [f"image {name}: {text}" for text in done]
+    finally:
+        store.close()
+    return {
+        "changed": bool(changed),
+        "ended": "check" if check else "done",
+        "images": changed,
+        "diff": _diff(lines),
+        "warnings": warnings,
+    }
+
+
+def _request(store: Store, name: str, config: NodepoolConfig, check: bool) -> list[str]:
+    if open_request(image_state(store, name, config.providers)) is not None:
+        return []
+    if not check:
+        store.images.request_build(name)
+    return ["ask for a build"]
+
+
+def _pause(store: Store, name: str, pause: bool, check: bool) -> list[str]:
+    if store.images.is_paused(name) == pause:
+        return []
+    if not check:
+        (store.images.pause if pause else store.images.unpause)(name)
+    return ["pause its builds" if pause else "let it be built again"]
+
+
+def _diff(lines: list[str]) -> dict[str, str]:
+    return {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "images"}
+
+
+def clear_away(
+    options: BuildOptions,
+    *,
+    check: bool,
+    progress: Callable[[str], None] = lambda line: None,
+    clock: Callable[[], float] = time.time,
+) -> dict[str, Any]:
+    """Remove what killed builds have left on this machine, and mark their records as failed."""
+    config = options.load()
+    folder = ImagesDir(config.images_dir or "")
+    formats, _problems = provider_formats(config, options.clouds_config)
+    store = Store(config.zookeeper)
+    try:
+        store.open(watch=not check)
+        check_files(folder, store, site_of(store, create=not check), write=False)
+        left = leftovers(folder.path)
+        cleared = [] if check else clear_machine(store, folder.path, progress)
+        view = _look(store, config, folder, formats, clock())
+        abandoned = [build.id for build in abandoned_builds(view)]
+        if not check:
+            abandoned = fail_abandoned(store, view, view.now, progress)
+    finally:
+        store.close()
+    return {
+        "changed": bool(left or cleared or abandoned),
+        "ended": "check" if check else "done",
+        "cleared": cleared,
+        "abandoned": abandoned,
+        "diff": _diff(
+            [f"build {leftover.build_id}: clear away what it has left on this machine" for leftover in left]
+            + [f"build {build_id}: mark as failed, nobody makes it any more" for build_id in abandoned]
+        ),
+        "warnings": list(config.warnings),
+    }
+
+
+def delete_build(
+    options: BuildOptions, build_id: str, *, check: bool, clock: Callable[[], float] = time.time
+) -> dict[str, Any]:
+    """Mark a build for deletion, and remove what can be removed at once.
+
+    Its uploads go first, and they need the clouds: the cycle of uploads deletes them, then the files, then the record.
+    Without uploads, files on this machine and the record go here.
+
+    :raises StoreError: the build is being made.
+    """
+    config = options.load()
+    store = Store(config.zookeeper)
+    try:
+        store.open(watch=not check)
+        build = _find(store, build_id, options.images)
+        result: dict[str, Any] = {"build_id": build_id, "image": build.image if build else None}
+        lines = []
+        if build is not None:
+            if build.state == BuildState.BUILDING:
+                raise StoreError(
+                    f"build {build_id} of {build.image} is being made: end its builder, or wait until it is ready"
+                )
+            marked = build.state != BuildState.DELETING
+            lines = [f"build {build_id} of {build.image}: mark for deletion"] if marked else []
+            left = sum(upload.build_id == build_id for upload in store.images.uploads(build.image))
+            lines += [f"uploads of {build_id}: {left} to be deleted by the cycle of uploads"] if left else []
+            if not check:
+                if marked:
+                    _mark(store, build, clock())
+                lines += _remove_what_can_go(store, config, options, build_id, clock)
+        result |= {"changed": bool(lines), "ended": "check" if check else "done", "diff": _diff(lines)}
+        result["state"] = _state_of(store, build) if not check else (build.state if build else "absent")
+        result["warnings"] = list(config.warnings)
+        return result
+    finally:
+        store.close()
+
+
+def _state_of(store: Store, build: Build | None) -> str:
+    left = store.images.build(build.image, build.id) if build else None
+    return left.state if left else "absent"
+
+
+def _find(store: Store, build_id: str, images: tuple[str, ...] | None) -> Build | None:
+    for image in images or store.images.names():
+        build = store.images.build(image, build_id)
+        if build is not None:
+            return build
+    return None
+
+
+def _mark(store: Store, build: Build, now: float) -> None:
+    held = store.images.lock_build(build.image, build.id)
+    if held is None:
+        raise StoreError(f"build {build.id} of {build.image} is being changed by somebody else: try again")
+    try:
+        fresh = store.images.read_build(build.image, build.id)
+        if fresh is None:
+            return
+        if fresh.state == BuildState.BUILDING:
+            raise StoreConflict(f"build {build.id} of {build.image} is being made: try again when it is ready")
+        fresh.set_state(BuildState.DELETING, now)
+        store.images.write_build(fresh, held=held, if_unchanged=True)
+    finally:
+        held.release()
+
+
+def _remove_what_can_go(
+    store: Store, config: NodepoolConfig, options: BuildOptions, build_id: str, clock: Callable[[], float]
+) -> list[str]:
+    """Files and record of a build without uploads."""
+    lines = []
+    folder = ImagesDir(config.images_dir or "")
+    formats, _problems = provider_formats(config, options.clouds_config)
+    for _round in range(_ROUNDS):
+        view = _look(store, config, folder, formats, clock())
+        plan = [
+            action
+            for action in plan_deletions(view)
+            if isinstance(action, DeleteFiles | DeleteBuild) and action.build_id == build_id
+        ]
+        if not plan:
+            break
+        for action in plan:
+            if isinstance(action, DeleteFiles):
+                problems = folder.remove(action.names)
+                lines += problems or [f"files {', '.join(action.names)}: removed"]
+                if problems:
+                    return lines
+            else:
+                store.images.delete_build(action.image, action.build_id)
+                lines.append(f"build {build_id}: its record is removed")
+    return lines
+
+
+def _look(store: Store, config: NodepoolConfig, folder: ImagesDir, formats: dict[str, str], now: float) -> ImagesView:
+    return view_images(
+        store,
+        config,
+        now=now,
+        provider_formats=formats,
+        files=local_files(folder),
+        builder_id=folder.builder_id(create=False),
+        building=claimed(folder.path),
+    )

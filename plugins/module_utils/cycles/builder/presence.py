@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether what counts as uploaded is in the cloud: somebody may have deleted it in glance behind our back.
+
+One list for each provider, at the start and every ten minutes. What it does not show is asked for by its id, and asked
+for again a while later: only what glance denied twice counts as lost. An error says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ...clients.openstack.client import CloudClient
+from ...imaging.snapshot import ImagesView
+from ...model.errors import CloudError
+from ...model.image import Upload, UploadState
+from ...model.lines import Trouble
+from .upload_workers import CHECK, UploadWorkers
+
+EVERY = 600.0
+"""Seconds between two lists of a provider's images."""
+APART = 30.0
+"""Seconds between the two denials that are believed."""
+AFTER_ERROR = 60.0
+
+
+@dataclass
+class _Provider:
+    """*next_at*: when glance is asked next. *doubted*, *lost*: path of an upload → its record as it was denied."""
+
+    next_at: float = 0.0
+    doubted: dict[str, Upload] = field(default_factory=dict)
+    lost: dict[str, Upload] = field(default_factory=dict)
+
+
+class Presence:
+    """Used by the cycle's thread only; the calls are made in threads of *workers*.
+
+    :param client: of a provider; None: it cannot be asked.
+    """
+
+    def __init__(
+        self,
+        workers: UploadWorkers,
+        client: Callable[[str], CloudClient | None],
+        clock: Callable[[], float],
+        say: Callable[[str], None],
+    ) -> None:
+        self._workers = workers
+        self._client = client
+        self._clock = clock
+        self._say = say
+        self._providers: dict[str, _Provider] = {}
+
+    @property
+    def lost(self) -> frozenset[str]:
+        """Paths of uploads whose image is not in the cloud."""
+        return frozenset(path for provider in self._providers.values() for path in provider.lost)
+
+    @property
+    def doubts(self) -> bool:
+        """True while an image is to be asked for a second time."""
+        return any(provider.doubted for provider in self._providers.values())
+
+    @property
+    def times(self) -> list[float]:
+        """When something is to be asked."""
+        return [provider.next_at for provider in self._providers.values()]
+
+    def look(self, view: ImagesView, concerns: Callable[[str, str], bool], now: float) -> None:
+        """Begin the checks that are due.
+
+        :param concerns: whether an image of a provider was chosen.
+        """
+        ready: dict[str, dict[str, Upload]] = {}
+        for state in view.images.values():
+            for upload in state.uploads:
+                usable = upload.state == UploadState.READY and upload.external_id
+                if usable and upload.provider in view.config.providers and concerns(upload.image, upload.provider):
+                    ready.setdefault(upload.provider, {})[upload.path] = upload
+        for name in {*self._providers, *ready}:
+            known, there = self._providers.setdefault(name, _Provider()), ready.get(name, {})
+            known.doubted = _unchanged(known.doubted, there)
+            known.lost = _unchanged(known.lost, there)
+            key = ("", name)
+            if not there or now < known.next_at or key in self._workers.keys:
+                continue
+            client = self._client(name)
+            if client is not None:
+                self._begin(name, known, client, list(known.doubted.values()) or list(there.values()))
+
+    def _begin(self, name: str, known: _Provider, client: CloudClient, uploads: Sequence[Upload]) -> None:
+        listed = not known.doubted
+        self._workers.start(
+            CHECK,
+            ("", name),
+            lambda: absent(client, uploads, listed=listed),
+            lambda outcome: self._take(name, known, outcome, first=listed),
+        )
+
+    def _take(self, name: str, known: _Provider, outcome: list[Upload] | Exception, *, first: bool) -> None:
+        now = self._clock()
+        if isinstance(outcome, Exception):
+            known.doubted.clear()
+            known.next_at = now + AFTER_ERROR
+            if not isinstance(outcome, CloudError):
+                self._say(Trouble(f"provider {name}: unexpected {type(outcome).__name__}: {outcome}"))
+            return
+        found = {upload.path: upload for upload in outcome}
+        if first:
+            known.doubted = {path: upload for path, upload in found.items() if path not in known.lost}
+            for upload in known.doubted.values():
+                what = f"image {upload.image}: upload {upload.id} of build {upload.build_id}"
+                text = f"its image {upload.external_id} is not in the cloud; asked once more in {APART:.0f} s"
+                self._say(Trouble(f"provider {name}: {what}: {text}"))
+        else:
+            known.lost.update(found)
+            known.doubted = {}
+        known.next_at = now + (APART if known.doubted else EVERY)
+
+
+def absent(client: CloudClient, uploads: Iterable[Upload], *, listed: bool) -> list[Upload]:
+    """Those whose image glance does not know when it is asked for its id.
+
+    :param listed: read the list first and ask only for what it does not show.
+    :raises CloudError: nothing can be said.
+    """
+    there = {image.id for image in client.list_own_images()} if listed else set()
+    return [
+        upload
+        for upload in uploads
+        if upload.external_id and upload.external_id not in there and client.images.get(upload.external_id) is None
+    ]
+
+
+def _unchanged(before: dict[str, Upload], now: dict[str, Upload]) -> dict[str, Upload]:
+    return {path: upload for path, upload in before.items() if path in now and now[path].version == upload.version}

@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds without ZooKeeper: nobody else knows of them. For those who write elements."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from ...clients.diskimage_builder.isolation import (
+    Isolation,
+    find_isolation,
+)
+from ...imaging.command import QCOW2
+from ...model.config.types import NodepoolConfig
+from ...model.errors import ConfigError, ImageFileError
+from ..frame.stop import SERVING, Stop
+from .build import READY, STOPPED, Report
+from .build_options import BuildOptions, unknown_images
+from .clearing import clear_machine
+from .image_builder import FAILED, ImageBuilder, Job
+from .image_view import provider_formats
+
+BY_HAND = "asked for, without a record"
+
+
+def build_apart(
+    options: BuildOptions,
+    output_dir: str,
+    *,
+    formats: tuple[str, ...] = (),
+    progress: Callable[[str], None] = lambda line: None,
+    stop: Stop | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    isolation: Isolation | None = None,
+) -> dict[str, Any]:
+    """Build the named images into *output_dir*, with their logs, and touch nothing else.
+
+    :param formats: those to make; none for those of the image and its providers, or qcow2 where nothing says any.
+    """
+    config = load_apart(options)
+    began, wish, output_dir = clock(), stop or Stop(), os.path.abspath(output_dir)
+    if config.images_dir and os.path.realpath(output_dir) == os.path.realpath(config.images_dir):
+        raise ConfigError(
+            [f"output_dir {output_dir} is images-dir, where files without a record are removed: name another directory"]
+        )
+    _make_directory(output_dir)
+    apart = isolation or find_isolation()
+    over = threading.Event()
+    wish.tell(over.set)
+
+    def rest(seconds: float) -> None:
+        over.wait(seconds)
+        wish.beat(SERVING)
+
+    room = options.first_build_room << 20
+    image_builder = ImageBuilder(apart, say=progress, watch=lambda: wish.reason, pause=rest, first_room=room)
+    cleared = clear_machine(None, output_dir, progress)
+    wanted = formats_apart(options, config, formats)
+    reports = []
+    for name in options.chosen(config):
+        if wish.reason is not None:
+            break
+        reports.append(_build(image_builder, config, name, wanted[name], output_dir, options, wish))
+    return {
+        "changed": bool(reports or cleared),
+        "ended": wish.reason or "done",
+        "seconds": round(clock() - began, 3),
+        "builds": [report.document() for report in reports],
+        "cleared": cleared,
+        "isolation": {"level": apart.level, "why_not": apart.why_not},
+        "warnings": list(config.warnings),
+    }
+
+
+def load_apart(options: BuildOptions) -> NodepoolConfig:
+    """The configuration for builds without a record.
+
+    :raises ConfigError: with all problems.
+    """
+    if not options.images:
+        raise ConfigError(["record: names no image to build without a record: give image_names"])
+    config = options.reload()
+    problems = unknown_images(config, options.images)
+    if problems:
+        raise ConfigError(problems)
+    return config
+
+
+def formats_apart(
+    options: BuildOptions, config: NodepoolConfig, formats: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Image → what to make of it."""
+    of_clouds, _problems = provider_formats(config, options.clouds_config)
+    wanted = {}
+    for name in options.chosen(config):
+        users = {of_clouds[key] for key in of_clouds if name in config.providers[key].diskimages}
+        wanted[name] = tuple(sorted(set(formats) or {*config.diskimages[name].formats, *users} or {QCOW2}))
+    return wanted
+
+
+def _make_directory(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as problem:
+        raise ImageFileError(f"output_dir {path}: cannot be made: {problem.strerror}") from problem
+
+
+def _build(
+    image_builder: ImageBuilder,
+    config: NodepoolConfig,
+    name: str,
+    formats: tuple[str, ...],
+    output_dir: str,
+    options: BuildOptions,
+    wish: Stop,
+) -> Report:
+    image = config.diskimages[name]
+    job = Job(
+        image=image,
+        build_id=uuid.uuid4().hex,
+        formats=formats,
+        images_dir=output_dir,
+        log_dir=output_dir,
+        log_retention=config.build_log_retention,
+        elements_dir=config.elements_dir,
+        convert_vhd=options.convert_vhd,
+    )
+    report = Report(name, job.build_id, FAILED, BY_HAND, log=job.log)
+    try:
+        image_builder.prepare(job)
+    except (ConfigError, ImageFileError) as problem:
+        report.error = str(problem)
+        return report
+    image_builder.say(f"{name}: building {job.build_id} ({', '.join(formats)}) into {output_dir}")
+    made = image_builder.make(job)
+    if made.ok:
+        report.state, report.formats = READY, formats
+    elif made.cause == wish.reason:
+        report.state = STOPPED
+    report.error, report.code, report.sizes, report.seconds = made.error, made.code, dict(made.sizes), made.seconds
+    image_builder.say(f"{name}: build {job.build_id} {report.state} {report.error}".rstrip())
+    return report

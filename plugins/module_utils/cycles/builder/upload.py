@@ -1,0 +1,333 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One upload, in a thread of its own: lock, record, cloud image, bytes, comparison, hook, record.
+
+Whatever goes wrong, the cloud image is deleted; where even that fails its id stays in the record, by which the next
+pass deletes it. A cycle that is killed leaves the record, and the marks in the image.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...clients.hook import run_hook
+from ...clients.openstack.client import CloudClient
+from ...clients.openstack.disk_file import DiskFile
+from ...clients.openstack.images import (
+    MD5_KEY,
+    OBJECT_KEY,
+    SHA256_KEY,
+)
+from ...imaging.due_uploads import UploadCase
+from ...imaging.snapshot import ImagesView
+from ...model.cloud import (
+    IMAGE_BUILD,
+    IMAGE_UPLOAD,
+    META_PROVIDER,
+    META_SITE,
+    Image,
+    ImageSpec,
+)
+from ...model.config.types import Diskimage, Provider
+from ...model.errors import (
+    CloudError,
+    NodepoolError,
+    StoreError,
+)
+from ...model.image import (
+    Build,
+    Upload,
+    UploadState,
+    is_unique,
+)
+from .upload_claim import ClaimLost, UploadClaim
+from .upload_progress import (
+    UploadProgress,
+    bytes_text,
+    rate_text,
+)
+from .upload_tools import Interrupted, UploadTools
+
+LOOKS = 3
+LOOK_PAUSE = 1.0
+"""After an unclear answer the image is looked for so often, with so many seconds between the looks."""
+
+
+class Ended:
+    """How an upload ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    """Somebody else does it, or it is not needed any more."""
+    STOPPED = "stopped"
+    """The cycle was ended in the middle; nothing is left of it."""
+    LEFT = "left"
+    """ZooKeeper is away: the next cycle finds the record."""
+
+
+@dataclass
+class UploadResult:
+    """What became of an upload. *sent*: bytes; *seconds*: from the lock to the last write; *why*: unless it is done."""
+
+    case: UploadCase
+    ended: str
+    why: str = ""
+    upload_id: str = ""
+    external_id: str = ""
+    external_name: str = ""
+    sent: int = 0
+    seconds: float = 0.0
+    compared: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UploadJob:
+    """What is to be done. *judge*: the case once more, with a fresh view, when the lock is ours."""
+
+    case: UploadCase
+    build: Build
+    provider: Provider
+    diskimage: Diskimage
+    judge: Callable[[ImagesView], UploadCase]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """By which it is known that somebody is at it."""
+        return self.build.id, self.provider.name
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"provider {self.provider.name}: image {self.case.image}"
+
+
+class UploadRun:
+    """Carries a job out."""
+
+    def __init__(self, job: UploadJob, client: CloudClient, tools: UploadTools) -> None:
+        self._job = job
+        self._client = client
+        self._tools = tools
+        self._began = tools.steady()
+        self._deadline = self._began + job.provider.image_upload_timeout
+        self._upload_progress: UploadProgress | None = None
+        self._compared: list[str] = []
+
+    def run(self) -> UploadResult:
+        """Do it; never raises one of our own errors."""
+        job, store = self._job, self._tools.store
+        try:
+            held = store.images.lock_provider(job.case.image, job.build.id, job.provider.name)
+            if held is None:
+                return self._result(Ended.SKIPPED, "somebody else is uploading it")
+        except StoreError as error:
+            return self._result(Ended.LEFT, str(error))
+        upload = Upload(image=job.case.image, build_id=job.build.id, provider=job.provider.name)
+        claim = UploadClaim(
+            store,
+            upload,
+            held,
+            timeouts=self._tools.store_patience,
+            clock=self._tools.steady,
+            sleeper=self._tools.sleeper,
+        )
+        try:
+            if not store.images.knows_uploads(job.case.image, job.build.id, job.provider.name):
+                # Who had the lock before has written last, and the cache knows of locks sooner than of records.
+                return self._result(Ended.SKIPPED, "something has changed a moment ago")
+            case = job.judge(self._tools.view(job.key))
+            if not case.due or case.build is None or case.build.id != job.build.id:
+                return self._result(Ended.SKIPPED, case.reason)
+            upload.set_state(UploadState.UPLOADING, self._tools.clock())
+            claim.create()
+            self._tools.say(f"{job.name}: uploading build {job.build.id}, upload {upload.id}")
+            return self._outcome(claim)
+        except StoreError as error:
+            return self._result(Ended.LEFT, str(error), upload)
+        finally:
+            claim.release()
+
+    def _outcome(self, claim: UploadClaim) -> UploadResult:
+        upload = claim.upload
+        try:
+            self._fill(claim)
+            self._write_ready(claim)
+        except ClaimLost as error:
+            # Whoever has the record has the image, too: it may have been adopted. Without a record it is nobody's.
+            if not self._is_recorded(upload):
+                self._clean(upload)
+            return self._result(Ended.FAILED, str(error), upload)
+        except StoreError:
+            raise
+        except NodepoolError as error:
+            # Whatever it looks like: an upload that is broken off shows as a broken connection.
+            stopped = isinstance(error, Interrupted) or self._tools.interrupted.is_set()
+            clean = self._clean(upload)
+            with contextlib.suppress(ClaimLost):
+                if stopped and clean:
+                    claim.delete()
+                else:
+                    self._write_failed(claim)
+            if stopped:
+                return self._result(Ended.STOPPED, "the cycle was stopped", upload)
+            return self._result(Ended.FAILED, str(error), upload)
+        return self._result(Ended.DONE, "", upload)
+
+    # -- the steps ------------------------------------------------------------------------------------------------
+
+    def _fill(self, claim: UploadClaim) -> None:
+        job, upload, images = self._job, claim.upload, self._client.images
+        path = os.path.join(self._tools.images_dir.path, job.case.file)
+        self._upload_progress = UploadProgress(DiskFile(path).size, self._say, self._tools.steady)
+        file = DiskFile(path, self._progress)
+        known = self._tools.checksums.of(job.case.file, self._tools.check)
+        spec = self._spec(upload, known)
+        upload.external_id = self._create(spec, marks_of(upload, self._tools.site))
+        upload.external_name = spec.name
+        upload.format = spec.disk_format
+        claim.write()
+        image = images.fill(upload.external_id, file, self._deadline)
+        self._compared = images.verify(image, file, {name: digits for name, digits in known.items() if digits})
+        self._tools.check()
+        self._hook(upload.external_id, path)
+
+    def _progress(self, sent: int) -> None:
+        self._tools.check()
+        if self._upload_progress is not None:
+            self._upload_progress(sent)
+
+    def _spec(self, upload: Upload, checksums: dict[str, str]) -> ImageSpec:
+        job = self._job
+        name = job.provider.image_name_format.format(
+            image_name=job.case.image, upload_id=upload.id, timestamp=str(int(self._tools.clock()))
+        )
+        local = job.provider.diskimages[job.case.image]
+        properties = {
+            MD5_KEY: checksums.get("md5", ""),
+            SHA256_KEY: checksums.get("sha256", ""),
+            OBJECT_KEY: f"images/{name}",
+            **job.diskimage.metadata,
+            **local.meta,
+            **marks_of(upload, self._tools.site),
+        }
+        return ImageSpec(name, job.case.format, properties)
+
+    def _create(self, spec: ImageSpec, marks: dict[str, str]) -> str:
+        images = self._client.images
+        try:
+            return images.create(spec)
+        except CloudError as error:
+            if not error.unclear:
+                raise
+            for look in range(LOOKS):
+                self._tools.sleeper(LOOK_PAUSE * (look > 0))
+                with contextlib.suppress(CloudError):
+                    found = images.find(marks)
+                    if found:
+                        return found[0].id
+            raise
+
+    def _hook(self, external_id: str, path: str) -> None:
+        provider = self._job.provider
+        if not provider.post_upload_hook:
+            return
+        self._say(f"running {provider.post_upload_hook}")
+        run_hook(
+            [provider.post_upload_hook, provider.name, external_id, path],
+            self._tools.hook_timeout,
+            wanted=lambda: not self._tools.interrupted.is_set(),
+            name="post-upload-hook",
+        )
+        self._tools.check()
+
+    def _write_ready(self, claim: UploadClaim) -> None:
+        build, upload = self._job.build, claim.upload
+        upload.username, upload.python_path, upload.shell_type = build.username, build.python_path, build.shell_type
+        upload.set_state(UploadState.READY, self._tools.clock())
+        claim.write()
+
+    def _write_failed(self, claim: UploadClaim) -> None:
+        """As Nodepool writes it, but for the id of an image that could not be deleted."""
+        upload = claim.upload
+        upload.external_name = upload.format = None
+        upload.username = upload.python_path = upload.shell_type = None
+        upload.set_state(UploadState.FAILED, self._tools.clock())
+        claim.write()
+
+    def _is_recorded(self, upload: Upload) -> bool:
+        """True when the record is there, or nobody knows; what is left without one is found by its marks."""
+        try:
+            return self._tools.store.images.read_upload(upload) is not None
+        except StoreError:
+            return True
+
+    def _clean(self, upload: Upload) -> bool:
+        """Delete the cloud image; False when it may still be there."""
+        if upload.external_id is None:
+            return True
+        try:
+            self._client.images.delete(upload.external_id)
+        except CloudError as error:
+            self._say(f"image {upload.external_id} is left for now: {error}")
+            return False
+        upload.external_id = None
+        return True
+
+    # -- telling ----------------------------------------------------------------------------------------------------
+
+    def _say(self, text: str) -> None:
+        self._tools.say(f"{self._job.name}: {text}")
+
+    def _result(self, ended: str, why: str = "", upload: Upload | None = None) -> UploadResult:
+        seconds = self._tools.steady() - self._began
+        sent = self._upload_progress.sent if self._upload_progress else 0
+        if ended == Ended.DONE:
+            self._say(f"uploaded, {bytes_text(sent)} in {seconds:.1f} s, {rate_text(sent, seconds)}")
+        elif ended != Ended.SKIPPED:
+            self._say(f"upload {ended}: {why}")
+        return UploadResult(
+            case=self._job.case,
+            ended=ended,
+            why=why,
+            upload_id=upload.id if upload else "",
+            external_id=(upload.external_id or "") if upload else "",
+            external_name=(upload.external_name or "") if upload else "",
+            sent=sent,
+            seconds=seconds,
+            compared=tuple(self._compared),
+        )
+
+
+def marks_of(upload: Upload, site: str) -> dict[str, str]:
+    """The properties by which an image is known to be that of an upload.
+
+    :param site: the id of the tree; numbers of uploads are the same in every tree.
+    """
+    return {**_numbers(upload), META_SITE: site}
+
+
+def images_of(upload: Upload, client: CloudClient, site: str) -> list[Image]:
+    """The images that were made for an upload, also where its record does not name them.
+
+    Nodepool's builder, and ours of earlier versions, do not write the id of the tree: then the build's uuid tells.
+
+    :raises CloudError: the cloud does not tell.
+    """
+    return [
+        image
+        for image in client.images.find(_numbers(upload))
+        if not image.is_snapshot and _is_of_tree(image, upload, site)
+    ]
+
+
+def _is_of_tree(image: Image, upload: Upload, site: str) -> bool:
+    return image.site == site if image.site else is_unique(upload.build_id)
+
+
+def _numbers(upload: Upload) -> dict[str, str]:
+    return {IMAGE_BUILD: upload.build_id, IMAGE_UPLOAD: upload.id, META_PROVIDER: upload.provider}

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An upload's record and the lock under which it is written.
+
+An upload takes long, and ZooKeeper may go away meanwhile. That costs nothing: at the next write the lock is taken
+again, if nobody else has it and the record is as we left it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ...clients.zookeeper.locks import Held
+from ...clients.zookeeper.store import Store
+from ...model.errors import (
+    NodepoolError,
+    StoreConflict,
+    StoreError,
+    StoreGone,
+)
+from ...model.image import Upload
+
+PACE = 0.5
+"""Seconds between two tries."""
+TAKEN = 5.0
+"""Seconds after which a lock that somebody else has is somebody else's."""
+
+
+class ClaimLost(NodepoolError):
+    """The record is not ours any more: somebody has deleted or changed it, or has its lock."""
+
+
+class UploadClaim:
+    """A record of an upload that only we write.
+
+    :param held: the lock of the build at the provider.
+    :param timeouts: seconds for which ZooKeeper is waited for at a write.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        upload: Upload,
+        held: Held,
+        *,
+        timeouts: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleeper: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.upload = upload
+        self._images = store.images
+        self._held: Held | None = held
+        self._timeouts = timeouts
+        self._clock = clock
+        self._sleeper = sleeper
+        self._stored = b""
+
+    def create(self) -> None:
+        """Store the record for the first time.
+
+        :raises StoreError: it is not there, or will not be for long.
+        """
+        self._images.create_upload(self.upload, held=self._held)
+        self._stored = self.upload.to_bytes()
+
+    def write(self) -> None:
+        """Store the record as it is now.
+
+        :raises ClaimLost: it is not ours any more.
+        :raises StoreError: ZooKeeper was away for too long.
+        """
+        wanted = self.upload.to_bytes()
+        self._insist(lambda held: self._write(held, wanted))
+
+    def delete(self) -> None:
+        """Remove the record.
+
+        :raises ClaimLost: it is not ours any more.
+        :raises StoreError: ZooKeeper was away for too long.
+        """
+        self._insist(lambda held: self._images.delete_upload(self.upload))
+
+    def release(self) -> None:
+        """Give the lock back. Never raises."""
+        if self._held is not None:
+            self._held.release()
+
+    def _write(self, held: Held, wanted: bytes) -> None:
+        try:
+            self._images.write_upload(self.upload, held=held, if_unchanged=True)
+        except StoreConflict:
+            # It may be our own write whose answer was lost.
+            there = self._images.read_upload(self.upload)
+            if there is None or there.to_bytes() != wanted:
+                raise ClaimLost(f"the record {self.upload.path} was changed by somebody else") from None
+            self.upload.version = there.version
+        self._stored = wanted
+
+    def _insist(self, work: Callable[[Held], None]) -> None:
+        end = self._clock() + self._timeouts
+        while True:
+            try:
+                if self._held is None or not self._held.valid:
+                    self._regain()
+                if self._held is not None:
+                    work(self._held)
+                    return
+            except StoreGone:
+                raise ClaimLost(f"the record {self.upload.path} is gone") from None
+            except StoreError:
+                if self._clock() >= end:
+                    raise
+            self._sleeper(PACE)
+
+    def _regain(self) -> None:
+        """The lock once more, in a new session."""
+        upload = self.upload
+        end = self._clock() + TAKEN
+        self._held = None
+        there = self._images.read_upload(upload)
+        if there is None:
+            raise ClaimLost(f"the record {upload.path} is gone")
+        while True:
+            self._held = self._images.lock_provider(upload.image, upload.build_id, upload.provider)
+            if self._held is not None:
+                break
+            if self._clock() >= end:
+                raise ClaimLost(f"somebody else has the lock of {upload.path}")
+            self._sleeper(PACE)
+        there = self._images.read_upload(upload)
+        if there is None or there.to_bytes() not in (self._stored, upload.to_bytes()):
+            raise ClaimLost(f"the record {upload.path} was changed by somebody else")
+        upload.version = there.version

@@ -1,0 +1,156 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the uploads cycle knows of its configuration: clients and formats of the providers, the directory, the view."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.openstack.client import CloudClient
+from ...clients.zookeeper.store import Store
+from ...imaging.choice import judge_choice
+from ...imaging.due_uploads import UploadCase
+from ...imaging.retention import (
+    DeleteUpload,
+    Deletion,
+    MarkBuild,
+    plan_deletions,
+)
+from ...imaging.snapshot import ImagesView
+from ...model.config.types import NodepoolConfig
+from ...model.errors import CloudAuthError, ConfigError
+from .image_view import (
+    local_files,
+    provider_formats,
+    view_images,
+)
+from .upload_options import UploadOptions
+
+
+class UploadContext:
+    """One configuration at a time; only the cycle's thread changes it, others may read.
+
+    :param create: False: builder_id.txt is not made when it is not there (check mode).
+    :raises ImageFileError: images-dir cannot be used.
+    """
+
+    def __init__(self, options: UploadOptions, config: NodepoolConfig, store: Store, *, create: bool = True) -> None:
+        self.options = options
+        self.config = config
+        self.store = store
+        self.images_dir = ImagesDir(config.images_dir or "")
+        self.builder_id = self.images_dir.builder_id(create=create)
+        self.forced = {
+            (image, provider.name)
+            for provider in config.providers.values()
+            for image in provider.diskimages
+            if options.force and options.concerns(image, provider.name)
+        }
+        """(image, provider) of what was chosen with force and not tried yet."""
+        self.lost: frozenset[str] = frozenset()
+        """Paths of uploads whose image is not in the cloud."""
+        self._clients: dict[str, CloudClient] = {}
+        self._past_calls: dict[str, Counter[tuple[str, str]]] = {}
+        self.formats, self.problems = provider_formats(config, options.clouds_config)
+
+    def take(self, config: NodepoolConfig | None) -> None:
+        """Go on with a new configuration (None: only clouds.yaml was written). What is under way is not disturbed."""
+        if config is not None and config.images_dir:
+            self.config = config
+        self._remember_calls()
+        self._clients.clear()
+        self.formats, self.problems = provider_formats(self.config, self.options.clouds_config)
+
+    def client(self, provider: str) -> CloudClient | None:
+        """The client of a provider; None where clouds.yaml does not allow for one (see problems)."""
+        if provider not in self._clients:
+            try:
+                self._clients[provider] = self.options.client(self.config.providers[provider])
+            except CloudAuthError as error:
+                self.problems[provider] = str(error)
+                return None
+        return self._clients[provider]
+
+    def abort_uploads(self) -> None:
+        """Break off what is on its way, also where a cloud takes nothing more."""
+        for client in self._clients.values():
+            client.abort_uploads()
+
+    def view(self, now: float, busy: frozenset[tuple[str, str]]) -> ImagesView:
+        """The world of images.
+
+        :raises ImageFileError: images-dir cannot be read.
+        """
+        files = local_files(self.images_dir)  # before ZooKeeper
+        seen = view_images(
+            self.store,
+            self.config,
+            now=now,
+            provider_formats=self.formats,
+            files=files,
+            builder_id=self.builder_id,
+            uploading=busy,
+        )
+        return replace(seen, lost=self.lost)
+
+    def judge(self, provider: str, image: str) -> Callable[[ImagesView], UploadCase]:
+        """How the case of an upload is seen again, when its lock is ours."""
+        force, build_id = (image, provider) in self.forced, self.options.build_id
+        return lambda view: judge_choice(view, provider, image, build_id=build_id, force=force, holding=True)
+
+    def cases(self, view: ImagesView) -> list[UploadCase]:
+        """The cases of everything that was chosen; first what a provider does not have at all."""
+        options = self.options
+        cases = [
+            judge_choice(
+                view, provider.name, image, build_id=options.build_id, force=(image, provider.name) in self.forced
+            )
+            for provider in view.config.providers.values()
+            for image in provider.diskimages
+            if options.concerns(image, provider.name)
+        ]
+        return sorted(cases, key=lambda case: not case.first)
+
+    def deletions(self, view: ImagesView) -> Iterator[Deletion]:
+        """What is to be deleted of what was chosen."""
+        options = self.options
+        for planned in plan_deletions(view):
+            if isinstance(planned, DeleteUpload):
+                if options.concerns(planned.upload.image, planned.upload.provider):
+                    yield planned
+            elif options.provider is None:
+                image = planned.build.image if isinstance(planned, MarkBuild) else planned.image
+                if options.image in (None, image):
+                    yield planned
+
+    def check_choice(self) -> None:
+        """See that the chosen build exists.
+
+        :raises ConfigError: it does not.
+        """
+        options = self.options
+        if options.build_id is None or options.image is None:
+            return
+        builds = [build.id for build in self.store.images.builds(options.image)]
+        if options.build_id not in builds:
+            there = ", ".join(builds) or "none"
+            raise ConfigError([f"build_id: image {options.image} has no build {options.build_id!r}; there are {there}"])
+
+    def calls(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Calls of each provider's API by kind and status."""
+        self._remember_calls()
+        document: dict[str, dict[str, dict[str, int]]] = {}
+        for name, counts in self._past_calls.items():
+            for (kind, status), count in sorted(counts.items()):
+                document.setdefault(name, {}).setdefault(kind, {})[status] = count
+        self._past_calls.clear()
+        return document
+
+    def _remember_calls(self) -> None:
+        for name, client in self._clients.items():
+            counts = {key: count.calls for key, count in client.counters.snapshot().items()}
+            self._past_calls.setdefault(name, Counter()).update(counts)

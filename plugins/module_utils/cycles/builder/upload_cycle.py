@@ -1,0 +1,425 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The uploads cycle: what is ready is uploaded, what is not needed any more is deleted; until the deadline or until
+there is nothing more to do.
+
+One thread decides; uploads and deletions of cloud images have threads of their own, in lanes of their provider.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ...clients.statsd import Sink
+from ...imaging.backoff import failed
+from ...imaging.due_uploads import UploadCase, UploadCode
+from ...imaging.notes import Failures, upload_notes_path
+from ...imaging.retention import (
+    DeleteFiles,
+    DeleteUpload,
+    Deletion,
+    DeletionCode,
+    MarkBuild,
+)
+from ...model.errors import StoreError
+from ...model.lines import Trouble
+from ..frame.api_metrics import calls_to
+from ..frame.clock import SteadyClock
+from ..frame.config_watch import ConfigWatch
+from ..frame.inbox import Inbox
+from ..frame.loop import Frame
+from ..frame.opening import opened
+from ..frame.options import SETTLED
+from ..frame.stop import SERVING, Stop
+from ..frame.tree_identity import (
+    check_tree,
+    confirm_tree,
+    site_of,
+)
+from .deletion import (
+    DeletionResult,
+    delete_build,
+    delete_files,
+    delete_upload,
+    mark_build,
+)
+from .image_files import check_files
+from .image_view import (
+    note_builder,
+    register_builder,
+)
+from .metrics import send_upload
+from .presence import Presence
+from .upload import (
+    Ended,
+    UploadJob,
+    UploadResult,
+    UploadRun,
+)
+from .upload_context import UploadContext
+from .upload_options import UploadOptions
+from .upload_report import (
+    SETTLED_CASES,
+    UploadsAccount,
+    case_row,
+    problems_of,
+)
+from .upload_tools import UploadTools
+from .upload_workers import DELETION, UPLOAD, UploadWorkers
+
+LONGEST_WAIT = 10.0
+"""Seconds between two passes when nothing happens."""
+GATHER = 0.1
+"""What happens within this time is dealt with in one pass."""
+UPLOAD_GRACE = 60.0
+"""Seconds beyond the session time-out for which an upload waits for a ZooKeeper that is away."""
+LEAVE = 20.0
+"""Seconds that uploads get to clean up behind themselves when the cycle is stopped."""
+LEFT_PAUSE = 5.0
+"""Seconds after which an upload is tried again that ZooKeeper did not take."""
+WATCHED = ("/nodepool/images", "/nodepool/stackci/image-uploads", "/nodepool/stackci/site")
+
+
+def run_uploads(
+    options: UploadOptions,
+    *,
+    progress: Callable[[str], None] = lambda line: None,
+    stop: Stop | None = None,
+    clock: Callable[[], float] | None = None,
+) -> dict[str, Any]:
+    """Run one cycle and return the module's result.
+
+    :param progress: takes lines for people; called by several threads.
+    :param stop: may ask the cycle to end early.
+    :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
+    """
+    watch = ConfigWatch(options, progress)
+    config = options.load()
+    with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
+        context = UploadContext(replace(options, told=calls_to(sink)), config, store)
+        check_files(context.images_dir, store, site_of(store, create=True), write=True)
+        context.check_choice()
+        return UploadsCycle(context, watch, stop or Stop(), progress, clock or SteadyClock(), sink).run()
+
+
+class UploadsCycle:
+    """One stay. Everything in it happens in the thread that calls :meth:`run`, but for the work in the lanes."""
+
+    def __init__(
+        self,
+        context: UploadContext,
+        watch: ConfigWatch,
+        stop: Stop,
+        say: Callable[[str], None],
+        clock: Callable[[], float],
+        sink: Sink,
+    ) -> None:
+        self._context = context
+        self._watch = watch
+        self._watch.known = context.config
+        self._stop = stop
+        self._say = say
+        self._sink = sink
+        self._inbox = Inbox(clock)
+        self._workers = UploadWorkers(self._inbox, {UPLOAD: context.options.side_by_side, DELETION: 1})
+        self._presence = Presence(self._workers, context.client, clock, say)
+        self._account = UploadsAccount()
+        self._tools = UploadTools(
+            store=context.store,
+            images_dir=context.images_dir,
+            site=site_of(context.store, create=True),
+            view=lambda key: context.view(clock(), self._workers.keys - {key}),
+            say=say,
+            store_patience=context.config.zookeeper.timeout + UPLOAD_GRACE,
+            hook_timeout=context.options.hook_timeout,
+            clock=clock,
+        )
+        self._tries: dict[str, Failures] = {}
+        """Deletions that failed, by what they are."""
+        self._not_before: dict[tuple[str, str], float] = {}
+        self._cases: list[UploadCase] = []
+        self._told: set[str] = set()
+
+    def run(self) -> dict[str, Any]:
+        """Work until the end; locks and the registration are given back whatever happens."""
+        began = self._inbox.clock()
+        store = self._context.store
+        store.on_change(self._changed)
+        self._stop.tell(self._inbox.nudge)
+        note_builder(store, self._context.config, self._context.builder_id, began)
+        registration = register_builder(store)
+        frame = Frame(self, store, self._context.config.zookeeper, self._stop, self._inbox.clock, self._say)
+        try:
+            ended = frame.run(began + self._context.options.duration)
+        finally:
+            self._tools.interrupted.set()
+            registration.unregister()
+        return self._result(ended, self._inbox.clock() - began)
+
+    def _changed(self, path: str) -> None:
+        if not path or path.startswith(WATCHED):
+            self._inbox.nudge()
+
+    # -- for the frame-----------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """What the heartbeat tells."""
+        return SERVING
+
+    @property
+    def finishing(self) -> bool:
+        """True while something is uploaded or deleted: that is brought to its end."""
+        return bool(self._workers.keys)
+
+    def turn(self, now: float, deadline: float) -> str | None:
+        """One pass and the wait for the next."""
+        quiet = self._pass(now, now < deadline)
+        if quiet and self._context.options.until == SETTLED and not self._workers.keys:
+            return SETTLED
+        self._wait(now, self._sleep(now, deadline))
+        return None
+
+    def rest(self, seconds: float) -> None:
+        """Wait; uploads that end meanwhile are heard."""
+        self._inbox.take(seconds)
+
+    def lose(self) -> None:
+        """Nothing is kept from pass to pass."""
+
+    def leave(self) -> None:
+        """End what is under way; what does not end in time is found by the next cycle."""
+        self._tools.interrupted.set()
+        self._context.abort_uploads()
+        end = self._inbox.clock() + LEAVE
+        while self._workers.keys and (left := end - self._inbox.clock()) > 0:
+            self._stop.beat(SERVING)
+            self._inbox.take(min(1.0, left))
+
+    def abandon(self) -> None:
+        """End what is under way as for a stop: each upload writes only where its own record is."""
+        self.leave()
+
+    def _pass(self, now: float, begin: bool) -> bool:
+        """Look at everything and begin what is due; True when there was nothing to do.
+
+        :param begin: False: the time is over, and only what is under way is brought to its end.
+        """
+        self._look(now)
+        if not begin:
+            return True
+        check_tree(self._context.store, self._tools.site)
+        self._context.lost = self._presence.lost
+        view = self._context.view(now, self._workers.keys)
+        self._presence.look(view, self._context.options.concerns, now)
+        self._cases = self._context.cases(view)
+        for line in self._context.store.odd_documents():
+            self._say(line)
+        for name, problem in self._context.problems.items():
+            if name not in self._told:
+                self._told.add(name)
+                self._say(Trouble(f"provider {name}: left out: {problem}"))
+        deletions = list(self._context.deletions(view))
+        active = [self._delete(planned, now) for planned in deletions]
+        active += [self._upload(case, now) for case in self._cases if case.due and not self._awaited(deletions, case)]
+        # What another cycle uploads, or has not been known to be dead for long enough, is not settled either.
+        return (
+            not any(active)
+            and not self._presence.doubts
+            and not any(case.code == UploadCode.UPLOADING for case in self._cases)
+        )
+
+    def _sleep(self, now: float, deadline: float) -> float:
+        times = [case.at for case in self._cases if case.at is not None]
+        times += [tries.not_before for tries in self._tries.values()]
+        times += [*self._not_before.values(), *self._presence.times]
+        soonest = min((at for at in times if at > now), default=now + LONGEST_WAIT)
+        end = deadline if deadline > now else now + LONGEST_WAIT
+        return max(0.0, min(LONGEST_WAIT, soonest - now, end - now))
+
+    def _wait(self, began: float, seconds: float) -> None:
+        """Until something happens; then a moment more for what comes with it."""
+        end = began + max(seconds, GATHER)
+        while (now := self._inbox.clock()) < end:
+            # The configuration's files are looked at more often than everything is.
+            if self._inbox.take(min(end - now, self._watch.due(now) + GATHER)):
+                gathered = self._inbox.clock() + GATHER
+                while self._stop.reason is None and (left := gathered - self._inbox.clock()) > 0:
+                    self._inbox.take(left)
+                return
+            if self._look(self._inbox.clock()):
+                return
+
+    def _look(self, now: float) -> bool:
+        """Take a changed configuration; True when there was one."""
+        news = self._watch.look(now)
+        if news is None:
+            return False
+        self._context.take(news.config)
+        self._told.clear()
+        return True
+
+    # -- uploads ----------------------------------------------------------------------------------------------------
+
+    def _upload(self, case: UploadCase, now: float) -> bool:
+        """Begin an upload if there is room; True when it is not to be forgotten."""
+        context = self._context
+        client = context.client(case.provider)
+        if client is None or case.build is None:
+            return False
+        key = (case.build.id, case.provider)
+        if key in self._workers.keys or not self._workers.has_room(UPLOAD, case.provider):
+            return True
+        if now < self._not_before.get(key, 0.0):
+            return True
+        self._not_before.pop(key, None)
+        job = UploadJob(
+            case=case,
+            build=case.build,
+            provider=context.config.providers[case.provider],
+            diskimage=context.config.diskimages[case.image],
+            judge=context.judge(case.provider, case.image),
+        )
+        self._workers.start(UPLOAD, key, UploadRun(job, client, self._tools).run, lambda got: self._take(job, got))
+        return True
+
+    def _awaited(self, deletions: list[Deletion], case: UploadCase) -> bool:
+        """True while an upload of the same build, left behind by somebody, may turn out to be whole."""
+        return any(
+            planned.code == DeletionCode.ABANDONED
+            and case.build is not None
+            and (planned.upload.build_id, planned.upload.provider) == (case.build.id, case.provider)
+            and planned.upload.path not in self._tries
+            for planned in deletions
+            if isinstance(planned, DeleteUpload)
+        )
+
+    def _take(self, job: UploadJob, outcome: UploadResult | Exception) -> None:
+        """An upload has ended."""
+        if isinstance(outcome, Exception):
+            why = f"unexpected {type(outcome).__name__}: {outcome}"
+            self._say(Trouble(f"{job.name}: upload failed: {why}"))
+            outcome = UploadResult(job.case, Ended.FAILED, why)
+        self._account.upload(outcome)
+        if outcome.ended == Ended.DONE:
+            send_upload(self._sink, job.case.image, job.case.provider, outcome.seconds)
+        if outcome.ended == Ended.LEFT:
+            self._not_before[job.key] = self._inbox.clock() + LEFT_PAUSE
+        if outcome.ended in (Ended.DONE, Ended.FAILED):
+            self._context.forced.discard((job.case.image, job.case.provider))
+            self._note(job, outcome)
+
+    def _note(self, job: UploadJob, outcome: UploadResult) -> None:
+        """Remember a failure, or forget those before."""
+        own = self._context.store.own
+        path = upload_notes_path(job.case.provider, job.case.image)
+        before = Failures.from_document(own.get(path))
+        with contextlib.suppress(StoreError):  # then it is tried again sooner
+            if outcome.ended == Ended.FAILED:
+                now = self._inbox.clock()
+                after = failed(before, outcome.why, now, random.random(), build=job.build.id)
+                own.put(path, after.document())
+            elif before.count:
+                own.delete(path)
+
+    # -- deletions --------------------------------------------------------------------------------------------------
+
+    def _delete(self, planned: Deletion, now: float) -> bool:
+        """Begin a deletion, or do it if it is quick; True when something was done or is to be."""
+        if isinstance(planned, DeleteUpload):
+            return self._delete_upload(planned, now)
+        if isinstance(planned, MarkBuild):
+            return mark_build(planned, self._tools)
+        if isinstance(planned, DeleteFiles):
+            return self._delete_files(planned, now)
+        if not delete_build(planned, self._tools):
+            return False
+        self._say(f"image {planned.image}: build {planned.build_id} is gone: {planned.reason}")
+        row = {"image": planned.image, "build_id": planned.build_id, "code": planned.code, "reason": planned.reason}
+        self._account.builds_deleted.append(row)
+        return True
+
+    def _delete_upload(self, planned: DeleteUpload, now: float) -> bool:
+        upload = planned.upload
+        key = (upload.build_id, upload.provider)
+        if now < self._tries.get(upload.path, Failures()).not_before:
+            return False
+        client = self._context.client(upload.provider)
+        if client is None:
+            why = self._context.problems.get(upload.provider, "")
+            self._account.deletion(DeletionResult(upload, planned.code, False, why), planned)
+            return False
+        if key in self._workers.keys or not self._workers.has_room(DELETION, upload.provider):
+            return True
+        self._workers.start(
+            DELETION,
+            key,
+            lambda: delete_upload(planned, client, self._tools),
+            lambda got: self._deleted(planned, got),
+        )
+        return True
+
+    def _deleted(self, planned: DeleteUpload, outcome: DeletionResult | Exception) -> None:
+        upload = planned.upload
+        if isinstance(outcome, Exception):
+            why = f"unexpected {type(outcome).__name__}: {outcome}"
+            outcome = DeletionResult(upload, planned.code, False, why)
+        self._account.deletion(outcome, planned)
+        name = f"provider {upload.provider}: image {upload.image}: upload {upload.id} of build {upload.build_id}"
+        if outcome.adopted:
+            self._say(f"{name} is ready: {planned.reason}, but it is whole")
+            with contextlib.suppress(StoreError):  # a failure before says nothing any more
+                self._context.store.own.delete(upload_notes_path(upload.provider, upload.image))
+        elif outcome.done:
+            self._tries.pop(upload.path, None)
+            self._say(f"{name} is deleted: {planned.reason}")
+        else:
+            self._put_off(upload.path, outcome.why)
+            if not outcome.skipped:
+                self._say(Trouble(f"{name} cannot be deleted yet: {outcome.why}"))
+
+    def _delete_files(self, planned: DeleteFiles, now: float) -> bool:
+        name = f"files of build {planned.build_id}"
+        if now < self._tries.get(name, Failures()).not_before:
+            return False
+        if planned.code == DeletionCode.LEFT_OVER:
+            confirm_tree(self._context.store, self._tools.site)  # it goes because no record names it
+        problems = delete_files(planned, self._tools)
+        left = {entry.name for entry in self._context.images_dir.entries()}
+        self._account.files_removed += [file for file in planned.names if file not in left]
+        if problems:
+            self._put_off(name, problems[0])
+            row = {"image": planned.image, "build_id": planned.build_id, "error": "; ".join(problems)}
+            self._account.undeleted[name] = row
+            return False
+        self._say(f"image {planned.image}: {len(planned.names)} files removed: {planned.reason}")
+        self._account.undeleted.pop(name, None)
+        return True
+
+    def _put_off(self, name: str, why: str) -> None:
+        self._tries[name] = failed(self._tries.get(name, Failures()), why, self._inbox.clock(), random.random())
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def _result(self, ended: str, seconds: float) -> dict[str, Any]:
+        context = self._context
+        waiting = [case_row(case) for case in self._cases if not case.due and case.code not in SETTLED_CASES]
+        return {
+            "changed": self._account.changed,
+            "ended": ended,
+            "seconds": round(seconds, 3),
+            **self._account.document(),
+            "waiting": waiting,
+            "problems": problems_of(
+                self._cases, self._account.undeleted.values(), context.problems, self._watch.problems
+            ),
+            "left_out": dict(context.problems),
+            "config_problems": self._watch.problems,
+            "api_calls": context.calls(),
+            "warnings": list(context.config.warnings),
+        }

@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the threads of the uploads cycle share."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.openstack.client import CloudClient
+from ...clients.openstack.disk_file import DiskFile
+from ...clients.zookeeper.store import Store
+from ...imaging.snapshot import ImagesView
+from ...model.errors import ImageFileError, NodepoolError
+
+ALGORITHMS = ("md5", "sha256")
+
+
+class Interrupted(NodepoolError):
+    """The cycle ends, and what is under way with it."""
+
+
+@dataclass
+class UploadTools:
+    """Thread-safe, all of it.
+
+    :param site: the id of the tree.
+    :param view: the world of images now; (build id, provider) that is not to count as being worked on by us.
+    :param say: takes a line for people.
+    :param store_patience: seconds for which ZooKeeper is waited for when something must be written.
+    """
+
+    store: Store
+    images_dir: ImagesDir
+    site: str
+    view: Callable[[tuple[str, str] | None], ImagesView]
+    say: Callable[[str], None]
+    store_patience: float
+    hook_timeout: float
+    clock: Callable[[], float] = time.time
+    steady: Callable[[], float] = time.monotonic
+    sleeper: Callable[[float], None] = time.sleep
+    random: Callable[[], float] = random.random
+    interrupted: threading.Event = field(default_factory=threading.Event)
+    checksums: Checksums = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.checksums = Checksums(self.images_dir)
+
+    def check(self) -> None:
+        """Raises Interrupted when the cycle does not want to wait any longer."""
+        if self.interrupted.is_set():
+            raise Interrupted("the cycle was stopped")
+
+
+ClientOf = Callable[[str], CloudClient]
+
+
+class Checksums:
+    """The checksums of image files: those that diskimage-builder left beside them, or computed once for all."""
+
+    def __init__(self, images_dir: ImagesDir) -> None:
+        self._images_dir = images_dir
+        self._lock = threading.Lock()
+        self._busy: dict[str, threading.Lock] = {}
+        self._known: dict[str, tuple[tuple[int, int], dict[str, str]]] = {}
+
+    def of(self, name: str, check: Callable[[], None] = lambda: None) -> dict[str, str]:
+        """Algorithm → digits, of a file in images-dir.
+
+        :param check: called between the algorithms; may raise.
+        :raises ImageFileError: it cannot be read.
+        """
+        left = self._images_dir.checksums(name)
+        if all(algorithm in left for algorithm in ALGORITHMS):
+            return left
+        with self._lock:
+            busy = self._busy.setdefault(name, threading.Lock())
+        with busy:
+            path = os.path.join(self._images_dir.path, name)
+            stamp = self._stamp(path)
+            known = self._known.get(name)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            file = DiskFile(path)
+            found = {}
+            for algorithm in ALGORITHMS:
+                check()
+                found[algorithm] = left.get(algorithm) or file.digest(algorithm) or ""
+            self._known[name] = (stamp, found)
+            return found
+
+    @staticmethod
+    def _stamp(path: str) -> tuple[int, int]:
+        try:
+            stat = os.stat(path)
+        except OSError as problem:
+            raise ImageFileError(f"{path} cannot be read: {problem.strerror or problem}") from problem
+        return stat.st_mtime_ns, stat.st_size

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The threads of the uploads cycle: each provider has lanes of its own, so that a dead one stops nobody else."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..frame.inbox import Inbox
+
+R = TypeVar("R")
+Key = tuple[str, str]
+
+UPLOAD = "upload"
+DELETION = "deletion"
+CHECK = "check"
+
+_LOG = logging.getLogger(__name__)
+
+
+class UploadWorkers:
+    """Runs work in threads, one for each (build id, provider); what comes of it is handed to the cycle's thread.
+
+    :param width: kind of work → how much of it one provider gets at the same time.
+    """
+
+    def __init__(self, inbox: Inbox, width: dict[str, int]) -> None:
+        self._inbox = inbox
+        self._width = width
+        self._lock = threading.Lock()
+        self._busy: dict[Key, str] = {}
+
+    @property
+    def keys(self) -> frozenset[Key]:
+        """What is being worked on."""
+        with self._lock:
+            return frozenset(self._busy)
+
+    def has_room(self, kind: str, provider: str) -> bool:
+        """True when the provider can get one more."""
+        with self._lock:
+            running = sum(name == kind for key, name in self._busy.items() if key[1] == provider)
+        return running < self._width[kind]
+
+    def start(self, kind: str, key: Key, work: Callable[[], R], take: Callable[[R | Exception], None]) -> None:
+        """Run *work*; *take* gets what it returns, or the exception that it should not have raised."""
+        with self._lock:
+            self._busy[key] = kind
+        name = f"{kind} {key[1]}"
+        threading.Thread(target=self._run, args=(key, work, take), name=name, daemon=True).start()
+
+    def _run(self, key: Key, work: Callable[[], R], take: Callable[[R | Exception], None]) -> None:
+        outcome: R | Exception
+        try:
+            outcome = work()
+        except Exception as problem:
+            _LOG.exception("work for %s", key)
+            outcome = problem
+
+        def hand_over() -> None:
+            with self._lock:
+                self._busy.pop(key, None)
+            take(outcome)
+
+        self._inbox.post(hand_over)

@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Notices that nodepool.yaml, secure.conf or clouds.yaml have changed while a cycle runs, and reads them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...clients.config_file import Stamp
+from ...model.config.changes import changes
+from ...model.config.types import NodepoolConfig
+from ...model.errors import ConfigError
+from ...model.lines import Trouble
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks at the files' stamps."""
+SETTLE = 1.0
+"""A changed file is read when it has stayed as it is for so long: a half-written one may be valid, without the
+providers of its second half, whose nodes would be given up."""
+MOST_NEWS = 20
+"""So many changes are named."""
+MISSED_AFTER = 10.0
+"""Seconds after which a file that vanished is reported; configuration management may remove it for a moment."""
+
+
+class ConfigSource(Protocol):
+    """Where the configuration comes from."""
+
+    def reload(self) -> NodepoolConfig:
+        """Read it; raises ConfigError."""
+
+    def stamps(self) -> Mapping[str, Stamp]:
+        """nodepool.yaml and secure.conf, as far as they are there."""
+
+    def cloud_stamps(self) -> Mapping[str, Stamp]:
+        """clouds.yaml and what belongs to it, as far as they are there."""
+
+
+class FileWatch:
+    """Tells when files have changed and are whole again. A file that vanishes has not changed."""
+
+    def __init__(self, stamps: Callable[[], Mapping[str, Stamp]]) -> None:
+        self._stamps = stamps
+        self._taken = dict(stamps())
+        self._coming: tuple[float, dict[str, Stamp]] | None = None
+        self._gone: dict[str, float] = {}
+
+    @property
+    def settling(self) -> bool:
+        """True while a change waits to be over."""
+        return self._coming is not None
+
+    def changed(self, now: float) -> bool:
+        """Look; True once for each change, when it is over."""
+        there = dict(self._stamps())
+        self._gone = {path: self._gone.get(path, now) for path in self._taken if path not in there}
+        current = {**self._taken, **there}
+        if current == self._taken:
+            self._coming = None
+            return False
+        if self._coming is None or self._coming[1] != current:
+            self._coming = (now, current)
+            return False
+        if now - self._coming[0] < SETTLE or len(self._gone) > len(self.missing(now)):
+            return False
+        self._taken, self._coming = current, None
+        return True
+
+    def missing(self, now: float) -> list[str]:
+        """Files that have been away for so long that somebody should be told."""
+        return [path for path, since in self._gone.items() if now - since >= MISSED_AFTER]
+
+
+@dataclass(frozen=True)
+class News:
+    """What is to be taken: a new *config* (None: as it was), *clouds*: whether clouds.yaml was written."""
+
+    config: NodepoolConfig | None = None
+    clouds: bool = False
+
+    def after(self, earlier: News) -> News:
+        """Together with what was not taken yet."""
+        return News(self.config or earlier.config, self.clouds or earlier.clouds)
+
+
+class ConfigWatch:
+    """The configuration of a running cycle. A broken new one leaves the old in force."""
+
+    def __init__(self, source: ConfigSource, say: Callable[[str], None] = lambda line: None) -> None:
+        self._source = source
+        self._say = say
+        self._main = FileWatch(source.stamps)
+        self._clouds = FileWatch(source.cloud_stamps)
+        self._broken: list[str] = []
+        self._missing: list[str] = []
+        self._looked = float("-inf")
+        self.known: NodepoolConfig | None = None
+        """What was read last, as far as it is known; the next reading is compared with it."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the files as they are now, all of it."""
+        return [*self._broken, *(_missed(path) for path in self._missing)]
+
+    def due(self, now: float) -> float:
+        """Seconds until the next look."""
+        every = SETTLE if self._main.settling or self._clouds.settling else LOOK_EVERY
+        # A clock that was set back must not stop the looking.
+        return min(every, max(0.0, self._looked + every - now))
+
+    def look(self, now: float) -> News | None:
+        """Look at the stamps if it is time to, and read what has changed.
+
+        :return: what is to be taken now, None when there is nothing.
+        """
+        if self.due(now) > 0:
+            return None
+        self._looked = now
+        main, clouds = self._main.changed(now), self._clouds.changed(now)
+        missing = self._main.missing(now)
+        for path in missing:
+            if path not in self._missing:
+                self._say(Trouble(f"configuration: {_missed(path)}"))
+        self._missing = missing
+        config = self._read() if main else None
+        if clouds:
+            self._say("configuration: clouds.yaml was written, logins are read again")
+        return News(config, clouds) if config is not None or clouds else None
+
+    def _read(self) -> NodepoolConfig | None:
+        try:
+            config = self._source.reload()
+        except ConfigError as error:
+            self._broken = list(error.problems)
+            for problem in self._broken:
+                self._say(Trouble(f"configuration: {problem}"))
+            for warning in error.warnings:
+                self._say(f"configuration: warning: {warning}")
+            self._say(Trouble("configuration: cannot be used, the former one stays in force"))
+            return None
+        self._broken = []
+        self._say(_news(self.known, config))
+        self.known = config
+        return config
+
+
+def _news(before: NodepoolConfig | None, config: NodepoolConfig) -> str:
+    if before is None:
+        return "configuration: read again"
+    found = changes(before, config)
+    more = [f"and {len(found) - MOST_NEWS} more"] if len(found) > MOST_NEWS else []
+    return f"configuration: read again: {', '.join([*found[:MOST_NEWS], *more]) or 'nothing in it has changed'}"
+
+
+def _missed(path: str) -> str:
+    return f"{path}: does not exist any more, what was read from it stays in force: put the file back"

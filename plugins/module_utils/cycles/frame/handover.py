@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hand-over between cycles of one host: what a dead one had locked is freed at once."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from ...clients.zookeeper.reattach import end_session
+from ...clients.zookeeper.session_file import (
+    FolderNotPrivate,
+    SessionFile,
+    SessionFolder,
+    SessionNote,
+)
+from ...clients.zookeeper.store import Store
+from ...model.config.types import ZooKeeperSettings
+
+PACE = 0.5
+"""Seconds between two looks at the others. A look costs some ten microseconds."""
+FORGET = 3600.0
+"""Seconds after which a file that nobody can make use of is deleted."""
+
+EndSession = Callable[[ZooKeeperSettings, tuple[int, bytes]], bool]
+
+
+class Handover:
+    """Leaves word of this process's session, and ends the sessions of processes that are gone.
+
+    Two cycles on one tree do not disturb each other: the file of a living process is locked. It makes no difference
+    which providers a dead one acted for; nobody will ever use its session again.
+
+    :param folder: where the files are; "" or None for nowhere.
+    :param say: told what happened, for people.
+    """
+
+    def __init__(
+        self,
+        folder: str | None,
+        settings: ZooKeeperSettings,
+        *,
+        say: Callable[[str], None] = lambda line: None,
+        end: EndSession = end_session,
+    ) -> None:
+        self._path = folder
+        self._settings = settings
+        self._say = say
+        self._end = end
+        self._folder: SessionFolder | None = None
+        self._file: SessionFile | None = None
+        self._store: Store | None = None
+        self._written: int | None = None
+        self._retry_at: dict[str, float] = {}
+        self._wake = threading.Event()
+        self._over = False
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        if not self._path:
+            return self
+        try:
+            self._folder = SessionFolder(self._path, self._settings)
+            self._file = self._folder.make()
+        except (FolderNotPrivate, OSError) as problem:
+            self._say(f"no quick hand-over after a crash: {problem}")
+            if self._folder is not None:
+                self._folder.close()
+                self._folder = None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(PACE)
+            if self._thread.is_alive():
+                return  # it still uses the folder; the file is found to be a dead process's and removed
+        if self._file is not None:
+            self._file.remove()
+        if self._folder is not None:
+            self._folder.close()
+
+    def begin(self, store: Store) -> None:
+        """Leave word of the session of *store*, now and whenever a new one begins; look after the others."""
+        if self._file is None:
+            return
+        self._store = store
+        store.on_change(lambda path: None if path else self._wake.set())
+        try:
+            self._leave_word()
+        except OSError as problem:
+            # A full disk, say. It is tried again while the cycle works.
+            self._say(f"no quick hand-over after a crash: {problem}")
+        self._thread = threading.Thread(target=self._run, name="hand-over", daemon=True)
+        self._thread.start()
+
+    def look(self, now: float) -> None:
+        """End the sessions of the dead, once."""
+        if self._folder is None or self._file is None:
+            return
+        for name in self._folder.names():
+            if name != self._file.name and now >= self._retry_at.get(name, 0.0):
+                inherited = self._folder.inherit(name)
+                if inherited is not None:
+                    self._end_session(inherited, now)
+
+    def _run(self) -> None:
+        while not self._over:
+            with contextlib.suppress(OSError):
+                self._leave_word()
+                self.look(time.time())
+            self._wake.wait(PACE)
+            self._wake.clear()
+
+    def _leave_word(self) -> None:
+        if self._store is None or self._file is None or self._written == self._store.generation:
+            return
+        generation, identity = self._store.generation, self._store.identity
+        if identity is not None:
+            self._file.write(SessionNote.of_this_process(identity))
+            self._written = generation
+
+    def _end_session(self, file: SessionFile, now: float) -> None:
+        word = file.read()
+        if word is None:
+            file.remove()
+        elif word.process_is_seen or not word.is_from_this_boot:
+            if file.age(now) > FORGET and not word.process_is_seen:
+                file.remove()
+            else:
+                file.leave()
+        elif self._end(self._settings, word.identity):
+            file.remove()
+            self._say(f"the session of a launcher that died (process {word.pid}) is closed")
+        else:
+            self._retry_at[file.name] = now + 10 * PACE
+            file.leave()

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which tree this is: its id is written on all that we make in clouds, and tells it from every other tree.
+
+The id belongs to the data, not to the server: an ensemble that was emptied or exchanged has another one, or none.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from ...clients.zookeeper.paths import own
+from ...clients.zookeeper.store import Store
+from ...model.errors import TreeExchanged
+
+SITE = "site"
+
+
+def site_of(store: Store, *, create: bool) -> str:
+    """The identity of the tree; made once. Without *create* an unwritten one is "" (check mode writes nothing)."""
+    if not create:
+        return _id(store.own.get(SITE))
+    fresh = uuid.uuid4().hex
+    found = store.own.create_once(SITE, {"id": fresh}).get("id")
+    if not isinstance(found, str) or not found:
+        # Somebody has spoilt it: what carries the old identity is foreign from now on, but the work goes on.
+        store.own.put(SITE, {"id": fresh})
+        return fresh
+    return found
+
+
+def check_tree(store: Store, site: str) -> None:
+    """See by the cache that the tree is the one that we began with; costs nothing unless it looks otherwise.
+
+    :raises TreeExchanged: it is another one, or there is none any more.
+    """
+    if _id(store.own.get(SITE)) != site:
+        confirm_tree(store, site)
+
+
+def confirm_tree(store: Store, site: str) -> None:
+    """The same by asking ZooKeeper; to be done before anything is deleted because no record names it.
+
+    :raises TreeExchanged: it is another one, or there is none any more.
+    :raises StoreError: ZooKeeper does not tell.
+    """
+    there = _id(store.own.read(SITE))
+    if there == site:
+        return
+    found = f"it says {there!r} now" if there else "it is gone"
+    raise TreeExchanged(
+        f"the tree in ZooKeeper is not the one that this began with: {own(SITE)} said {site!r}, and {found}. ZooKeeper"
+        " was emptied, restored or exchanged; nothing was deleted for that. See that zookeeper-servers and"
+        " chroot are right and that its data is complete, then start again (docs/operating.md, 'Another tree')"
+    )
+
+
+def _id(document: dict[str, object] | None) -> str:
+    return str((document or {}).get("id", ""))

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tells when ZooKeeper goes away while a cycle works, and when it is back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from ...clients.zookeeper.connect_errors import host_names
+from ...model.config.types import ZooKeeperSettings
+
+
+class Reached(Protocol):
+    """As much of the Store as is looked at."""
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def generation(self) -> int: ...
+
+
+class ZooKeeperAbsence:
+    """Hears of every change of the connection, whatever the cycle is busy with.
+
+    :param say: takes lines for people; called in threads of the client.
+    :param clock: seconds that only rise.
+    """
+
+    def __init__(
+        self,
+        store: Reached,
+        settings: ZooKeeperSettings,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._hosts = ", ".join(host_names(settings))
+        self._say = say
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._since: float | None = None
+        self._generation = store.generation
+
+    def changed(self, path: str) -> None:
+        """For ``Store.on_change``: only "" says something of the connection."""
+        if path:
+            return
+        line, now = None, self._clock()
+        with self._lock:
+            away = self._store.state != "connected"
+            if away and self._since is None:
+                self._since = now
+                line = "the connection is lost; nothing is changed until it is back"
+            elif not away and self._since is not None:
+                same = self._store.generation == self._generation
+                session = "" if same else ", in a new session: what was locked in the old one is looked at afresh"
+                line = f"back after {now - self._since:.1f} s{session}"
+                self._since, self._generation = None, self._store.generation
+        if line is not None:
+            self._say(f"ZooKeeper ({self._hosts}): {line}")

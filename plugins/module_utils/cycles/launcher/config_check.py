@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A configuration is looked at as a whole: by itself, and label by label against what the clouds offer.
+
+No ZooKeeper is asked. The clouds are asked by GETs only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ...clients.openstack.client import CloudClient
+from ...clients.openstack.flavors import choose_flavor
+from ...launching.catalog import (
+    Catalog,
+    grouped,
+    image_misses,
+    misses,
+    too_large,
+)
+from ...model.cloud import Image
+from ...model.config.types import (
+    NodepoolConfig,
+    Pool,
+    PoolLabel,
+    Provider,
+)
+from ...model.errors import (
+    CloudAuthError,
+    CloudError,
+    CloudRefused,
+)
+from ..frame.provider_reach import (
+    reach,
+    reach_document,
+    unreached,
+)
+from .context.offers import resources_of
+from .cycle import LauncherOptions
+
+T = TypeVar("T")
+
+
+@dataclass
+class Looked:
+    """What was seen of a provider."""
+
+    rows: list[tuple[str, str, str]]
+    """(pool, label, what is wrong)."""
+    unchecked: list[str]
+    """What could not be read, and is therefore not known to be wrong."""
+
+
+def check_config(options: LauncherOptions, *, offline: bool = False) -> dict[str, Any]:
+    """The configuration's problems, as a module's result.
+
+    :raises ConfigError: what is wrong with the files themselves, all of it.
+    """
+    config = options.load()
+    labels = sum(len(pool.labels) for provider in config.providers.values() for pool in provider.pools.values())
+    result = {"changed": False, "labels": labels, "providers": {}, "unchecked": [], "unusable": []}
+    if not offline:
+        result |= _with_clouds(options, config)
+    return {**result, "warnings": list(config.warnings)}
+
+
+def _with_clouds(options: LauncherOptions, config: NodepoolConfig) -> dict[str, Any]:
+    problems: dict[str, str | None] = {}
+    clients: dict[str, CloudClient] = {}
+    for name in options.chosen(config):
+        try:
+            clients[name] = options.client(config.providers[name])
+        except CloudAuthError as error:
+            problems[name] = str(error)
+    seen: dict[str, Looked] = {}
+
+    def look(client: CloudClient) -> None:
+        seen[client.provider] = look_at(client, config, config.providers[client.provider])
+
+    try:
+        problems |= reach(clients, look)
+    finally:
+        for client in clients.values():
+            client.close()
+    providers = {name: reach_document(problems[name]) for name in sorted(problems)}
+    found = [seen[name] for name in providers if name in seen]
+    return {
+        "providers": providers,
+        "unchecked": [text for item in found for text in item.unchecked],
+        "unusable": [*unreached(providers), *grouped(row for item in found for row in item.rows)],
+    }
+
+
+def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> Looked:
+    """Resolve every label of a provider's pools.
+
+    :raises CloudError: the cloud cannot be used.
+    """
+    looked = Looked([], [])
+    pools = [pool for pool in provider.pools.values() if pool.max_servers > 0]
+    labels = [(pool, label) for pool in pools for label in pool.labels.values()]
+    images, refused = _images(client, config, provider, labels)
+    zoned = any(pool.availability_zones for pool in pools)
+    keyed = any(label.key_name is not None for _pool, label in labels)
+    guarded = any(pool.security_groups for pool in pools)
+    catalog = Catalog(
+        flavors=client.list_flavors(),
+        networks=client.list_networks() if any(label.networks or pool.networks for pool, label in labels) else None,
+        zones=_read(looked, lambda: client.availability_zones(every=True)) if zoned else None,
+        keypairs=_read(looked, client.list_keypairs) if keyed else None,
+        security_groups=_read(looked, client.list_security_groups) if guarded else None,
+        images=images,
+        image_names=client.image_names() if None in images.values() else None,
+        bounds=client.limits(volumes=any(label.boot_from_volume for _pool, label in labels), network=True).bounds,
+    )
+    for pool, label in labels:
+        where = f"{provider.name}/{pool.name}"
+        for text in _problems(config, provider, pool, label, catalog):
+            looked.rows.append((where, label.name, text))
+        if label.image_name in refused:
+            looked.rows.append((where, label.name, refused[label.image_name]))
+    return looked
+
+
+def _read(looked: Looked, read: Callable[[], T]) -> T | None:
+    """What a cloud may keep to itself: then it is said that it was not looked at."""
+    try:
+        return read()
+    except CloudError as error:
+        looked.unchecked.append(str(error))
+        return None
+
+
+def _images(
+    client: CloudClient, config: NodepoolConfig, provider: Provider, labels: list[tuple[Pool, PoolLabel]]
+) -> tuple[dict[str, Image | None], dict[str, str]]:
+    """(what was found for each name or id, nodepool's name of an image → why it cannot be told)."""
+    found: dict[str, Image | None] = {}
+    refused: dict[str, str] = {}
+    for _pool, label in labels:
+        settings = config.image_settings(provider, label)
+        wanted = settings.image_id or settings.image_name
+        if settings.kind == "diskimage" or wanted is None or wanted in found or settings.name in refused:
+            continue
+        try:
+            found[wanted] = client.find_image(wanted)
+        except CloudRefused as error:
+            refused[settings.name] = str(error)
+    return found, refused
+
+
+def _problems(
+    config: NodepoolConfig, provider: Provider, pool: Pool, label: PoolLabel, catalog: Catalog
+) -> Iterator[str]:
+    lacks = misses(pool, label, catalog)
+    yield from lacks
+    yield from image_misses(config.image_settings(provider, label), catalog)
+    try:
+        flavor = choose_flavor(catalog.flavors or (), label.flavor_name, label.min_ram)
+    except CloudRefused:
+        return  # told already
+    yield from too_large(resources_of(pool, label, flavor), pool, catalog.bounds, provider.name)

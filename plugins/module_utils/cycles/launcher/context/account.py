@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The account of what a cycle did, for the module's result and for the lines that it prints while it works."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....model.node import Node
+from ....model.reasons import Reason
+from ....sweeping.counts import LeakCounts
+
+MOST_ATTEMPTS = 1000
+"""Attempts that are kept for whoever counts them; nobody has to."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The end of an attempt to launch a node: *outcome* is ``ready`` or the class of its failure."""
+
+    provider: str
+    az: str | None
+    requestor: str | None
+    outcome: str
+    seconds: float
+
+
+@dataclass
+class Account:
+    """Ids in the order of events. *say* takes a line for people.
+
+    *waiting* and *unmet_spares* show the latest plan, everything else adds up.
+    """
+
+    say: Callable[[str], None] = lambda line: None
+    fulfilled: list[str] = field(default_factory=list)
+    failed: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    declined: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    canceled: list[str] = field(default_factory=list)
+    waiting: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unmet_spares: dict[str, int] = field(default_factory=dict)
+    unmet_reasons: dict[str, str] = field(default_factory=dict)
+    launched: list[str] = field(default_factory=list)
+    ready: list[str] = field(default_factory=list)
+    adopted: list[str] = field(default_factory=list)
+    launch_failures: dict[str, list[str]] = field(default_factory=dict)
+    deleted: list[str] = field(default_factory=list)
+    refused: int = 0
+    freezes: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    """Freezes in force at the end, by pool and resource."""
+    breakers: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    """Open breakers at the end, by provider and "image/flavor"."""
+    health: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """How well the providers' APIs were at the end."""
+    unusable: dict[str, str] = field(default_factory=dict)
+    """Provider → why it was left out."""
+    strangers: dict[str, str] = field(default_factory=dict)
+    """Provider → what to say of servers there that bear its name and are not this tree's."""
+    sweeps: LeakCounts = field(default_factory=LeakCounts)
+    """What sweeping found and did."""
+    stuck: list[dict[str, Any]] = field(default_factory=list)
+    """Deletions that did not get on at the end."""
+    timings: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Node id → UNIX times of the steps of its launch, as the cycle saw them."""
+    attempts: deque[Attempt] = field(default_factory=lambda: deque(maxlen=MOST_ATTEMPTS))
+    """Attempts that ended and were not counted yet."""
+
+    def attempt(self, node: Node, outcome: str, seconds: float) -> None:
+        """Note the end of an attempt."""
+        self.attempts.append(Attempt(node.provider or "", node.az, node.requestor, outcome, seconds))
+
+    def wait(self, request_id: str, reason: Reason, *, stored: bool) -> bool:
+        """Note why a request waits; True when that is news compared with what was *stored* last."""
+        document = reason.document()
+        self.waiting[request_id] = document
+        known = (document["code"], document.get("where"))
+        if not stored or self._told.get(request_id) == known:
+            return False
+        self._told[request_id] = known
+        return True
+
+    def forget_wait(self, request_id: str) -> None:
+        """The request does not wait any more."""
+        self.waiting.pop(request_id, None)
+        self._told.pop(request_id, None)
+
+    def step(self, node_id: str, name: str, now: float) -> None:
+        """Note when a launch came to a step."""
+        self.timings.setdefault(node_id, {})[name] = now
+
+    _told: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        """True when anything in ZooKeeper or a cloud was changed for somebody."""
+        events = (self.fulfilled, self.failed, self.declined, self.canceled, self.launched, self.adopted, self.deleted)
+        return any(events)
+
+    def document(self) -> dict[str, Any]:
+        """The result of the module, as far as it is about requests and nodes."""
+        return {
+            "requests": {
+                "fulfilled": list(self.fulfilled),
+                "failed": [{"id": key, "reasons": value} for key, value in self.failed.items()],
+                "declined": [{"id": key, "reasons": value} for key, value in self.declined.items()],
+                "canceled": list(self.canceled),
+                "waiting": [{"id": key, "reason": value} for key, value in self.waiting.items()],
+            },
+            "nodes": {
+                "launched": list(self.launched),
+                "ready": list(self.ready),
+                "adopted": list(self.adopted),
+                "deleted": list(self.deleted),
+                "failed": [{"id": key, "failures": value} for key, value in self.launch_failures.items()],
+                "refused_creates": self.refused,
+                "timings": self.timings,
+            },
+            "min_ready_unmet": dict(self.unmet_spares),
+            "min_ready_reasons": dict(self.unmet_reasons),
+        }

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the parts of a cycle share: store, configuration, providers, clock and the account of what was done."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ....clients.openstack.client import CloudClient
+from ....clients.zookeeper.batch import Batch
+from ....clients.zookeeper.store import Store
+from ....model.api_timeouts import ApiTimeouts
+from ....model.config.types import NodepoolConfig, Pool, Provider
+from ....model.errors import CloudAuthError
+from ....model.launch import Launch
+from ....model.lines import Trouble
+from ....model.node import Node
+from ...frame.ages import Ages
+from ...frame.inbox import Inbox
+from ..provider.actor import ProviderActor
+from .account import Account
+from .sweep_memory import add_tombstone
+
+LAUNCHES = "launches"
+
+
+@dataclass
+class Context:
+    """One cycle's common ground. Only the cycle's own thread touches it.
+
+    *site* is the id of the tree, *actors* holds the providers that this cycle acts for, *pool_ids* (provider, pool) →
+    stable pool id.
+    """
+
+    store: Store
+    config: NodepoolConfig
+    inbox: Inbox
+    account: Account
+    site: str = ""
+    actors: dict[str, ProviderActor] = field(default_factory=dict)
+    pool_ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    random: Callable[[], float] = random.random
+    timeouts: ApiTimeouts = field(default_factory=ApiTimeouts)
+    nonce: Callable[[], str] = lambda: uuid.uuid4().hex[:12]
+    ages: Ages = field(default_factory=Ages)
+
+    def now(self) -> float:
+        """UNIX seconds."""
+        return self.inbox.clock()
+
+    def since(self, node: Node) -> float:
+        """When a node came into its state (UNIX seconds, never of the future)."""
+        return self.ages.since(node, self.now())
+
+    def pool(self, pool_id: str) -> tuple[ProviderActor, Pool]:
+        """The pool of ours with that id."""
+        provider, name = next(key for key, value in self.pool_ids.items() if value == pool_id)
+        actor = self.actors[provider]
+        return actor, actor.provider.pools[name]
+
+    def launch(self, node_id: str, *, fresh: bool = False) -> Launch | None:
+        """The launch record of a node.
+
+        :param fresh: ask ZooKeeper itself: somebody else has written it last, and the cache may be behind.
+        """
+        path = f"{LAUNCHES}/{node_id}"
+        found = self.store.own.understood(path, Launch.from_document, key="node_id", fresh=fresh)
+        return None if found is None else found.bound(self.now())
+
+    def save(self, launch: Launch, batch: Batch | None = None) -> None:
+        """Store a launch record; always before the call that it describes.
+
+        :param batch: store it together with these changes.
+        """
+        self.store.own.put(f"{LAUNCHES}/{launch.node_id}", launch.document(), batch)
+
+    def add_tombstone(self, node_id: str, provider: str, server_id: str | None = None) -> None:
+        """Remember what a node had in the cloud: what turns up of it later is then known to be ours."""
+        add_tombstone(self.store, node_id, provider, self.launch(node_id), server_id, self.now())
+
+    def forget(self, node_id: str) -> None:
+        """Remove the launch record of a node that is gone; what may turn up of it is buried before."""
+        self.store.own.delete(f"{LAUNCHES}/{node_id}")
+
+
+def clients_of(
+    context: Context, chosen: Iterable[str], client: Callable[[Provider], CloudClient]
+) -> dict[str, CloudClient]:
+    """A client for each provider that can have one; one that cannot must not stop the others.
+
+    :raises CloudAuthError: when none can.
+    """
+    clients: dict[str, CloudClient] = {}
+    first: CloudAuthError | None = None
+    for name in chosen:
+        try:
+            clients[name] = client(context.config.providers[name])
+        except CloudAuthError as error:
+            first = first or error
+            context.account.unusable[name] = str(error)
+            context.account.say(Trouble(f"provider {name}: left out: {error}"))
+    if first is not None and not clients:
+        raise first
+    return clients

@@ -1,0 +1,204 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all nodes use, kept up to date by what changes: a pass costs what has changed, not what exists."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ....model.node import Node, NodeState
+from ....model.resources import (
+    FLOATING_IPS,
+    INSTANCES,
+    PORTS,
+    Resources,
+)
+from ....model.stored import is_number
+
+K = TypeVar("K")
+
+MOST = 1e12
+"""Of any resource; sums of it stay exact enough to be taken apart again."""
+COMING = frozenset({NodeState.READY, NodeState.BUILDING, NodeState.INIT})
+LEAVING = frozenset({NodeState.USED, NodeState.DELETING, NodeState.DELETED, NodeState.FAILED, NodeState.ABORTED})
+
+
+def size_of(node: Node) -> Resources:
+    """What a node uses by its record; a record without figures (others write them too) counts as one instance."""
+    amounts = {name: value for name, value in (node.resources or {}).items() if _is_amount(value)}
+    return Resources({INSTANCES: 1, PORTS: 1, **amounts, **({FLOATING_IPS: 1} if _has_floating(node) else {})})
+
+
+def _is_amount(value: Any) -> bool:
+    """What others wrote may be anything: below nothing, or more than any cloud has."""
+    return is_number(value) and 0 <= value <= MOST
+
+
+def _has_floating(node: Node) -> bool:
+    return bool(node.public_ipv4) and node.public_ipv4 != node.private_ipv4 and bool(node.private_ipv4)
+
+
+class Sums(Generic[K]):
+    """Amounts added up by key."""
+
+    def __init__(self) -> None:
+        self._amounts: dict[K, Counter[str]] = defaultdict(Counter)
+
+    def add(self, key: K, size: Resources) -> None:
+        """Add one node's amounts."""
+        amounts = self._amounts[key]
+        for name, amount in size.items():
+            amounts[name] += amount  # type: ignore[assignment]  # ram of others may be a fraction
+
+    def take(self, key: K, size: Resources) -> None:
+        """Take off what was added once."""
+        amounts = self._amounts[key]
+        for name, amount in size.items():
+            amounts[name] -= amount  # type: ignore[assignment]
+            if not amounts[name]:
+                del amounts[name]
+        if not amounts:
+            del self._amounts[key]
+
+    def __getitem__(self, key: K) -> Resources:
+        return Resources(self._amounts.get(key, {}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What one node adds to which sums."""
+
+    provider: str
+    pool: tuple[str, str]
+    size: Resources
+    tenant: str | None
+    in_cloud: bool
+    freeing: bool
+    zone: str | None
+    spare_for: tuple[str, ...]
+    server_id: str
+
+
+class Ledger:
+    """What nodes use: by provider, by pool and by tenant.
+
+    :ivar in_cloud: by provider, of the nodes that have a server.
+    :ivar freeing: by provider, of those that are on their way out; *freeing_in_pool* by pool.
+    :ivar zones: (provider, pool) → nodes that stay, by zone.
+    :ivar stuck: nodes whose deletion does not get on; *to_float*: those that await a floating IP.
+    :ivar server_ids: the servers that records name.
+    :ivar spare: label → nodes that nobody has, ready or on their way.
+    """
+
+    def __init__(self) -> None:
+        self.by_provider: Sums[str] = Sums()
+        self.by_pool: Sums[tuple[str, str]] = Sums()
+        self.by_tenant: Sums[str] = Sums()
+        self.in_cloud: Sums[str] = Sums()
+        self.freeing: Sums[str] = Sums()
+        self.freeing_in_pool: Sums[tuple[str, str]] = Sums()
+        self.zones: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self.spare: Counter[str] = Counter()
+        self.server_ids: Counter[str] = Counter()
+        self._shares: dict[str, _Share] = {}
+        self.stuck: frozenset[str] = frozenset()
+        self.to_float: frozenset[str] = frozenset()
+
+    @property
+    def node_ids(self) -> Collection[str]:
+        """All nodes that are counted."""
+        return self._shares.keys()
+
+    def follow(
+        self,
+        changed: Iterable[str],
+        nodes: Mapping[str, Node],
+        stuck: Collection[str] = (),
+        to_float: Collection[str] = (),
+    ) -> None:
+        """Bring it up to date.
+
+        :param changed: ids of nodes that are new, different or gone.
+        :param nodes: all nodes by id.
+        :param stuck: those whose deletion does not get on: their room is not about to come.
+        :param to_float: those that await a floating IP.
+        """
+        held_up, waiting = frozenset(stuck), frozenset(to_float)
+        for node_id in {*changed, *(held_up ^ self.stuck), *(waiting ^ self.to_float)}:
+            before = self._shares.pop(node_id, None)
+            if before is not None:
+                self._forget(before)
+            node = nodes.get(node_id)
+            if node is not None and not node.broken:
+                share = self._shares[node_id] = _share(node, node_id in held_up, node_id in waiting)
+                self._count(share)
+        self.stuck, self.to_float = held_up, waiting
+
+    def _count(self, share: _Share) -> None:
+        self.by_provider.add(share.provider, share.size)
+        self.by_pool.add(share.pool, share.size)
+        if share.tenant is not None:
+            self.by_tenant.add(share.tenant, share.size)
+        if share.in_cloud:
+            self.in_cloud.add(share.provider, share.size)
+        if share.freeing:
+            self.freeing.add(share.provider, share.size)
+            self.freeing_in_pool.add(share.pool, share.size)
+        if share.zone is not None:
+            self.zones[share.pool][share.zone] += 1
+        for label in share.spare_for:
+            self.spare[label] += 1
+        if share.server_id:
+            self.server_ids[share.server_id] += 1
+
+    def _forget(self, share: _Share) -> None:
+        self.by_provider.take(share.provider, share.size)
+        self.by_pool.take(share.pool, share.size)
+        if share.tenant is not None:
+            self.by_tenant.take(share.tenant, share.size)
+        if share.in_cloud:
+            self.in_cloud.take(share.provider, share.size)
+        if share.freeing:
+            self.freeing.take(share.provider, share.size)
+            self.freeing_in_pool.take(share.pool, share.size)
+        if share.zone is not None:
+            self.zones[share.pool][share.zone] -= 1
+            if not self.zones[share.pool][share.zone]:
+                del self.zones[share.pool][share.zone]
+        for label in share.spare_for:
+            self.spare[label] -= 1
+        if share.server_id:
+            self.server_ids[share.server_id] -= 1
+            if not self.server_ids[share.server_id]:
+                del self.server_ids[share.server_id]
+
+
+def _share(node: Node, stuck: bool, floats: bool) -> _Share:
+    size = size_of(node)
+    if floats and not _has_floating(node):
+        size = size + Resources({FLOATING_IPS: 1})
+    coming, leaving = node.state in COMING, node.state in LEAVING
+    # A node that was freed still bears the name of the tenant for whom it was launched.
+    pays = bool(node.tenant_name) and (node.allocated_to is not None or not coming)
+    return _Share(
+        provider=node.provider or "",
+        pool=(node.provider or "", node.pool or ""),
+        size=size,
+        tenant=node.tenant_name if pays else None,
+        in_cloud=bool(node.external_id),
+        freeing=leaving and not stuck,
+        zone=node.az if node.az and not leaving and not stuck else None,
+        spare_for=tuple(node.type) if coming and node.allocated_to is None else (),
+        server_id=node.external_id if isinstance(node.external_id, str) else "",
+    )
+
+
+def take_stock(nodes: Iterable[Node], stuck: Collection[str] = (), to_float: Collection[str] = ()) -> Ledger:
+    """The ledger of these nodes, made at once."""
+    ledger, known = Ledger(), {node.id: node for node in nodes}
+    ledger.follow(known, known, stuck, to_float)
+    return ledger

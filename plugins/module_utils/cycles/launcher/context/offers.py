@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a label costs in a pool and what it boots from, as far as is known now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....clients.openstack.flavors import choose_flavor
+from ....launching.catalog import image_misses
+from ....launching.snapshot import LabelOffer
+from ....model import reasons
+from ....model.cloud import Flavor
+from ....model.config.types import (
+    ImageSettings,
+    Pool,
+    PoolLabel,
+)
+from ....model.errors import CloudRefused
+from ....model.image import Upload
+from ....model.reasons import Reason
+from ....model.resources import (
+    CORES,
+    FLOATING_IPS,
+    INSTANCES,
+    PORTS,
+    RAM,
+    VOLUME_GB,
+    VOLUMES,
+    Resources,
+)
+from ..provider.actor import ProviderActor
+from ..provider.usable import SOON, catalog_of, missing
+from .context import Context
+
+
+@dataclass(frozen=True)
+class LaunchTemplate:
+    """Everything known about launching a label: the offer for the plan and, when it can be launched, the parts."""
+
+    offer: LabelOffer
+    settings: ImageSettings
+    flavor: Flavor | None = None
+    cloud_image_id: str | None = None
+    upload: Upload | None = None
+
+    @property
+    def complete(self) -> bool:
+        """True when it can be launched right now."""
+        return self.offer.never is None and self.offer.not_now is None
+
+
+def label_template(
+    context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
+) -> LaunchTemplate:
+    """What the label costs and boots from; asks the cloud for what is not known yet or older than *max_age* seconds."""
+    now = context.now()
+    settings = context.config.image_settings(actor.provider, label)
+    where = f"{actor.provider.name}/{pool.name}"
+    flavors = actor.known.flavors.want(now, max_age)
+    if flavors is None:
+        return LaunchTemplate(LabelOffer(not_now=_unread(actor, where)), settings)
+    lacks = missing(actor, pool, label, now, max_age)
+    if lacks is None:
+        return LaunchTemplate(LabelOffer(not_now=_unread(actor, where)), settings)
+    if lacks:
+        return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks, max_age), settings)
+    flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
+    if pool.auto_floating_ip:
+        actor.known.networks.want(now, max_age)
+    need = resources_of(pool, label, flavor, floats=actor.known.floats(pool, label))
+    image_id, upload, why = image_of(context, actor, settings, label, where, max_age)
+    if why is None:
+        return LaunchTemplate(LabelOffer(need), settings, flavor, image_id, upload)
+    permanent = why.code in reasons.WITHOUT_IMAGE
+    offer = LabelOffer(need, never=why if permanent else None, not_now=None if permanent else why)
+    return LaunchTemplate(offer, settings, flavor)
+
+
+def _lacking(
+    context: Context,
+    actor: ProviderActor,
+    settings: ImageSettings,
+    label: PoolLabel,
+    where: str,
+    lacks: list[str],
+    max_age: float | None,
+) -> LabelOffer:
+    """A label that cannot be launched: a wrong image is told beside the rest, if the cloud answers soon."""
+    if settings.kind == "cloud-image":
+        _image, _upload, why = image_of(context, actor, settings, label, where, max_age)
+        if why is not None and why.code == reasons.LABEL_BROKEN:
+            lacks = [*lacks, str(why.figures["text"])]
+        elif why is not None and any(fact.waited(context.now()) < SOON for fact in actor.known.images.values()):
+            return LabelOffer(not_now=_unread(actor, where))
+    return LabelOffer(never=_broken(where, label, lacks))
+
+
+def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool = False) -> Resources:
+    """What one node of the label uses."""
+    amounts = {INSTANCES: 1, CORES: flavor.cores, RAM: flavor.ram, PORTS: max(1, len(label.networks or pool.networks))}
+    if label.boot_from_volume:
+        amounts |= {VOLUMES: 1, VOLUME_GB: label.volume_size}
+    if floats:
+        amounts |= {FLOATING_IPS: 1}
+    return Resources(amounts)
+
+
+def image_of(
+    context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str, max_age: float | None
+) -> tuple[str | None, Upload | None, Reason | None]:
+    """(id in the cloud, upload record, why there is none)."""
+    figures = {"where": where, "label": label.name, "image": settings.name}
+    now, lost = context.now(), actor.known.denials.images
+    if settings.kind == "diskimage":
+        images = context.store.images
+        upload = images.newest_ready(settings.name, actor.provider.name, lost.ids(now))
+        if upload is not None and upload.external_id:
+            return upload.external_id, upload, None
+        upload = images.newest_ready(settings.name, actor.provider.name)
+        if upload is not None:
+            return None, None, Reason(reasons.IMAGE_GONE, {**figures, "build": upload.build_id})
+        building = images.is_building(settings.name)
+        return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
+    fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
+    found = fact.want(now, max_age)
+    denied = None if found is None else lost.denied_at(settings.image_id or found.id, now)
+    if denied is not None and fact.age(now) > now - denied:
+        # nova says that it is not there: glance is asked before anybody believes either.
+        fact.want(now, now - denied)
+        return None, None, _unread(actor, where)
+    if found is not None:
+        return settings.image_id or found.id, None, None
+    if fact.answered_at is None and isinstance(fact.error, CloudRefused):
+        return None, None, _broken(where, label, [str(fact.error)])
+    if fact.answered_at is None:
+        # An id needs no looking up; it is only seen whether it is there.
+        sure = settings.image_id is not None and fact.error is not None
+        return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where))
+    if settings.image_id is None:
+        actor.known.image_names.want(now, max_age)
+        if actor.known.image_names.busy and actor.known.image_names.waited(now) < SOON:
+            return None, None, _unread(actor, where)
+    return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
+
+
+def _broken(where: str, label: PoolLabel, lacks: list[str]) -> Reason:
+    return Reason(reasons.LABEL_BROKEN, {"where": where, "label": label.name, "text": "; ".join(lacks)})
+
+
+def _unread(actor: ProviderActor, where: str) -> Reason:
+    return actor.blocked or Reason(reasons.FACTS_UNREAD, {"where": where})

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What sweeping keeps in ZooKeeper: sightings, and tombstones of what is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ....clients.zookeeper.locks import Held
+from ....clients.zookeeper.paths import segment
+from ....clients.zookeeper.store import Store
+from ....model.launch import Launch
+from ....model.stored import is_number
+from ....model.tombstone import (
+    MOST,
+    TOMBSTONES,
+    Tombstone,
+    Tombstones,
+)
+from ....sweeping.judge import Sighting
+
+SIGHTINGS = "sightings"
+TREE = "tree-sightings"
+"""Where the sightings of what belongs to no provider are."""
+_MOST_SIGHTINGS = 5000
+
+
+@dataclass
+class SweepMemory:
+    """The sightings of a provider (or of the tree). *looked*: kind → UNIX time of the last look at it."""
+
+    path: str
+    sightings: dict[str, Sighting] = field(default_factory=dict)
+    looked: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of_provider(cls, store: Store, provider: str) -> SweepMemory:
+        """What is stored for a provider."""
+        return cls._read(store, f"{SIGHTINGS}/{segment(provider)}")
+
+    @classmethod
+    def of_tree(cls, store: Store) -> SweepMemory:
+        """What is stored for the tree."""
+        return cls._read(store, TREE)
+
+    @classmethod
+    def _read(cls, store: Store, path: str) -> SweepMemory:
+        document = store.own.get(path) or {}
+        seen, looked = document.get("seen"), document.get("looked")
+        read = {key: Sighting.from_document(item) for key, item in (seen.items() if isinstance(seen, Mapping) else ())}
+        return cls(
+            path,
+            {key: item for key, item in read.items() if item is not None},
+            {
+                key: float(value)
+                for key, value in (looked.items() if isinstance(looked, Mapping) else ())
+                if is_number(value)
+            },
+        )
+
+    def save(self, store: Store) -> None:
+        """Store it, the oldest sightings first where there are too many."""
+        oldest = sorted(self.sightings.items(), key=lambda item: item[1].first)[:_MOST_SIGHTINGS]
+        store.own.put(self.path, {"seen": {key: item.document() for key, item in oldest}, "looked": self.looked})
+
+    def lock(self, store: Store) -> Held | None:
+        """The right to sweep here; None while somebody else does."""
+        return None if store.own.is_locked(self.path) else store.own.lock(self.path)
+
+
+def add_tombstone(
+    store: Store, node_id: str, provider: str, launch: Launch | None, server_id: str | None, now: float
+) -> None:
+    """Remember what a node (or one attempt of its launch) had in the cloud, before its record goes."""
+    path = f"{TOMBSTONES}/{segment(provider)}/{node_id}"
+    tombstone = store.own.understood(path, Tombstone.from_document, key="node_id") or Tombstone(node_id)
+    if tombstone.add(launch, server_id):
+        tombstone.buried = now
+        store.own.put(path, tombstone.document())
+
+
+def read_tombstones(store: Store, provider: str) -> Tombstones:
+    """All that is remembered of a provider's nodes."""
+    root = f"{TOMBSTONES}/{segment(provider)}"
+    stones = (
+        store.own.understood(f"{root}/{name}", Tombstone.from_document, key="node_id")
+        for name in store.own.children(root)
+    )
+    return Tombstones(stone for stone in stones if stone is not None)
+
+
+def expire_tombstones(store: Store, provider: str, now: float, most_at_once: int = 200) -> int:
+    """Forget tombstones that are too old or too many; how many went."""
+    root = f"{TOMBSTONES}/{segment(provider)}"
+    found = [
+        (store.own.understood(f"{root}/{name}", Tombstone.from_document, key="node_id"), name)
+        for name in store.own.children(root)
+    ]
+    known = sorted(((stone, name) for stone, name in found if stone is not None), key=lambda pair: pair[0].buried)
+    surplus = len(known) - MOST
+    past = [name for place, (stone, name) in enumerate(known) if place < surplus or stone.is_past(now)]
+    for name in past[:most_at_once]:
+        store.own.delete(f"{root}/{name}")
+    return len(past[:most_at_once])

@@ -1,0 +1,404 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that a cycle does for the providers it acts for, pass by pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from ...clients.openstack.client import CloudClient
+from ...clients.ssh import Scanner
+from ...launching.actions import (
+    DeleteNode,
+    DropRequest,
+    FreeNode,
+    Plan,
+)
+from ...launching.placement import place
+from ...launching.polling import Times
+from ...launching.upkeep import Idle, owners, upkeep
+from ...model import reasons
+from ...model.config.types import (
+    ImageSettings,
+    NodepoolConfig,
+    Provider,
+)
+from ...model.errors import StoreError
+from ...model.launch import Launch
+from ...model.lines import Trouble
+from ..frame.config_watch import News
+from ..frame.tree_identity import check_tree, site_of
+from .acting_providers import ActingProviders, Chosen, Make
+from .adoption import Adoption
+from .context.context import LAUNCHES, Context
+from .context.ledger import Ledger
+from .inherited import Inherited
+from .launches.beginning import Wanted
+from .launches.launches import Launches
+from .leaks.first_meeting import FirstMeeting
+from .leaks.sweep import LeakSweep
+from .provider.actor import (
+    ProviderActor,
+    Watched,
+    learned_before,
+)
+from .provider.provider_locks import PROVIDERS, ProviderLocks
+from .provider.registry import Registry
+from .provider.warming import Warming
+from .removals.deletions import Deletions
+from .removals.removals import Removals
+from .requests.accepted_requests import AcceptedRequests
+from .snapshot import InHand, observe
+from .throttling.gates import Gates
+from .waits import Waits
+
+FAREWELL = 5.0
+"""Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
+REGISTER_EVERY = 600.0
+REMEMBER_EVERY = 60.0
+"""Seconds after which what was learned of a provider is stored: a cycle that is killed shall not learn in vain."""
+
+
+class LauncherPass:
+    """The acting part of a cycle: takes providers, works for them, lets go of them.
+
+    :param chosen: names of the providers of a configuration that this cycle is to act for.
+    """
+
+    def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
+        self._context = context
+        self._ownership = ProviderLocks(context.store)
+        context.site = site_of(context.store, create=True)
+        self._registry = Registry(context.store, context.config, context.site)
+        self.acting_providers = ActingProviders(context, self._ownership, chosen, client, self._registry.origin)
+        self._changes = self.acting_providers.changes
+        self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
+        self._warming = Warming(self._images_of)
+        self._nodes, self._requests, self._ledger = context.store.nodes.view(), context.store.requests.view(), Ledger()
+        self._everybody: set[str] = set()
+        self._removals = Removals(context)
+        self._deletions = Deletions(context, self._removals)
+        self._accepted = AcceptedRequests(context, self._everybody)
+        self._first_meeting = FirstMeeting(context)
+        self._sweeps = LeakSweep(context, self._removals)
+        self._gates = Gates.of(context)
+        self._launches = Launches(context, self._removals, self._gates, self._scanner, self._accepted.finished)
+        self._accepted.launches = self._launches
+        self._adoption = Adoption(context, self._nodes, self._requests, self._accepted, self._launches)
+        self._inherited = Inherited(context)
+        self._waits = Waits(context)
+        self._registered_at: dict[str, float] = {}
+        self._troubled: set[str] = set()
+        self._quiet = False
+        self._abandoned = False
+        self._remembered_at = context.now()
+        self.acted_for: set[str] = set()
+
+    # -- passes --------------------------------------------------------------------------------------------------
+
+    def work(self, now: float) -> float:
+        """One pass.
+
+        :return: seconds until something is due by itself.
+        """
+        store = self._context.store
+        store.catch_up()
+        check_tree(store, self._context.site)
+        self._ledger.follow(self._nodes.refresh(), self._nodes.records, self._ledger.stuck, self._ledger.to_float)
+        if self.acting_providers.look(self._nodes.records.values()):
+            self.lose()
+        self._gain(now)
+        self._warm_up(now)
+        for actor in self._context.actors.values():
+            actor.check(now)
+            actor.health.look(now)
+            actor.probe(now)
+            self._tell_health(actor, now)
+            actor.settle(now)
+        self._requests.refresh()
+        self._adoption.step()
+        self._keep_up(now)
+        self._gates.freezes.look()
+        if self._accepted.take_back(now):
+            self._requests.refresh()
+        plan = self._plan(now)
+        planned_with = self._in_flight
+        self._waits.forget()
+        self._carry_out(plan, now)
+        self._removals.step(now)
+        self._deletions.step(now)
+        self._launches.step(now)
+        self._accepted.step()
+        self._inherited.look(self._nodes.free.values(), now)
+        self._first_meeting.step(now)
+        if now - self._remembered_at >= REMEMBER_EVERY:
+            self._remember()
+        self._sweeps.step(now, tree=self._ownership.keeps_spares)
+        # What ended during this pass made room that the plan did not know of.
+        self._quiet = not planned_with and self._is_quiet(plan)
+        return self._due(now)
+
+    def _tell_health(self, actor: ProviderActor, now: float) -> None:
+        """Once when trouble begins, once when it is over."""
+        name, reason = actor.provider.name, actor.health.blocked(now)
+        if reason is not None and name not in self._troubled:
+            self._troubled.add(name)
+            text = str(reason.figures["text"])
+            self._context.account.say(Trouble(text if text.startswith("provider ") else f"provider {name}: {text}"))
+        elif reason is None and name in self._troubled:
+            self._troubled.discard(name)
+            self._context.account.say(f"provider {name}: its API works again")
+
+    @property
+    def settled(self) -> bool:
+        """True when nothing is in flight and every waiting request is blocked by a limit that somebody set."""
+        waiting = self._context.account.waiting.values()
+        return self._quiet and all(document["code"] in reasons.LIMITS for document in waiting)
+
+    @property
+    def leads(self) -> bool:
+        """True when this cycle speaks for the whole tree: of all that act anywhere, one does."""
+        return self._ownership.keeps_spares
+
+    def _is_quiet(self, plan: Plan) -> bool:
+        if not self._context.actors and self.acting_providers.settings:
+            return False
+        if plan.admit or plan.decline or plan.spare or plan.delete:
+            return False
+        if self._sweeps.under_way(self._context.now()):
+            return False
+        return not self._in_flight and not any(actor.reading for actor in self._context.actors.values())
+
+    @property
+    def _in_flight(self) -> int:
+        deletions = len(self._deletions.node_ids - self._removals.hopeless_nodes())
+        return len(self._launches) + self._removals.moving + deletions + len(self._accepted)
+
+    def _due(self, now: float) -> float:
+        due = min(self._launches.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now))
+        due = min(due, self._inherited.next_due(now))
+        for actor in self._context.actors.values():
+            watched: Watched = self._launches.watched(actor)
+            watched.unclear += self._deletions.unclear(actor)
+            watched.deleting_since += self._removals.asked(actor)
+            due = min(due, actor.poll(now, watched))
+        return max(0.01, due)
+
+    # -- who acts ------------------------------------------------------------------------------------------------
+
+    def _gain(self, now: float) -> None:
+        context = self._context
+        gained = self._ownership.gain(list(self.acting_providers.clients))
+        for name in gained:
+            provider, client = self.acting_providers.begin(name)
+            actor = self._warming.take(name, provider, client) or self._actor(provider, client)
+            actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", learned_before) or {})
+            context.actors[name] = actor
+            context.pool_ids.update(self._registry.ids(provider))
+            self.acting_providers.remember(name, actor.learned())
+            self.acted_for.add(name)
+            self._inherited.gain(actor, self._nodes.records.values(), now)
+        if self._changes != self.acting_providers.changes:
+            self._changes = self.acting_providers.changes
+            self._follow(now)
+        for name, actor in context.actors.items():
+            if now - self._registered_at.get(name, 0.0) >= REGISTER_EVERY:
+                self._registry.register(actor.provider, now)
+                self._registry.forget_past(now)
+                self._registered_at[name] = now
+        for name in gained:
+            context.account.say(f"provider {name}: acting")
+
+    def _actor(self, provider: Provider, client: CloudClient) -> ProviderActor:
+        context = self._context
+        return ProviderActor(
+            provider, client, context.inbox, context.inbox.nudge, Times(), context.timeouts, context.site
+        )
+
+    # -- standing by ---------------------------------------------------------------------------------------------
+
+    @property
+    def warm(self) -> bool:
+        """True when this cycle could act for every provider at once if it were to."""
+        return self._warming.warm(self._context.now())
+
+    def _warm_up(self, now: float) -> None:
+        settings, clients = self.acting_providers.settings, self.acting_providers.clients
+        names = [name for name in clients if name not in self._context.actors and name in settings]
+        self._warming.look({name: partial(self._actor, settings[name], clients[name]) for name in names}, now)
+
+    def _images_of(self, provider: Provider) -> list[ImageSettings]:
+        labels = [label for pool in provider.pools.values() for label in pool.labels.values()]
+        return [self._context.config.image_settings(provider, label) for label in labels]
+
+    def reload(self, news: News) -> None:
+        """Take what is new in the configuration; the next pass works with it."""
+        context = self._context
+        if news.config is not None:
+            context.config = self._registry.config = _with_zookeeper(context, news.config)
+        self.acting_providers.reload(clouds=news.clouds)
+
+    def _follow(self, now: float) -> None:
+        """Providers or their pools are not what they were: ids and registrations follow."""
+        context = self._context
+        context.pool_ids.clear()
+        for actor in context.actors.values():
+            context.pool_ids.update(self._registry.ids(actor.provider))
+        self._registry.restrict(set(context.pool_ids.values()), now)
+        self._registered_at.clear()
+
+    def lose(self) -> None:
+        """The session is lost: drop every belief; what is in the cloud and in ZooKeeper is looked at afresh."""
+        self._context.store.give_up()
+        self._drop()
+        self._warming.drop()
+        self._registry.withdraw()
+        self._ownership.lose()
+        # What a pass that was left in the middle had just locked is in nobody's hands.
+        self._context.store.release_locks()
+
+    def abandon(self) -> None:
+        """The tree is not ours any more: at the end nothing is written to it."""
+        self._abandoned = True
+
+    def close(self) -> None:
+        """End: wait a moment for creates under way, then give everything back."""
+        context = self._context
+        end = context.now() + (0.0 if self._abandoned else FAREWELL)
+        try:
+            while context.store.state == "connected" and self._launches.creating and context.now() < end:
+                context.inbox.take(0.2)
+            if self._abandoned:
+                context.store.give_up()
+            context.store.catch_up()
+            self._remember()
+            context.account.freezes = self._gates.freezes.document()
+            context.account.breakers = self._gates.breakers.document()
+            context.account.stuck = [*self._removals.stuck(), *self._sweeps.stuck()]
+            context.account.health = {
+                name: actor.health.document(context.now()) for name, actor in context.actors.items()
+            }
+        except StoreError:
+            # The session went away at the end: locks and registrations go with it.
+            pass
+        finally:
+            self._drop()
+            self._warming.drop()
+            self._registry.withdraw()
+            self._ownership.lose()
+            self._scanner.close()
+            self.acting_providers.close()
+
+    def calls(self) -> dict[str, dict[str, dict[str, int]]]:
+        """API calls by provider, kind and status."""
+        return self.acting_providers.calls()
+
+    def _drop(self) -> None:
+        self._launches.drop()
+        self._deletions.drop()
+        self._accepted.drop()
+        self._removals.drop()
+        self._sweeps.drop()
+        self._inherited.drop()
+        for actor in self._context.actors.values():
+            actor.dismiss()
+        self._context.actors.clear()
+        self._context.pool_ids.clear()
+        self._registered_at.clear()
+
+    def _remember(self) -> None:
+        """What the next cycle wants to know of the providers."""
+        if self._context.store.state != "connected" or self._abandoned:
+            return
+        self._remembered_at = self._context.now()
+        for name, actor in self._context.actors.items():
+            self.acting_providers.remember(name, actor.learned())
+
+    # -- work ----------------------------------------------------------------------------------------------------
+
+    def _keep_up(self, now: float) -> None:
+        context, store = self._context, self._context.store
+        busy, requests = self._busy(), self._requests.records.values()
+        idle = Idle(
+            nodes=[
+                node
+                for node in self._nodes.free.values()
+                if node.provider in context.actors and node.id not in busy and not node.broken
+            ],
+            requests=requests,
+            owners=owners(requests) | self._requests.unreadable,
+            launches=store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
+            providers={name: actor.provider for name, actor in context.actors.items()},
+            lost=self._inherited.lost,
+            since=context.since,
+        )
+        for action in upkeep(idle, context.config.labels, context.config.max_hold_age, now):
+            if isinstance(action, DeleteNode):
+                self._deletions.start(action)
+            elif isinstance(action, FreeNode):
+                self._deletions.free(action)
+            elif isinstance(action, DropRequest):
+                context.account.say(f"request {action.request_id}: removed because {action.reason.text()}")
+                store.requests.delete(action.request_id)
+
+    def _plan(self, now: float) -> Plan:
+        context = self._context
+        if not context.actors:
+            return Plan()
+        others = self._registry.others(context.pool_ids.values(), now)
+        self._everybody.clear()
+        self._everybody.update(pool.id for pool in others)
+        self._everybody.update(context.pool_ids.values())
+        in_hand = InHand(
+            requests=self._accepted,
+            launching={name: sum(1 for _unused in self._launches.of(actor)) for name, actor in context.actors.items()},
+            busy_nodes=self._busy(),
+            zones=self._launches.zones(),
+            queued=self._launches.queued(),
+            on_their_way=self._launches.on_their_way(),
+        )
+        self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), self._launches.to_float())
+        snapshot = observe(
+            context,
+            self._gates,
+            self._ledger,
+            self._nodes.free.values(),
+            self._requests.free.values(),
+            others,
+            in_hand,
+            self._inherited,
+            keep_spares=self._ownership.keeps_spares,
+        )
+        return place(snapshot)
+
+    def _carry_out(self, plan: Plan, now: float) -> None:
+        context = self._context
+        self._accepted.admit(plan.admit)
+        for decline in plan.decline:
+            self._accepted.decline(decline)
+        for delete in plan.delete:
+            self._deletions.start(delete)
+        begun = self._launches.begin([Wanted(spare.pool_id, spare.label, spare.az) for spare in plan.spare])
+        for spare, node_id in zip(plan.spare, begun, strict=True):
+            if node_id is not None:
+                context.account.say(f"label {spare.label}: {spare.reason.text()}")
+        context.account.unmet_spares, context.account.unmet_reasons = dict(plan.unmet_spares), dict(plan.unmet_reasons)
+        self._registry.set_paused(self._waits.publish(plan.wait, now))
+
+    def _busy(self) -> set[str]:
+        busy = set(self._accepted.node_ids)
+        for actor in self._context.actors.values():
+            busy.update(running.node.id for running in self._launches.of(actor))
+        return busy | self._deletions.node_ids
+
+
+def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:
+    """The new configuration with the ensemble that this cycle is connected to."""
+    if config.zookeeper == context.config.zookeeper:
+        return config
+    text = "zookeeper-servers, zookeeper-tls or zookeeper-timeout changed: the next cycle takes that, this one does not"
+    if text not in context.config.warnings:
+        context.account.say(f"configuration: {text}")
+    return replace(config, zookeeper=context.config.zookeeper, warnings=(*config.warnings, text))

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Addresses and floating IPs of active servers; ports are looked up for all waiting servers of a provider at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ....clients.openstack.addresses import (
+    FloatingIpTarget,
+    floating_ip_target,
+    needs_floating_ip,
+    reached_addresses,
+)
+from ....model.cloud import (
+    FloatingIp,
+    Network,
+    Port,
+    ReachedAddresses,
+    Server,
+)
+from ....model.errors import (
+    CloudConflict,
+    CloudError,
+    CloudRefused,
+)
+from ....model.launch import (
+    Launch,
+    Written,
+    floating_ip_description,
+    written_by,
+)
+from ..context.context import Context
+from ..provider.actor import ProviderActor
+
+Done = Callable[["CloudError | None"], None]
+
+
+MOST_UNHEARD = 2
+"""Creates without an answer, or answered with "there is one", and without a floating IP that came of them, until the
+launch fails."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Wish:
+    launch: Launch
+    server: Server
+    done: Done
+    era: int
+    """Answers for one of an earlier era come too late: its launch is in other hands."""
+    unheard: tuple[CloudError, ...] = ()
+    """What came instead of answers to the creates."""
+
+
+class Addressing:
+    """The floating IPs that the cycle's launches wait for."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._wishes: dict[str, list[_Wish]] = {}
+        self._era = 0
+
+    def addresses(self, actor: ProviderActor, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
+        """The server's addresses sorted into Nodepool's fields."""
+        client = actor.client
+        return reached_addresses(
+            server,
+            networks,
+            private=client.private,
+            force_ipv4=client.force_ipv4,
+            roles=client.roles,
+            local_ipv6=client.local_ipv6,
+        )
+
+    def needed(self, actor: ProviderActor, server: Server, networks: Sequence[Network]) -> bool:
+        """True when the server can only be reached by a floating IP."""
+        return needs_floating_ip(server, networks, private=actor.client.private, roles=actor.client.roles)
+
+    def doubt(self, launch: Launch) -> None:
+        """Somebody asked for a floating IP and did not hear the answer: it is looked for before another is made."""
+        launch.floating_doubt = True
+
+    def doubted(self, launch: Launch) -> bool:
+        """True until it is found, or another one has been made: then there is none."""
+        return launch.floating_doubt
+
+    def drop(self) -> None:
+        """Forget everything."""
+        self._wishes.clear()
+        self._era += 1
+
+    def want(self, launch: Launch, actor: ProviderActor, server: Server, done: Done) -> None:
+        """Get a floating IP for a server; the launch's record is filled in before *done* is called."""
+        self._wishes.setdefault(actor.provider.name, []).append(_Wish(launch, server, done, self._era))
+
+    def step(self) -> None:
+        """One listing of ports for all that wait."""
+        for name, wishes in self._wishes.items():
+            actor = self._context.actors.get(name)
+            doubtful = [wish for wish in wishes if self.doubted(wish.launch)]
+            fresh = [wish for wish in wishes if not self.doubted(wish.launch)]
+            if actor is not None and fresh:
+                self._look_up(actor, fresh)
+            if actor is not None and doubtful:
+                self._recall(actor, doubtful)
+        self._wishes = {}
+
+    def _recall(self, actor: ProviderActor, wishes: list[_Wish]) -> None:
+        """One listing of floating IPs for all that may have one; those that have none ask for one."""
+
+        def answered(known: list[FloatingIp] | None, error: CloudError | None) -> None:
+            present = [wish for wish in wishes if wish.era == self._era]
+            if known is None:
+                for wish in present:
+                    wish.done(error)
+                return
+            by_mark = {written.mark: item for item in known if (written := self._ours(item, actor)) is not None}
+            missing = []
+            for wish in present:
+                found = by_mark.get(wish.launch.mark)
+                if found is None and len(wish.unheard) >= MOST_UNHEARD:
+                    wish.done(wish.unheard[-1])
+                elif found is None:
+                    missing.append(wish)
+                else:
+                    wish.launch.floating_ip_id, wish.launch.floating_address = found.id, found.address
+                    wish.done(None)
+            if missing:
+                self._look_up(actor, missing)
+
+        actor.call("GET /floatingips", actor.client.list_floating_ips, answered)
+
+    def _ours(self, floating: FloatingIp, actor: ProviderActor) -> Written | None:
+        """What is written on it, unless another provider or another tree wrote that."""
+        return written_by(floating.description, actor.provider.name, self._context.site)
+
+    def _look_up(self, actor: ProviderActor, wishes: list[_Wish]) -> None:
+        ids = [wish.server.id for wish in wishes]
+
+        def answered(ports: list[Port] | None, error: CloudError | None) -> None:
+            for wish in wishes:
+                if wish.era != self._era:
+                    continue
+                if ports is None:
+                    wish.done(error)
+                else:
+                    self._attach(actor, wish, ports)
+
+        actor.call("GET /ports", lambda: actor.client.list_ports(ids), answered)
+
+    def _attach(self, actor: ProviderActor, wish: _Wish, ports: Sequence[Port]) -> None:
+        networks = actor.known.networks.value or []
+        target = floating_ip_target(wish.server, networks, ports, roles=actor.client.roles)
+        if target is None:
+            wish.done(CloudRefused(f"server {wish.server.id} has no port that a floating IP could be attached to"))
+            return
+
+        def answered(created: FloatingIp | None, error: CloudError | None) -> None:
+            if wish.era != self._era:
+                return
+            if created is not None:
+                wish.launch.floating_ip_id = created.id
+                wish.launch.floating_address = created.address
+            elif error is not None and (error.unclear or _is_second(error)):
+                # It may be there, and what is given up now nobody would ever look for.
+                self.doubt(wish.launch)
+                again = replace(wish, unheard=(*wish.unheard, error))
+                self._wishes.setdefault(actor.provider.name, []).append(again)
+                return
+            wish.done(error)
+
+        text = floating_ip_description(wish.launch.mark, wish.launch.provider, self._context.site)
+        actor.call("POST /floatingips", lambda: _create(actor, target, text), answered)
+
+
+def _is_second(error: CloudError) -> bool:
+    """True where neutron says that the fixed address has a floating IP already: most likely what was asked for before.
+
+    Its FloatingIPPortAlreadyAssociated; other conflicts (no addresses left) are answers.
+    """
+    return isinstance(error, CloudConflict) and "already has a floating ip" in str(error).lower()
+
+
+def _create(actor: ProviderActor, target: FloatingIpTarget, description: str) -> FloatingIp:
+    return actor.client.create_floating_ip(target.network_id, target.port_id, target.fixed_address, description)

@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What becomes of creates: their answers, however late, and the servers that turn up in the list without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from ....launching import machine
+from ....launching.machine import Failure
+from ....model.cloud import Server
+from ....model.errors import CloudError, CloudQuotaRefused
+from ....model.launch import Phase, node_of_mark
+from ....model.lines import Trouble
+from ..context.context import Context
+from ..context.launch_in_progress import LaunchInProgress, failure_of
+from ..context.ledger import size_of
+from ..provider.actor import ProviderActor
+from ..removals.removals import Removals
+from ..throttling.gates import Gates
+from .create_limits import CreateLimits
+from .creating import CreateDone
+from .images import lost_its_image, renew_image
+
+ENDED = ("ERROR", "DELETED", "SOFT_DELETED")
+"""Nothing more comes of a server in one of these."""
+
+
+class Fail(Protocol):
+    """Who is told that an attempt failed."""
+
+    def __call__(
+        self, running: LaunchInProgress, failure: Failure, text: str, now: float, named: Iterable[str] = (), /
+    ) -> None:
+        """*named*: the resources that a refusal named."""
+
+
+class Creates:
+    """The creates of a cycle's launches.
+
+    :param running: the launches by node id, as they are at any time.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        gates: Gates,
+        create_limits: CreateLimits,
+        removals: Removals,
+        running: Mapping[str, LaunchInProgress],
+        fail: Fail,
+    ) -> None:
+        self._context = context
+        self._gates = gates
+        self._create_limits = create_limits
+        self._removals = removals
+        self._running = running
+        self._fail = fail
+        self._examined: dict[str, float] = {}
+        """Provider → the list whose servers were compared with what is wanted and what was given up."""
+
+    def drop(self) -> None:
+        """The session is lost or the cycle ends: look at every server afresh."""
+        self._examined.clear()
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def answered(self, running: LaunchInProgress, mark: str, made: CreateDone | None, error: CloudError | None) -> None:
+        """A create with that mark was answered, or will not be any more."""
+        launch, now = running.launch, self._context.now()
+        if made is not None:
+            running.actor.creates.answered(made.seconds, running.build.beside if running.build is not None else 0)
+        if self._running.get(running.node.id) is not running or not running.held.valid:
+            # Whoever has the launch now looks for the server by its mark.
+            self._too_late(running.actor, mark, made)
+        elif launch.mark != mark:
+            self._too_late(running.actor, mark, made)
+        elif launch.phase != Phase.CREATING:
+            # The list showed its server before the answer came.
+            if made is not None:
+                launch.answered = True
+                self._accepted(running)
+        elif made is not None:
+            running.busy = False
+            machine.created(launch, made.server_id, now)
+            running.actor.known.denials.confirm(launch.az, now)
+            self._accepted(running)
+            self._started(running, made.server_id, now)
+        elif error is not None:
+            running.busy = False
+            self._refused(running, error, now)
+
+    def _refused(self, running: LaunchInProgress, error: CloudError, now: float) -> None:
+        if lost_its_image(running, error, now):
+            self._fail(running, Failure.IMAGE, str(error), now)
+            renew_image(self._context, running, now)
+            return
+        if not error.unclear:
+            named = error.resources if isinstance(error, CloudQuotaRefused) else ()
+            self._fail(running, failure_of(error), str(error), now, named)
+            return
+        launch, answers = running.launch, running.actor.creates.answers
+        silent = error.status is None and now - launch.asked_at >= answers.floor
+        if silent:
+            answers.give_up(launch.asked_at, now)
+        machine.create_unclear(launch, now, answers.settle, launch.asked_at + answers.most if silent else 0.0)
+        self._context.save(launch)
+        line = f"node {running.node.id}: {error}; looking whether the server was made all the same"
+        self._context.account.say(Trouble(line))
+
+    def _accepted(self, running: LaunchInProgress) -> None:
+        sent_at, size = running.launch.asked_at or running.launch.started, size_of(running.node)
+        self._gates.freezes.accepted(self._create_limits.pool_id(running), running.actor, size, sent_at)
+
+    def _started(self, running: LaunchInProgress, server_id: str, now: float) -> None:
+        """The launch has its server: write it down."""
+        running.node.external_id = server_id
+        batch = self._context.store.batch()
+        self._context.save(running.launch, batch)
+        self._context.store.nodes.write(running.node, batch=batch)
+        batch.send_later()
+        self._context.account.step(running.node.id, "created", now)
+
+    def _too_late(self, actor: ProviderActor, mark: str, made: CreateDone | None) -> None:
+        """The launch does with another server, or is over: if this one was given up, it goes."""
+        if made is None or self._context.store.state != "connected":
+            return
+        launch = self._context.launch(node_of_mark(mark))
+        if launch is not None and mark in launch.superseded:
+            self._remove(actor, made.server_id)
+
+    # -- the list ------------------------------------------------------------------------------------------------
+
+    def look(self, now: float) -> None:
+        """Compare each new list with what is wanted.
+
+        A server of a create that was given up, or that waits for its answer for long, is taken where its launch has
+        none yet; else, if it was given up, it is deleted: at most one per node survives.
+        """
+        for actor in self._context.actors.values():
+            name, listed_from = actor.provider.name, actor.listed_from
+            if self._examined.get(name) == listed_from:
+                continue  # an attempt is given up because it is not in the list that was looked at
+            self._examined[name] = listed_from
+            for mark, server in actor.by_mark().items():
+                if server.id not in self._removals:
+                    self._look_at(actor, mark, server, now)
+
+    def _look_at(self, actor: ProviderActor, mark: str, server: Server, now: float) -> None:
+        node_id = node_of_mark(mark)
+        running = self._running.get(node_id)
+        launch = running.launch if running is not None else self._context.launch(node_id)
+        if launch is None:
+            return
+        if running is not None and running.actor is actor and self._is_wanted(running, mark, server, now):
+            self._take(running, mark, server, now)
+        elif mark in launch.superseded:
+            self._remove(actor, server.id)
+
+    def _is_wanted(self, running: LaunchInProgress, mark: str, server: Server, now: float) -> bool:
+        launch = running.launch
+        if server.status in ENDED or server.task_state == "deleting" or not running.held.valid:
+            return False
+        if mark in launch.superseded:
+            return True
+        # The answer to the present one will most likely come yet, and tells more.
+        slow = now - launch.asked_at >= running.actor.timeouts.suspect
+        return mark == launch.mark and launch.phase == Phase.CREATING and slow
+
+    def _take(self, running: LaunchInProgress, mark: str, server: Server, now: float) -> None:
+        launch = running.launch
+        given_up = mark in launch.superseded
+        if not machine.found(launch, mark, server.id, now):
+            if mark in launch.superseded:
+                self._remove(running.actor, server.id)
+            return
+        sent_at = running.sent.get(mark)
+        if given_up and sent_at is not None:
+            # It was not in the lists before: so long it has really taken.
+            running.actor.creates.answered(now - sent_at)
+        running.busy, running.fed = False, 0.0
+        self._context.account.say(f"node {running.node.id}: server {server.id} turned up late, and is taken")
+        self._started(running, server.id, now)
+
+    def _remove(self, actor: ProviderActor, server_id: str) -> None:
+        self._removals.start(server_id, actor, server_id, None, self._context.inbox.nudge)

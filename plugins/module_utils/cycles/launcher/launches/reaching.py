@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From an active server to a node that answers: addresses into the record, host keys by the scanner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....clients.ssh import Scanner
+from ....clients.ssh.jobs import ScanJob, ScanResult
+from ....clients.zookeeper.batch import Batch
+from ....launching import record
+from ....model.errors import CloudError
+from ..context.context import Context
+from ..context.launch_in_progress import LaunchInProgress
+from .addressing import Addressing
+
+SCANNED_TYPES = ("ssh", "network_cli")
+"""Connection types whose host keys are collected; others only have to accept a connection."""
+CONSOLE_LINES = 30
+SHOWN_LINES = 10
+
+
+class Reaching:
+    """The scans of a cycle's launches.
+
+    :param reached: takes the launch and its host keys.
+    :param unreached: takes the launch and what is wrong.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        scanner: Scanner,
+        addressing: Addressing,
+        reached: Callable[[LaunchInProgress, tuple[str, ...]], None],
+        unreached: Callable[[LaunchInProgress, str], None],
+    ) -> None:
+        self._context = context
+        self._scanner = scanner
+        self._addressing = addressing
+        self._reached = reached
+        self._unreached = unreached
+
+    def begin(self, running: LaunchInProgress, batch: Batch) -> None:
+        """Write down where the server is, together with *batch*, and see whether it answers."""
+        actor, node, launch = running.actor, running.node, running.launch
+        server = actor.servers.get(launch.server_id or "")
+        if server is None:
+            batch.send_later()
+            return
+        addresses = self._addressing.addresses(actor, server, actor.known.networks.want(self._context.now()) or [])
+        record.active(node, actor.provider, server, addresses, launch.floating_address)
+        if not node.interface_ip:
+            batch.send_later()
+            self._unreached(running, "the server has no address that can be used")
+            return
+        if not running.label.host_key_checking:
+            self._reached(running, ())
+            return
+        self._context.store.nodes.write(node, batch=batch)
+        batch.send_later()
+        running.busy = True
+        job = ScanJob(
+            key=node.id,
+            address=node.interface_ip,
+            port=node.connection_port,
+            deadline=actor.provider.boot_timeout,
+            want_keys=node.connection_type in SCANNED_TYPES,
+        )
+        self._scanner.submit(job)
+
+    def answered(self, running: LaunchInProgress, result: ScanResult) -> None:
+        """The scanner's answer."""
+        running.busy = False
+        if result.error is None:
+            self._context.account.step(running.node.id, "scanned", self._context.now())
+            self._reached(running, result.host_keys)
+        elif running.label.console_log:
+            self._fetch_console(running, result.error)
+        else:
+            self._unreached(running, result.error)
+
+    def cancel(self, node_id: str) -> None:
+        """The answer is not wanted any more."""
+        self._scanner.cancel(node_id)
+
+    def _fetch_console(self, running: LaunchInProgress, error: str) -> None:
+        running.busy = True
+        client, server_id = running.actor.client, running.launch.server_id or ""
+
+        def answered(text: str | None, trouble: CloudError | None) -> None:
+            running.busy = False
+            lines = (text or str(trouble)).strip().splitlines()
+            self._unreached(running, f"{error}; console: {' | '.join(lines[-SHOWN_LINES:])}")
+
+        running.actor.call("POST /servers/{id}/action", lambda: client.console_log(server_id, CONSOLE_LINES), answered)

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The deletions of a sweep: which call removes which kind, and the last look before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....clients.openstack.client import CloudClient
+from ....clients.zookeeper.store import Store
+from ....model.documents import seconds
+from ....model.lease import LEASES, lock_path
+from ....model.node import NodeState
+from ....model.request import RequestState
+from ....sweeping.candidate import Kind, LeakCandidate
+
+CALLS: dict[str, tuple[str, Callable[[CloudClient, str], bool]]] = {
+    Kind.SERVER: ("DELETE /servers/{id}", lambda client, ident: client.delete_server(ident)),
+    Kind.PORT: ("DELETE /ports/{id}", lambda client, ident: client.delete_port(ident)),
+    Kind.FLOATING_IP: ("DELETE /floatingips/{id}", lambda client, ident: client.delete_floating_ip(ident)),
+    Kind.VOLUME: ("DELETE /volumes/{id}", lambda client, ident: client.delete_volume(ident)),
+    Kind.IMAGE: ("DELETE /images/{id}", lambda client, ident: client.delete_image(ident)),
+}
+"""Kind → the call's name and the call, which answers False for what was gone."""
+
+
+def may_go(store: Store, candidate: LeakCandidate) -> bool:
+    """The last look, at the node's record itself and not at the cache: nothing that a node uses is ever touched."""
+    if candidate.node_id is None:
+        return True
+    node = store.nodes.read(candidate.node_id)
+    if node is None:
+        return candidate.node_id not in store.nodes.ids()
+    if candidate.kind == Kind.PORT:
+        return bool(node.external_id != candidate.figures["server"])
+    if candidate.kind not in (Kind.SERVER, Kind.FLOATING_IP):
+        return False
+    idle = node.state == NodeState.READY and not store.nodes.is_locked(node.id)
+    return idle and node.external_id != candidate.id
+
+
+def clear_znode(store: Store, candidate: LeakCandidate, now: float) -> bool:
+    """Remove what was left in the tree; False when it turned out to be somebody's after all."""
+    return _ZNODES[candidate.kind](store, candidate.id, now)
+
+
+def _empty_node(store: Store, node_id: str, now: float) -> bool:
+    if store.nodes.is_locked(node_id) or store.nodes.read(node_id) is not None:
+        return False
+    store.nodes.delete(node_id)
+    return True
+
+
+def _request_lock(store: Store, request_id: str, now: float) -> bool:
+    if store.requests.free_since(request_id) is None or store.requests.read(request_id) is not None:
+        return False
+    store.requests.delete_lock(request_id)
+    return True
+
+
+def _lost_request(store: Store, request_id: str, now: float) -> bool:
+    """Back to the beginning, as Nodepool does it: its nodes are freed, and it is asked for anew."""
+    held = store.requests.lock(request_id)
+    if held is None:
+        return False
+    try:
+        request = store.requests.read(request_id)
+        if request is None or request.state != RequestState.PENDING:
+            return False
+        for node in store.nodes.list():
+            if node.allocated_to == request_id:
+                _free(store, node.id, request_id, now)
+        request.nodes = []
+        request.set_state(RequestState.REQUESTED, now)
+        store.requests.write(request, held=held)
+        return True
+    finally:
+        held.release()
+
+
+def _free(store: Store, node_id: str, request_id: str, now: float) -> None:
+    held = store.nodes.lock(node_id)
+    if held is None:
+        return
+    try:
+        node = store.nodes.read(node_id)
+        if node is not None and node.allocated_to == request_id:
+            node.allocated_to = None
+            if node.state == NodeState.INIT:
+                node.set_state(NodeState.DELETING, now)
+            store.nodes.write(node, held=held)
+    finally:
+        held.release()
+
+
+def _document(store: Store, path: str, now: float) -> bool:
+    document = store.own.get(path)
+    if document is None or not path.startswith(f"{LEASES}/"):
+        store.own.delete(path)
+        return True
+    # Whoever has the lease's lock is about to make it anew, or has done so since it was looked at.
+    held = store.own.lock(lock_path(str(document.get("name"))))
+    if held is None:
+        return False
+    try:
+        there = store.own.get(path)
+        if there == document and now >= (seconds(document.get("expires_at")) or 0):
+            store.own.delete(path)
+            return True
+        return False
+    finally:
+        held.release()
+
+
+_ZNODES: dict[str, Callable[[Store, str, float], bool]] = {
+    Kind.EMPTY_NODE: _empty_node,
+    Kind.REQUEST_LOCK: _request_lock,
+    Kind.LOST_REQUEST: _lost_request,
+    Kind.DOCUMENT: _document,
+}

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Told once, when a tree acts for a provider for the first time: the servers there that bear the provider's name and
+that the tree knows nothing of. A trial beside a living site, a wrong chroot and a lost ZooKeeper look like that.
+"""
+
+from __future__ import annotations
+
+from ....clients.zookeeper.paths import segment
+from ....sweeping.candidate import Kind
+from ....sweeping.find import STRANGE, Seen, find
+from ..context.context import Context
+from ..provider.actor import ProviderActor
+from .view import known_to
+
+MET = "met"
+"""Folder of our own subtree: providers at which a tree has looked around."""
+_EXAMPLES = 3
+
+
+class FirstMeeting:
+    """The first look at each provider of a cycle."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._looked: set[str] = set()
+
+    def step(self, now: float) -> None:
+        """Look at every provider whose first list has come."""
+        store, account = self._context.store, self._context.account
+        for name, actor in self._context.actors.items():
+            if name in self._looked or actor.listed_from <= 0:
+                continue
+            self._looked.add(name)
+            if store.own.get(_path(name)) is not None:
+                continue
+            text = strangers(self._context, actor)
+            if text:
+                account.strangers[name] = text
+                account.say(text)
+            store.own.put(_path(name), {"at": now, "strangers": bool(text)})
+
+
+def would_say(context: Context) -> list[str]:
+    """What the first look at each provider would say, for check mode."""
+    actors = [actor for name, actor in context.actors.items() if context.store.own.get(_path(name)) is None]
+    return [text for actor in actors if (text := strangers(context, actor))]
+
+
+def strangers(context: Context, actor: ProviderActor) -> str:
+    """What to say of servers that bear the provider's name and are not this tree's; "" when there are none."""
+    name = actor.provider.name
+    candidates = find(Seen(actor.servers), known_to(context.store, context.site, name))
+    found = [candidate for candidate in candidates if candidate.kind == Kind.SERVER and candidate.code in STRANGE]
+    if not found:
+        return ""
+    named = ", ".join(f"{candidate.name} ({candidate.id})" for candidate in found[:_EXAMPLES]) + (
+        ", …" * (len(found) > _EXAMPLES)
+    )
+    subject = "1 server bears" if len(found) == 1 else f"{len(found)} servers bear"
+    return (
+        f"provider {name}: {subject} this provider's name, and no record of this tree names them: {named}. Another tree"
+        " or a Nodepool may be using them: they are left alone and count as somebody else's. If this tree should know"
+        " them, stop here: zookeeper-servers or its chroot are wrong, or ZooKeeper lost its data. Otherwise see"
+        " docs/operating.md, 'Several trees in one project'; leak_cleanup deletes what is left of a tree that is gone"
+    )
+
+
+def _path(name: str) -> str:
+    return f"{MET}/{segment(name)}"

@@ -1,0 +1,347 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One provider as the cycle sees it: its client, its threads, what is known of it and how well it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....clients.openstack.client import CloudClient
+from ....launching.polling import (
+    RAREST,
+    SAMPLES,
+    UNKNOWN_BOOT,
+    Times,
+    unclear_due,
+    watch_due,
+)
+from ....model.api_timeouts import ApiTimeouts
+from ....model.cloud import META_LAUNCH, Server
+from ....model.config.types import Provider
+from ....model.errors import (
+    CloudAuthError,
+    CloudError,
+    CloudUnavailable,
+)
+from ....model.reasons import Reason
+from ....model.stored import BadDocument, is_number
+from ...frame.inbox import Inbox
+from ...frame.workers import Done, WorkerSet
+from .create_lane import CreateLane
+from .facts import Fact
+from .health import Health
+from .inquiries import Answered, Inquiries
+from .knowledge import Knowledge
+from .missing import Missing
+from .usage import Capacity, Usage
+
+Judge = Callable[[CloudError], CloudError]
+
+LIMITS_AGE = 60.0
+"""How old limits and the others' usage may be while somebody wants nodes."""
+LIMITS_AGE_WHEN_FULL = 15.0
+PROBE_AGE = 2.0
+"""How often a provider in trouble is asked whether it is well again; failures make it rarer."""
+NO_NEWS = 60.0
+"""An answer about a server that is older than the latest list by so much says nothing any more."""
+RETRY_WITHIN = 10.0
+"""An API that asks to be left alone for longer is not waited for by whoever looks once."""
+
+
+@dataclass
+class Watched:
+    """What the cycle waits for in the server list: when the creates and deletes were asked, and unclear creates."""
+
+    booting_since: list[float] = field(default_factory=list)
+    deleting_since: list[float] = field(default_factory=list)
+    unclear: int = 0
+    retrying: bool = False
+    """True while a launch waits for the end of a server that failed."""
+
+
+class ProviderActor:
+    """The provider that this cycle acts for. Only the cycle's own thread uses it.
+
+    :param changed: called when an answer has changed what is known.
+    :param site: the id of the tree.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        client: CloudClient,
+        inbox: Inbox,
+        changed: Callable[[], None],
+        boot: Times,
+        timeouts: ApiTimeouts | None = None,
+        site: str = "",
+    ) -> None:
+        self.provider = provider
+        self.site = site
+        self.client = client
+        self.inbox = inbox
+        self.boot_times = boot
+        self.delete_times = Times()
+        self.timeouts = timeouts or ApiTimeouts()
+        # The client may be another one by the time of the call.
+        # pylint: disable=unnecessary-lambda
+        self.creates = CreateLane(provider.name, inbox, self.timeouts, lambda: self.client, self.note)
+        self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
+        self.health = Health(provider.name, client.counters, self.timeouts)
+        self._changed = changed
+        self.wanted = False
+        """True while somebody waits for room here."""
+        self.servers: dict[str, Server] = {}
+        """The latest listing, and what it lacks without a reason."""
+        self.listed_from: float = 0.0
+        """When the call of the listing in *servers* began; 0 before the first."""
+        self.inquiries = Inquiries(self._ask_for_server, inbox.clock, lambda: self.health.wait_until)
+        self.missing = Missing(provider.name, site, self.inquiries)
+        self.known = Knowledge(provider.name, lambda: self.client, inbox.clock, self._fact)
+        self.usage = Usage(provider.name, site, lambda: self.known.flavors.value)
+        self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
+        self.listing: Fact[dict[str, Server]] = self._fact(
+            "GET /servers/detail", self._read_servers, 0.0, self._new_listing
+        )
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def call(self, what: str, work: Callable[[], Any], done: Done, judge: Judge = lambda error: error) -> None:
+        """Have a call that changes something made by the provider's threads.
+
+        :param judge: what is to be thought of its error.
+        """
+
+        def answered(result: Any, error: CloudError | None) -> None:
+            error = None if error is None else judge(error)
+            self.note(error, what)
+            done(result, error)
+
+        self.workers.submit(what, work, answered, changes=True)
+
+    def probe(self, now: float) -> None:
+        """Try an API that asked to be left alone, with one cheap call: it may be well long before its time is over."""
+        if not self.health.probe_due(now):
+            return
+        health, client = self.health, self.client
+
+        def answered(_zones: Any, error: CloudError | None) -> None:
+            health.probed(error, self.inbox.clock())
+            self._changed()
+
+        self.workers.submit("GET /os-availability-zone", client.availability_zones, answered)
+
+    def note(self, error: CloudError | None, call: str = "") -> None:
+        """Remember whether the API works."""
+        self.health.note(error, self.inbox.clock(), call)
+
+    def renew(self, provider: Provider, client: CloudClient | None = None) -> None:
+        """The settings have changed and, with a *client*, how the cloud is reached: what is known is asked again."""
+        self.provider = provider
+        if client is not None:
+            self.client = client
+            self.creates.renew()
+            self.health = Health(provider.name, client.counters, self.timeouts)
+            for fact in (*self._facts, *self.known.names):
+                fact.renew()
+
+    def check(self, now: float) -> None:
+        """Answer the jobs that have overrun their time."""
+        for workers in (self.workers, self.creates.workers):
+            workers.check(now)
+
+    def dismiss(self) -> None:
+        """Let go of the threads."""
+        for workers in (self.workers, self.creates.workers):
+            workers.close()
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        self.dismiss()
+        self.client.close()
+
+    # -- from cycle to cycle -------------------------------------------------------------------------------------
+
+    def learned(self) -> dict[str, Any]:
+        """What the next cycle wants to know of the provider."""
+        return {
+            "boot_seconds": list(self.boot_times.samples),
+            "creates": self.creates.answers.document(),
+            "builds": self.creates.builds.document(),
+            "zones": self.known.denials.document(),
+        }
+
+    def learn(self, document: Mapping[str, Any]) -> None:
+        """What earlier cycles learned."""
+        self.boot_times = Times()
+        self.boot_times.samples.extend(document.get("boot_seconds", [])[-SAMPLES:])
+        self.creates.answers.learn(document.get("creates"))
+        self.creates.builds.learn(document.get("builds"))
+        self.known.learn_zones(document.get("zones"))
+
+    # -- what is known -------------------------------------------------------------------------------------------
+
+    @property
+    def blocked(self) -> Reason | None:
+        """Why nothing may be launched here now."""
+        return self.health.blocked(self.inbox.clock())
+
+    @property
+    def reading(self) -> bool:
+        """True while something is being read that the plan waits for."""
+        return any(fact.busy for fact in (*self._facts, *self.known.names))
+
+    @property
+    def trouble(self) -> CloudError | None:
+        """Why the last reading of something failed, where the reason is the API and not what was asked of it."""
+        errors = (fact.error for fact in self._facts)
+        return next((error for error in errors if isinstance(error, CloudUnavailable | CloudAuthError)), None)
+
+    @property
+    def retries(self) -> bool:
+        """True while a reading that the API could not do just then is worth a second try: it did answer."""
+        soon = self.inbox.clock() + RETRY_WITHIN
+        return any(fact.failures == 1 and _answered(fact.error) and fact.not_before < soon for fact in self._facts)
+
+    @property
+    def _facts(self) -> tuple[Fact[Any], ...]:
+        return (*self.known.facts, self.capacity, self.listing)
+
+    def by_mark(self) -> dict[str, Server]:
+        """Servers in the list that carry our mark, but those of other trees."""
+        return {
+            server.metadata[META_LAUNCH]: server
+            for server in self.servers.values()
+            if server.launch_mark and server.site in ("", self.site)
+        }
+
+    # -- servers ------------------------------------------------------------------------------------------
+
+    def take_list(self, servers: Mapping[str, Server], listed_from: float) -> None:
+        """A listing that was asked for at *listed_from*; an older one than the present tells nothing."""
+        if listed_from > self.listed_from:
+            self.servers = self.missing.take(self.servers, servers, listed_from)
+            self.listed_from = listed_from
+            self.inquiries.prune(self.inbox.clock())
+
+    def settle(self, now: float) -> None:
+        """Once per pass: find out what became of servers that the list lacks."""
+        news = self.missing.settle(now)
+        if news:
+            known = {key: server for key, server in self.servers.items() if key not in news}
+            self.servers = {**known, **{key: server for key, server in news.items() if server is not None}}
+
+    def is_gone(self, server_id: str, since: float, now: float) -> bool:
+        """True when nova does not know a server that no list shows; False, too, while that is being asked.
+
+        :param since: when it was there.
+        """
+        if self.missing.has_ended(server_id):
+            return True
+        told = self.inquiries.want(server_id, max(since, self.listed_from - NO_NEWS), now)
+        if told is not None and told.server is not None:
+            self.servers = {**self.servers, server_id: told.server}
+        return told is not None and told.server is None
+
+    # -- polling -------------------------------------------------------------------------------------------------
+
+    def poll(self, now: float, watched: Watched) -> float:
+        """Read the server list when it is due.
+
+        :return: seconds until the next look is due; infinite when nobody waits for anything.
+        """
+        return min(self._poll(now, watched), self.creates.opening_due())
+
+    def _poll(self, now: float, watched: Watched) -> float:
+        age = now - self.listed_from
+        hurry = self.wanted or watched.retrying
+        due = min(
+            RAREST - age if self.missing else float("inf"),
+            self.creates.list_due(age),
+            watch_due([now - since for since in watched.booting_since], age, self.boot_times, first=UNKNOWN_BOOT),
+            watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=hurry),
+            unclear_due(age) if watched.unclear else float("inf"),
+        )
+        if due <= 0:
+            self.listing.want(now)
+            # Its answer wakes the cycle; until then only its silence is worth a look.
+            return self.timeouts.suspect if self.listing.busy else max(0.05, self.listing.not_before - now)
+        return due
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _fact(
+        self,
+        what: str,
+        read: Callable[[], Any],
+        max_age: float,
+        changed: Callable[[CloudError | None], None] | None = None,
+        *,
+        heeded: bool = True,
+    ) -> Fact[Any]:
+        def answered(error: CloudError | None) -> None:
+            if heeded or error is None:
+                self.note(error)
+            if changed is not None:
+                changed(error)
+            self._changed()
+
+        return Fact(
+            what,
+            read,
+            self.workers,
+            self.inbox,
+            max_age,
+            answered,
+            held_until=lambda: self.health.wait_until,
+            told=heeded,
+        )
+
+    def _uses_volumes(self) -> bool:
+        pools = self.provider.pools.values()
+        return any(label.boot_from_volume for pool in pools for label in pool.labels.values())
+
+    def _read_servers(self) -> dict[str, Server]:
+        return {server.id: server for server in self.client.list_servers()}
+
+    def _read_capacity(self) -> Capacity:
+        # Limits first: a server that is created in between is then in the list, not hidden usage.
+        limits = self.client.limits(volumes=self._uses_volumes(), network=True)
+        return Capacity(limits, self._read_servers())
+
+    def _ask_for_server(self, server_id: str, answered: Answered) -> None:
+        def done(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
+            self.note(error)
+            answered(result, error)
+            self._changed()
+
+        self.workers.submit("GET /servers/{id}", lambda: (self.inbox.clock(), self.client.get_server(server_id)), done)
+
+    def _new_listing(self, error: CloudError | None) -> None:
+        if error is None and self.listing.value is not None and self.listing.asked_at is not None:
+            self.take_list(self.listing.value, self.listing.asked_at)
+
+    def _new_capacity(self, error: CloudError | None) -> None:
+        capacity, asked_at = self.capacity.value, self.capacity.asked_at
+        if error is not None or capacity is None or asked_at is None:
+            return
+        self.take_list(capacity.servers, asked_at)
+        self.usage.read(capacity, asked_at)
+
+
+def learned_before(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A provider's document, of which earlier cycles' boots make sense; the rest is looked at where it is used.
+
+    :raises BadDocument: they do not.
+    """
+    found = document.get("boot_seconds", [])
+    if not isinstance(found, list) or not all(is_number(item) and item >= 0 for item in found):
+        raise BadDocument("'boot_seconds' is not a list of seconds")
+    return document
+
+
+def _answered(error: CloudError | None) -> bool:
+    return isinstance(error, CloudUnavailable) and error.status is not None

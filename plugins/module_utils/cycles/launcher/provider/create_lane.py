@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The creates of one provider: threads of their own, how they are answered, and when that is worth a look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....clients.openstack.client import CloudClient
+from ....launching.answers import Answers
+from ....launching.builds import Builds
+from ....model.api_timeouts import MOST_CREATES, ApiTimeouts
+from ....model.errors import CloudError
+from ...frame.inbox import Inbox
+from ...frame.workers import Done, WorkerSet
+from .health import CREATE
+
+LAST_WORD = 15.0
+OPENING_LOOK = 1.0
+
+Note = Callable[["CloudError | None", str], None]
+Judge = Callable[[CloudError], CloudError]
+
+
+class CreateLane:
+    """Creates may take minutes: with threads of their own they keep nobody else from being heard.
+
+    :param client: tells the client of now.
+    :param note: hears of each answer, or the lack of one.
+    """
+
+    def __init__(
+        self, name: str, inbox: Inbox, timeouts: ApiTimeouts, client: Callable[[], CloudClient], note: Note
+    ) -> None:
+        self._timeouts = timeouts
+        self._client = client
+        self._note = note
+        floor = self._floor
+        self.answers = Answers(floor, timeouts.create_first(floor), timeouts.create_most(floor))
+        self.builds = Builds()
+        self.workers = WorkerSet(
+            name,
+            inbox,
+            size=MOST_CREATES,
+            seconds=timeouts.job,
+            spare=MOST_CREATES,
+            waited=self.waited,
+        )
+        self.unanswered = 0
+        """Creates that somebody waits for."""
+        self.in_flight = 0
+        """Servers asked for and not yet ACTIVE, at the last look."""
+
+    def waited(self, ident: int) -> float:
+        """Seconds for which a thread has waited for the provider's rate."""
+        return self._client().waited(ident)
+
+    @property
+    def _floor(self) -> float:
+        return max(self._timeouts.silence, self._client().api_timeout)
+
+    def renew(self) -> None:
+        """The client is another one."""
+        self.answers.floor = self._floor
+
+    def send(self, work: Callable[[], Any], seconds: float, done: Done, judge: Judge = lambda error: error) -> None:
+        """Have a create made that may take *seconds*, and as long as any job besides for what comes before it.
+
+        :param judge: what is to be thought of its error.
+        """
+
+        def answered(result: Any, error: CloudError | None) -> None:
+            error = None if error is None else judge(error)
+            self._note(error, CREATE)
+            try:
+                done(result, error)
+            finally:
+                self.unanswered -= 1
+
+        self.unanswered += 1
+        self.workers.submit(CREATE, work, answered, changes=True, seconds=seconds + self._timeouts.job)
+
+    def answered(self, seconds: float, beside: int = 0) -> None:
+        """A create was answered, or its server found, so long after it was sent.
+
+        :param beside: how many were in flight when it was sent.
+        """
+        self.answers.add(seconds, self.unanswered, max(self.unanswered, self.in_flight, beside))
+        if self.answers.strained:
+            self.builds.strain()
+
+    def has_room(self, more: int, most: float) -> bool:
+        """True when one may be sent after *more* that are about to be sent.
+
+        :param most: so many may be in flight at the provider by the configuration.
+        """
+        few_unanswered = self.unanswered + more < self.answers.at_once
+        return few_unanswered and self.in_flight + more < self.builds.allowed(most)
+
+    @property
+    def _waited(self) -> float:
+        return self._client().counters.longest_wait(only=CREATE)[1]
+
+    @property
+    def opened(self) -> float:
+        """By how many times more creates may be sent because answers have been waited for so long."""
+        # Looking through the calls under way is dear, and asked for with each launch that waits.
+        return self.answers.opened(self._waited) if self.answers.never_quick else 1.0
+
+    @property
+    def last_word(self) -> float:
+        """After so many seconds no thread of ours can still be waiting for the answer to a create."""
+        return max(self._timeouts.call, self.answers.patience) + LAST_WORD
+
+    def opening_due(self) -> float:
+        """Seconds until the window is to be looked at: while it opens by itself nothing else wakes the cycle."""
+        opening = self.unanswered and self.answers.never_quick and self.opened < MOST_CREATES
+        return OPENING_LOOK if opening else float("inf")
+
+    def list_due(self, age_of_list: float) -> float:
+        """Seconds until the next look at the server list because a create is slow.
+
+        It shows whether the API is there at all, and the server of a create whose answer is lost.
+        """
+        waited = self._waited
+        if not waited:
+            return float("inf")
+        every = self._timeouts.suspect / 2
+        return max(every - waited, every - age_of_list)

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Questions about single servers: what nova's list does not tell.
+
+A question about one server costs nova more than its share of a list. It is asked where the list is not enough: for the
+fault of a server in ERROR, which the list may leave out, and for a server that the list should show and does not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ....launching.machine import backoff
+from ....model.cloud import Server
+from ....model.errors import CloudError
+
+MOST_AT_ONCE = 4
+MOST_A_MINUTE = 20
+"""Questions about servers that a list does not show; a whole burst may be missing."""
+AGAIN = 10.0
+"""Seconds from an answer to the next question about the same server; doubled each time, up to a minute."""
+LONGEST_PAUSE = 60.0
+RETRY = 5.0
+"""Seconds from a question without an answer to the next, at first."""
+RETRY_SOON = 2.0
+"""The same for a fault: a launch waits for it."""
+TRIES = 2
+"""Questions for a fault; after that it is unknown."""
+KEPT = 600.0
+
+Answered = Callable[["tuple[float, Server | None] | None", "CloudError | None"], None]
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer. *asked_at*: when the call began; *server*: None when nova knows it no more (404)."""
+
+    asked_at: float
+    server: Server | None
+
+
+@dataclass(eq=False)
+class _Question:
+    told: Told | None = None
+    asks: int = 0
+    failures: int = 0
+    """Questions in a row that were not answered."""
+    not_before: float = 0.0
+    busy: bool = False
+
+
+class Inquiries:
+    """The questions of one provider. Used by the cycle's thread only.
+
+    :param ask: has the call made; what it is given is called with (when the call began, server) or the error.
+    :param held_until: tells until when the API asked to be left alone.
+    """
+
+    def __init__(
+        self, ask: Callable[[str, Answered], None], clock: Callable[[], float], held_until: Callable[[], float]
+    ) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._held_until = held_until
+        self._questions: dict[str, _Question] = {}
+        self._recent: deque[float] = deque(maxlen=MOST_A_MINUTE)
+
+    def last(self, server_id: str) -> Told | None:
+        """The latest answer, however old."""
+        question = self._questions.get(server_id)
+        return question.told if question is not None else None
+
+    def want(self, server_id: str, since: float, now: float) -> Told | None:
+        """The answer to a question that was asked after *since*; None until there is one.
+
+        Asks, as often as is decent: at growing distances, and not for all servers of a burst at once.
+        """
+        question = self._questions.setdefault(server_id, _Question())
+        if question.told is not None and question.told.asked_at > since:
+            return question.told
+        crowded = len(self._recent) == MOST_A_MINUTE and now - self._recent[0] < 60.0
+        if not crowded and self._put(server_id, question, now, RETRY):
+            self._recent.append(now)
+        return None
+
+    def with_fault(self, server: Server, now: float) -> Server | None:
+        """A server that a list showed in ERROR, with its fault where that is to be had; None until that is known."""
+        question = self._questions.setdefault(server.id, _Question())
+        told = question.told.server if question.told is not None else None
+        if told is not None and told.status == server.status:
+            return replace(server, fault=told.fault)
+        if question.failures >= TRIES or (question.told is not None and question.told.server is None):
+            return server
+        self._put(server.id, question, now, RETRY_SOON)
+        return None
+
+    def prune(self, now: float) -> None:
+        """Forget what nobody has asked for a while."""
+        old = [key for key, question in self._questions.items() if not question.busy and self._is_old(question, now)]
+        for key in old:
+            del self._questions[key]
+
+    @staticmethod
+    def _is_old(question: _Question, now: float) -> bool:
+        return now - question.not_before > KEPT
+
+    def _put(self, server_id: str, question: _Question, now: float, retry: float) -> bool:
+        under_way = sum(1 for other in self._questions.values() if other.busy)
+        if question.busy or under_way >= MOST_AT_ONCE or now < max(question.not_before, self._held_until()):
+            return False
+
+        def answered(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
+            question.busy = False
+            if result is not None:
+                question.told, question.failures = Told(*result), 0
+                pause = backoff(question.asks, 0.5, first=AGAIN, most=LONGEST_PAUSE)
+                question.asks += 1
+            else:
+                pause = backoff(question.failures, 0.5, first=retry, most=LONGEST_PAUSE)
+                question.failures += 1
+            question.not_before = self._clock() + pause
+
+        question.busy = True
+        self._ask(server_id, answered)
+        return True

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one cloud offers: flavors, zones, networks, images, and the names that a launch would be refused for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ....clients.openstack.addresses import will_need_floating_ip
+from ....clients.openstack.client import CloudClient
+from ....model.cloud import Flavor, Image, Network, SecurityGroup
+from ....model.config.types import Pool, PoolLabel
+from ....model.errors import CloudUnavailable
+from .denials import Denials
+from .facts import Fact
+
+HOUR = 3600.0
+IMAGE_AGE = 300.0
+
+
+class MakeFact(Protocol):
+    """How a fact of the provider is made."""
+
+    def __call__(self, what: str, read: Callable[[], Any], max_age: float, /, *, heeded: bool = True) -> Fact[Any]:
+        """*heeded*: whether its reading tells how well the API is."""
+
+
+class Knowledge:
+    """What is known of the offer of one provider's cloud, read when somebody needs it.
+
+    :param name: of the provider.
+    :param client: tells the client of now.
+    """
+
+    def __init__(
+        self, name: str, client: Callable[[], CloudClient], clock: Callable[[], float], fact: MakeFact
+    ) -> None:
+        self._name = name
+        self._client = client
+        self._clock = clock
+        self._fact = fact
+        self.denials = Denials()
+        self.flavors: Fact[list[Flavor]] = fact("GET /flavors/detail", lambda: client().list_flavors(), HOUR)
+        self.zones: Fact[list[str]] = fact("GET /os-availability-zone", self._read_zones, HOUR)
+        self.networks: Fact[list[Network]] = fact("GET /networks", lambda: client().list_networks(), HOUR)
+        # Names that a launch would be refused for. Whether they can be read says nothing about the API's health.
+        self.every_zone: Fact[list[str]] = fact("GET /os-availability-zone", self._read_every_zone, HOUR, heeded=False)
+        self.keypairs: Fact[list[str]] = fact("GET /os-keypairs", lambda: client().list_keypairs(), HOUR, heeded=False)
+        self.security_groups: Fact[list[SecurityGroup]] = fact(
+            "GET /security-groups", lambda: client().list_security_groups(), HOUR, heeded=False
+        )
+        self.image_names: Fact[list[str]] = fact("GET /images", lambda: client().image_names(), HOUR, heeded=False)
+        self.images: dict[str, Fact[Image | None]] = {}
+        self._looked_up: dict[tuple[str, str], tuple[tuple[object, ...], list[str]]] = {}
+
+    @property
+    def facts(self) -> tuple[Fact[Any], ...]:
+        """Those whose reading tells how well the API is."""
+        return (self.flavors, self.zones, self.networks, *self.images.values())
+
+    @property
+    def names(self) -> tuple[Fact[Any], ...]:
+        """The others."""
+        return (self.every_zone, self.keypairs, self.security_groups, self.image_names)
+
+    def image(self, name: str) -> Fact[Image | None]:
+        """The fact of an image by name or id."""
+        if name not in self.images:
+            self.images[name] = self._fact("GET /images", lambda: self._client().find_image(name), IMAGE_AGE)
+        return self.images[name]
+
+    def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:
+        """What *look* finds; looked for again when the label or what is known of the cloud is not the same any more."""
+        known = (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups)
+        now = (pool, label, *(fact.value for fact in known))
+        before = self._looked_up.get((pool.name, label.name))
+        if before is None or any(new is not old for new, old in zip(now, before[0], strict=True)):
+            before = self._looked_up[(pool.name, label.name)] = (now, look())
+        return before[1]
+
+    def learn_zones(self, document: object) -> None:
+        """The zones that earlier cycles knew: a reading that lacks one of them was made while a cell was away."""
+        self.denials.learn(document)
+        for fact in (self.zones, self.every_zone):
+            if fact.value is not None and set(self.denials.zones) - set(fact.value):
+                fact.value, fact.answered_at = None, None
+                fact.forget()
+
+    def forget_names(self) -> None:
+        """The cloud refused what was asked of it: what is known of it may be wrong."""
+        for fact in (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups):
+            fact.forget()
+
+    def floats(self, pool: Pool, label: PoolLabel) -> bool:
+        """True when nodes of the label most likely get a floating IP."""
+        if not pool.auto_floating_ip:
+            return False
+        client, names = self._client(), label.networks or pool.networks
+        return will_need_floating_ip(names, self.networks.value or [], private=client.private, roles=client.roles)
+
+    def _read_zones(self) -> list[str]:
+        zones = self._client().availability_zones()
+        had = [] if zones else self.denials.none(self._clock())
+        if had:
+            text = f"{self._name}: nova shows no availability zone, and had {', '.join(had)}"
+            raise CloudUnavailable(text, provider=self._name, call="GET /os-availability-zone", status=200)
+        self.denials.saw(zones)
+        return zones
+
+    def _read_every_zone(self) -> list[str]:
+        return self.denials.keep(self._client().availability_zones(every=True), self._clock())

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which providers this cycle acts for: one acting launcher per provider, others stand by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ....clients.zookeeper.locks import Held
+from ....clients.zookeeper.store import Store
+
+PROVIDERS = "providers"
+MIN_READY = "min-ready"
+
+
+class ProviderLocks:
+    """The locks that give this cycle the right to act. All of them are gone when the session is."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._held: dict[str, Held] = {}
+
+    def gain(self, providers: Iterable[str]) -> list[str]:
+        """Take what is free; returns the providers that are newly ours."""
+        return [name for name in providers if self._take(name, f"{PROVIDERS}/{name}")]
+
+    @property
+    def keeps_spares(self) -> bool:
+        """True when min-ready of the whole tree is in this cycle's hands."""
+        self._take("", MIN_READY)
+        return "" in self._held
+
+    def __contains__(self, provider: str) -> bool:
+        held = self._held.get(provider)
+        return held is not None and held.valid
+
+    def release(self, provider: str) -> None:
+        """Let go of a provider; it can be gained again."""
+        held = self._held.pop(provider, None)
+        if held is not None:
+            held.release()
+
+    def lose(self) -> None:
+        """Let go of everything."""
+        for held in self._held.values():
+            held.release()
+        self._held.clear()
+
+    def _take(self, key: str, path: str) -> bool:
+        if key in self._held or self._store.own.is_locked(path):
+            return False
+        held = self._store.own.lock(path)
+        if held is None:
+            return False
+        self._held[key] = held
+        return True

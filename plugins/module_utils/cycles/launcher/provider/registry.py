@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is there: our own registration, the pools of others, and the pools that are known but absent at the moment."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....clients.zookeeper.components import Registration
+from ....clients.zookeeper.store import Store
+from ....launching.snapshot import OtherPool
+from ....model.component import (
+    DEFAULT_POOL_PRIORITY,
+    ComponentKind,
+    ComponentState,
+)
+from ....model.config.types import NodepoolConfig, Pool, Provider
+from ....model.resources import INSTANCES
+from ....model.stored import made
+
+KNOWN_POOLS = "pools"
+KNOWN_FOR = 86400.0
+"""Seconds after which a known pool that nobody registers any more is forgotten."""
+VERSION = "stackci.nodepool"
+
+
+def pool_id(site: str, provider: str, pool: str) -> str:
+    """The stable launcher id of a pool: the same in every cycle and on every host of a site."""
+    digest = hashlib.sha256("\0".join((site, provider, pool)).encode()).hexdigest()[:16]
+    return f"stackci-PoolWorker.{provider}-{pool}-{digest}"
+
+
+@dataclass(frozen=True)
+class KnownPool:
+    """A pool that somebody registered once, as ``pools/<pool id>`` has it. *last_seen*: UNIX time."""
+
+    provider_name: str
+    name: str
+    supported_labels: list[str] = field(default_factory=list)
+    priority: int = DEFAULT_POOL_PRIORITY
+    config: str | None = None
+    last_seen: float = 0.0
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> KnownPool:
+        """From what is stored; raises BadDocument."""
+        return made(cls, document)
+
+
+class Registry:
+    """Registrations of the providers that this cycle acts for, and the view of all others.
+
+    :ivar config: the configuration in force.
+    """
+
+    def __init__(self, store: Store, config: NodepoolConfig, site: str) -> None:
+        self._store = store
+        self.config = config
+        self._site = site
+        self._pools: dict[str, Registration] = {}
+        self._launcher: Registration | None = None
+        self._hostname = socket.gethostname()
+
+    def ids(self, provider: Provider) -> dict[tuple[str, str], str]:
+        """(provider, pool) → id for all pools of a provider."""
+        return {(provider.name, name): pool_id(self._site, provider.name, name) for name in provider.pools}
+
+    def register(self, provider: Provider, now: float) -> None:
+        """Announce the provider's pools, to others by Nodepool's registry and to later cycles in our own subtree."""
+        if self._launcher is None:
+            self._launcher = self._store.components.register(
+                ComponentKind.LAUNCHER, self._hostname, {"state": ComponentState.RUNNING, "version": VERSION}
+            )
+        for (_unused, name), key in self.ids(provider).items():
+            pool = provider.pools[name]
+            fields = _fields(key, provider, pool)
+            if key in self._pools:
+                self._pools[key].update(**{name: value for name, value in fields.items() if name != "paused"})
+            else:
+                self._pools[key] = self._store.components.register(ComponentKind.POOL, self._hostname, fields)
+            self._store.own.put(f"{KNOWN_POOLS}/{key}", {**fields, "config": self.origin, "last_seen": now})
+
+    def set_paused(self, paused: set[str]) -> None:
+        """Tell others which of our pools are at their limit; they then take over what we would have gone first for."""
+        for key, registration in self._pools.items():
+            registration.update(paused=key in paused)
+
+    def restrict(self, keep: Collection[str], now: float) -> None:
+        """Take back the registrations of all pools but those to *keep*, and forget what left the configuration."""
+        for key in [key for key in self._pools if key not in keep]:
+            self._pools.pop(key).unregister()
+        self.forget_past(now)
+
+    def withdraw(self) -> None:
+        """Take all registrations back."""
+        for registration in self._pools.values():
+            registration.unregister()
+        self._pools.clear()
+        if self._launcher is not None:
+            self._launcher.unregister()
+            self._launcher = None
+
+    def others(self, ours: Iterable[str], now: float) -> list[OtherPool]:
+        """Every pool that is registered, known or configured and not ours."""
+        mine = set(ours)
+        found: dict[str, OtherPool] = {}
+        for pool in self._store.components.pools():
+            if pool.id not in mine:
+                found[pool.id] = OtherPool(
+                    id=pool.id,
+                    provider=pool.provider_name or "?",
+                    name=pool.name or "?",
+                    labels=frozenset(pool.supported_labels),
+                    priority=pool.priority,
+                    paused=pool.paused,
+                )
+        for key in self._store.own.children(KNOWN_POOLS):
+            known = self._known(key)
+            if key not in mine and key not in found and known is not None and not self._is_past(known, now):
+                found[key] = OtherPool(
+                    id=key,
+                    provider=known.provider_name,
+                    name=known.name,
+                    labels=frozenset(known.supported_labels),
+                    priority=known.priority,
+                    present=False,
+                )
+        for unserved in self._unserved():
+            if unserved.id not in mine:
+                found.setdefault(unserved.id, unserved)
+        return list(found.values())
+
+    def _unserved(self) -> list[OtherPool]:
+        """The pools of the configuration, as they count while nobody has registered them yet."""
+        return [
+            OtherPool(
+                id=pool_id(self._site, provider.name, pool.name),
+                provider=provider.name,
+                name=pool.name,
+                labels=frozenset(pool.labels),
+                priority=pool.priority,
+                present=False,
+            )
+            for provider in self.config.providers.values()
+            for pool in provider.pools.values()
+            if pool.limits[INSTANCES] > 0
+        ]
+
+    def forget_past(self, now: float) -> None:
+        """Remove known pools that nobody will serve again."""
+        for key in self._store.own.children(KNOWN_POOLS):
+            known = self._known(key)
+            if known is not None and self._is_past(known, now):
+                self._store.own.delete(f"{KNOWN_POOLS}/{key}")
+
+    @property
+    def origin(self) -> str:
+        """Host and path of the configuration."""
+        return f"{self._hostname}:{self.config.path}"
+
+    def _known(self, key: str) -> KnownPool | None:
+        return self._store.own.understood(f"{KNOWN_POOLS}/{key}", KnownPool.from_document)
+
+    def _is_past(self, known: KnownPool, now: float) -> bool:
+        """Long unseen, or taken out of the very configuration that once registered it."""
+        if abs(now - known.last_seen) > KNOWN_FOR:  # far in the future: stored by a clock that was ahead
+            return True
+        provider = self.config.providers.get(known.provider_name)
+        listed = provider is not None and known.name in provider.pools
+        return known.config == self.origin and not listed
+
+
+def _fields(key: str, provider: Provider, pool: Pool) -> dict[str, Any]:
+    return {
+        "id": key,
+        "name": pool.name,
+        "provider_name": provider.name,
+        "supported_labels": sorted(pool.labels),
+        "priority": pool.priority,
+        "paused": False,
+        "state": ComponentState.RUNNING,
+        "version": VERSION,
+    }

@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a pool can serve a label at all: what the label names is looked up in what the cloud offers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....launching.catalog import Catalog, misses
+from ....model.config.types import Pool, PoolLabel
+from .actor import ProviderActor
+from .facts import Fact
+
+MISS_AGE = 60.0
+"""Seconds: nobody is turned away on a reading that is older. What is missing may have been made meanwhile."""
+SOON = 5.0
+"""Seconds for which a launch waits for the first answer about names; then it goes on without."""
+
+
+def named_facts(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[Fact[Any]]:
+    """Those by which names of the label are looked up, besides flavor and image; only what it does name."""
+    facts: list[Fact[Any]] = []
+    if label.networks or pool.networks:
+        facts.append(actor.known.networks)
+    if pool.availability_zones:
+        facts.append(actor.known.every_zone)
+    if label.key_name is not None:
+        facts.append(actor.known.keypairs)
+    if pool.security_groups:
+        facts.append(actor.known.security_groups)
+    return facts
+
+
+def catalog_of(actor: ProviderActor) -> Catalog:
+    """What is known of the cloud now."""
+    return Catalog(
+        flavors=actor.known.flavors.value,
+        networks=actor.known.networks.value,
+        zones=actor.known.every_zone.value,
+        keypairs=actor.known.keypairs.value,
+        security_groups=actor.known.security_groups.value,
+        images={name: fact.value for name, fact in actor.known.images.items() if fact.answered_at is not None},
+        image_names=actor.known.image_names.value,
+        bounds=actor.usage.bounds,
+    )
+
+
+def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None) -> list[str] | None:
+    """What the label asks for and the cloud does not have; None while that is not known.
+
+    A reading that fails keeps nobody from launching: then nothing is missing as far as is known.
+
+    :param max_age: seconds after which a reading is made anew; infinite: only what was never read is read.
+    """
+    facts = named_facts(actor, pool, label)
+    for fact in facts:
+        fact.want(now, max_age)
+    if any(fact.answered_at is None and fact.error is None and fact.waited(now) < SOON for fact in facts):
+        return None
+    found = actor.known.looked_up(pool, label, lambda: misses(pool, label, catalog_of(actor)))
+    if not found or max_age == math.inf:
+        return found
+    old = [fact for fact in (actor.known.flavors, *facts) if fact.age(now) > MISS_AGE]
+    for fact in old:
+        fact.want(now, MISS_AGE)
+    return None if old else found

@@ -1,0 +1,169 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is used at one provider and by whom, and the limits that its cloud tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+
+from ....model.cloud import (
+    META_NODE_ID,
+    META_PROVIDER,
+    CloudLimits,
+    Flavor,
+    Server,
+)
+from ....model.resources import (
+    INSTANCES,
+    Limits,
+    Resources,
+    total,
+)
+
+SECOND_READING = 5.0
+NEAR = 3
+"""Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """One reading of the limits together with the server list that was read right after it."""
+
+    limits: CloudLimits
+    servers: Mapping[str, Server]
+
+
+class Usage:
+    """The usage of one provider's project.
+
+    :param provider: its name.
+    :param site: the id of the tree.
+    :param flavors: tells the flavors that are known; None before the first reading.
+    """
+
+    def __init__(self, provider: str, site: str, flavors: Callable[[], list[Flavor] | None]) -> None:
+        self._provider = provider
+        self._site = site
+        self._flavors = flavors
+        self.bounds: Limits | None = None
+        """The cloud's limits at the last reading."""
+        self.largest: Limits | None = None
+        """The most that two readings at a distance showed; None before the second."""
+        self._bounds_before: tuple[float, Limits] | None = None
+        self.in_cloud = Resources()
+        """What our nodes that exist in the cloud use by their records, at the last observation."""
+        self.others = Resources()
+        """What others used at the last observation."""
+        self.near_limit = False
+        """True when there is room for few more nodes only."""
+        self._largest_need = Resources()
+        self._hidden = Resources()
+        self._sorted: tuple[object, object] = (None, None)
+        self._foreign = Resources()
+        self._of_nodes: dict[str, Resources] = {}
+        self._unsigned: dict[str, Resources] = {}
+        self._named: Container[str] = ()
+
+    # -- from pass to pass ---------------------------------------------------------------------------------------
+
+    def observe(
+        self,
+        servers: Mapping[str, Server],
+        in_cloud: Resources,
+        node_ids: Container[str],
+        server_ids: Container[str] = (),
+    ) -> None:
+        """What is used now.
+
+        Others' is what the latest list shows of their servers, and what the services count that nobody can see. Ours
+        is what was made by this provider of this tree for a node that is known; the rest leaked, or is theirs.
+
+        :param servers: the latest list; the same object while there is no newer one.
+        :param in_cloud: what our nodes that exist in the cloud use by their records.
+        :param server_ids: the servers that node records name: they are ours also without the id of the tree (Nodepool
+            and earlier versions made such).
+        """
+        self._named = server_ids
+        known = (servers, self._flavors())
+        if any(new is not old for new, old in zip(known, self._sorted, strict=True)):
+            self._sorted = known
+            self._sort(servers)
+        lost = (size for node_id, size in self._of_nodes.items() if node_id not in node_ids)
+        unnamed = (size for server_id, size in self._unsigned.items() if server_id not in server_ids)
+        self.in_cloud = in_cloud
+        self.others = total([self._foreign, *lost, *unnamed, self._hidden])
+        self.near_limit = self._is_near(self.in_cloud + self.others)
+
+    def expect(self, largest_need: Resources) -> None:
+        """The most of each resource that one node of any label may need."""
+        self._largest_need = largest_need
+
+    def accepted(self, size: Resources) -> None:
+        """The cloud accepted a create for a server of *size*."""
+        self.in_cloud = self.in_cloud + size
+
+    def read(self, capacity: Capacity, asked_at: float) -> None:
+        """The limits were read, by a call that began at *asked_at*."""
+        self._hidden = self._unseen(capacity)
+        self.bounds = bounds = capacity.limits.bounds
+        if self._bounds_before is None:
+            self._bounds_before = (asked_at, bounds)
+        elif asked_at - self._bounds_before[0] >= SECOND_READING:
+            before = self._bounds_before[1]
+            self.largest = Limits({name: max(bounds[name], before[name]) for name in {*bounds, *before}})
+            self._bounds_before = (asked_at, bounds)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _is_near(self, used: Resources) -> bool:
+        bounds, one = self.bounds, self._largest_need
+        if bounds is None:
+            return False
+        return any(
+            bounds[name] - used[name] < max(NEAR * max(1, one[name]), bounds[name] / 20)
+            for name in bounds
+            if one[name] > 0 or name == INSTANCES
+        )
+
+    def _sort(self, servers: Mapping[str, Server]) -> None:
+        """Once for each list: what this tree made for nodes, by node, what only bears our name, and all the rest."""
+        foreign: list[Resources] = []
+        nodes: dict[str, list[Resources]] = {}
+        self._unsigned = {}
+        for server in servers.values():
+            if server.metadata.get(META_PROVIDER) != self._provider:
+                foreign.append(self._size(server))
+            elif self._site and server.site == self._site:
+                nodes.setdefault(server.metadata.get(META_NODE_ID, ""), []).append(self._size(server))
+            else:
+                self._unsigned[server.id] = self._size(server)
+        self._foreign = total(foreign)
+        self._of_nodes = {node_id: total(sizes) for node_id, sizes in nodes.items()}
+
+    def _is_mine(self, server: Server) -> bool:
+        if server.metadata.get(META_PROVIDER) != self._provider:
+            return False
+        return server.id in self._named or (bool(self._site) and server.site == self._site)
+
+    def _size(self, server: Server) -> Resources:
+        """What a server uses, from the list itself or by its flavor."""
+        if server.resources is not None:
+            return server.resources
+        flavor = next((item for item in self._flavors() or () if item.id == server.flavor_id), None)
+        if flavor is None:
+            return Resources({"instances": 1})
+        return Resources({"instances": 1, "cores": flavor.cores, "ram": flavor.ram})
+
+    def _unseen(self, capacity: Capacity) -> Resources:
+        """Usage that the services count but neither the server list nor our records explain (ports of others, …).
+
+        What ended between the reading of the limits and that of the list is not hidden: a server of ours has its
+        record until its end has been seen here.
+        """
+        servers = capacity.servers.values()
+        ours = total(self._size(item) for item in servers if self._is_mine(item))
+        theirs = total(self._size(item) for item in servers if not self._is_mine(item))
+        used = capacity.limits.used
+        return Resources({key: max(0, used[key] - theirs[key] - max(ours[key], self.in_cloud[key])) for key in used})

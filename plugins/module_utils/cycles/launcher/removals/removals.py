@@ -1,0 +1,328 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Removing servers to the end: floating IP first, then the server, then waiting until the list does not show it.
+
+What does not go is asked for again and again at growing distances, by force where the cloud allows it, and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....clients.zookeeper.paths import segment
+from ....launching.machine import backoff
+from ....model.cloud import FloatingIp
+from ....model.documents import seconds, whole_or_zero
+from ....model.errors import (
+    CloudConflict,
+    CloudError,
+    CloudRefused,
+)
+from ....model.launch import written_by
+from ....model.lines import Trouble
+from ..context.context import Context
+from ..provider.actor import ProviderActor
+
+ASK_AGAIN = 60.0
+"""Seconds after which a server that is still there is asked to go once more; longer each time once it is stuck."""
+STUCK_AFTER = 3
+"""Refused or ineffective deletes after which a removal is stuck: it is reported, and tried by force."""
+LONGEST_PAUSE = 300.0
+FRESH = 15.0
+"""For so long a server that seemed stuck is watched as any other when its delete is accepted after all."""
+UNHEARD_PAUSE = 10.0
+"""The longest pause after a call without an answer."""
+STUCK = "stuck"
+"""Folder of our own subtree: what the next cycle must know of removals that do not get on."""
+
+
+@dataclass(eq=False)
+class Removal:
+    """One server (and its floating IP) on its way out. *asked_at*: when the cloud accepted the delete.
+
+    *asks*: accepted deletes; *tries*: those that were answered with an error, the last of which is *trouble*.
+    *doubted*: the mark on a floating IP whose id nobody knows, if there is one.
+    """
+
+    actor: ProviderActor
+    server_id: str | None
+    floating_ip_id: str | None
+    done: list[Callable[[], None]]
+    node_id: str | None = None
+    doubted: str | None = None
+    asked_at: float | None = None
+    began: float = 0.0
+    tries: int = 0
+    asks: int = 0
+    address_tries: int = 0
+    not_before: float = 0.0
+    busy: bool = False
+    trouble: str = ""
+    locked: bool = False
+    heard: bool = True
+    """False when the last answer was none."""
+    no_force: bool = False
+    stored: dict[str, Any] = field(default_factory=dict)
+    news: bool = False
+    """True when what is stored is behind."""
+
+    @property
+    def stuck(self) -> bool:
+        """True when it has been tried often enough to be reported."""
+        return self.tries >= STUCK_AFTER or self.asks >= STUCK_AFTER
+
+    @property
+    def hopeless(self) -> bool:
+        """Stuck, and tried in vain by this cycle too."""
+        return self.stuck and not self.busy and (self.asked_at is not None or self.not_before > 0)
+
+    def is_fresh(self, now: float) -> bool:
+        """True for a moment after the first accepted delete: what went before may have been the API's trouble."""
+        return self.asks == 1 and self.asked_at is not None and now - self.asked_at < FRESH
+
+    @property
+    def pause(self) -> float:
+        """Seconds from an accepted delete to the next."""
+        return min(LONGEST_PAUSE, ASK_AGAIN * max(1, self.asks - STUCK_AFTER + 1))
+
+    @property
+    def due(self) -> float:
+        """When the next call may be made."""
+        return max(self.not_before, self.actor.health.wait_until)
+
+    @property
+    def by_force(self) -> bool:
+        """True when the next delete should be one by force."""
+        return self.stuck and self.heard and not self.locked and not self.no_force
+
+    def document(self) -> dict[str, Any]:
+        """For the result and for the next cycle."""
+        answer = self.trouble or f"{self.asks} deletes were accepted, and it is still there"
+        return {
+            "provider": self.actor.provider.name,
+            "server": self.server_id,
+            "floating_ip": self.floating_ip_id,
+            "node": self.node_id,
+            "since": round(self.began, 3),
+            "tries": self.tries + self.asks,
+            "locked": self.locked,
+            "answer": answer,
+        }
+
+
+class Removals:
+    """All removals of a cycle by server id, or by node id where there is no server."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._running: dict[str, Removal] = {}
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._running
+
+    def start(
+        self,
+        key: str,
+        actor: ProviderActor,
+        server_id: str | None,
+        floating_ip_id: str | None,
+        done: Callable[[], None],
+        node_id: str | None = None,
+        doubted: str | None = None,
+    ) -> None:
+        """Remove a server; *done* is called by the cycle's thread when it is gone.
+
+        :param node_id: the node that it belongs to, for reports.
+        :param doubted: the mark on a floating IP that it may have without anybody knowing; it is looked for.
+        """
+        if key in self._running:
+            self._running[key].done.append(done)
+            self._running[key].doubted = self._running[key].doubted or doubted
+            return
+        began = self._context.now()
+        removal = Removal(actor, server_id, floating_ip_id, [done], node_id, doubted, began=began)
+        before = self._context.store.own.get(_path(key))
+        if before is not None:
+            # An earlier cycle did not get on with it either.
+            removal.stored = before
+            removal.began = min(seconds(before.get("since")) or removal.began, removal.began)
+            removal.tries = max(0, whole_or_zero(before.get("tries")))
+            removal.trouble = str(before.get("answer") or "")
+        self._running[key] = removal
+
+    def asked(self, actor: ProviderActor) -> list[float]:
+        """Since when the provider's removals wait for their servers to vanish.
+
+        Those that are stuck are worth a look now and then only, once their first accepted delete had its time.
+        """
+        now = self._context.now()
+        return [
+            removal.asked_at
+            for removal in self._running.values()
+            if removal.actor is actor
+            and removal.asked_at is not None
+            and not removal.busy
+            and (not removal.stuck or removal.is_fresh(now) or now - actor.listed_from >= removal.pause)
+        ]
+
+    def stuck(self) -> list[dict[str, Any]]:
+        """Removals that do not get on: provider, server, node, since when, and the last answer."""
+        return [removal.document() for key, removal in self._running.items() if removal.stuck]
+
+    def stuck_nodes(self) -> set[str]:
+        """Nodes whose room will not be free soon."""
+        return {removal.node_id for removal in self._running.values() if removal.stuck and removal.node_id}
+
+    def hopeless_nodes(self) -> set[str]:
+        """Those of them that this cycle has tried."""
+        return {removal.node_id for removal in self._running.values() if removal.hopeless and removal.node_id}
+
+    @property
+    def moving(self) -> int:
+        """How many get on, as far as is known: a settled cycle does not wait for the others."""
+        return sum(1 for removal in self._running.values() if not removal.hopeless)
+
+    def next_due(self, now: float) -> float:
+        """Seconds until a removal may be tried again."""
+        waits = [item.due - now for item in self._running.values() if not item.busy and item.asked_at is None]
+        return max(0.05, min(waits, default=float("inf")))
+
+    def drop(self) -> None:
+        """Forget everything: what is still there is found again by its node."""
+        self._running.clear()
+
+    def step(self, now: float) -> None:
+        """Push every removal on as far as it goes now."""
+        for key, removal in list(self._running.items()):
+            if removal.news:
+                self._remember(key, removal)
+            if removal.busy or now < removal.due:
+                continue
+            if removal.server_id is not None and self._is_gone(removal):
+                self._note_time(removal, now)
+                removal.server_id = None
+            if removal.floating_ip_id is not None and (
+                removal.server_id is None or removal.address_tries < STUCK_AFTER
+            ):
+                self._delete_address(removal)
+            elif removal.server_id is None and removal.doubted is not None:
+                self._look_for_address(removal, removal.doubted)
+            elif removal.server_id is None:
+                self._finish(key, removal)
+            elif removal.asked_at is None or now - removal.asked_at > removal.pause:
+                self._delete_server(removal)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _note_time(self, removal: Removal, now: float) -> None:
+        if removal.asks == 1 and removal.asked_at is not None:
+            removal.actor.delete_times.add(now - removal.asked_at)
+
+    def _finish(self, key: str, removal: Removal) -> None:
+        del self._running[key]
+        if removal.stored:
+            self._context.store.own.delete(_path(key))
+        for done in removal.done:
+            done()
+
+    def _is_gone(self, removal: Removal) -> bool:
+        """The list that was asked for after the delete was accepted does not show it any more."""
+        actor = removal.actor
+        if removal.asked_at is None or actor.listed_from <= removal.asked_at:
+            return False
+        server = actor.servers.get(removal.server_id or "")
+        # While it is shown as DELETED nova has not let go of it: it counts, and a delete that broke off leaves it so.
+        return server is None or server.status == "SOFT_DELETED"
+
+    def _delete_address(self, removal: Removal) -> None:
+        floating_ip_id = removal.floating_ip_id or ""
+        client = removal.actor.client
+
+        def answered(existed: bool | None, error: CloudError | None) -> None:
+            removal.busy = False
+            if error is None:
+                removal.floating_ip_id = None
+                removal.trouble = ""
+            else:
+                removal.address_tries += 1
+                self._failed(removal, error)
+
+        removal.busy = True
+        removal.actor.call("DELETE /floatingips/{id}", lambda: client.delete_floating_ip(floating_ip_id), answered)
+
+    def _look_for_address(self, removal: Removal, mark: str) -> None:
+        """Once the server is gone no create that is still under way can be done any more: its port is not there."""
+
+        def answered(known: list[FloatingIp] | None, error: CloudError | None) -> None:
+            removal.busy = False
+            if known is None:
+                self._failed(removal, error or CloudError("no answer"))
+                return
+            name, site = removal.actor.provider.name, self._context.site
+            told = [(item.id, written_by(item.description, name, site)) for item in known]
+            removal.floating_ip_id = next((key for key, written in told if written and written.mark == mark), None)
+            if removal.floating_ip_id is None:
+                removal.doubted = None
+
+        removal.busy = True
+        removal.actor.call("GET /floatingips", removal.actor.client.list_floating_ips, answered)
+
+    def _delete_server(self, removal: Removal) -> None:
+        server_id = removal.server_id or ""
+        client = removal.actor.client
+        force = removal.by_force
+
+        def answered(existed: bool | None, error: CloudError | None) -> None:
+            removal.busy = False
+            if force and isinstance(error, CloudRefused) and not isinstance(error, CloudConflict):
+                # Not for us: go on as before.
+                removal.no_force = True
+            elif error is not None:
+                self._failed(removal, error)
+            elif not existed:
+                removal.server_id = None
+            else:
+                removal.asked_at = self._context.now()
+                removal.asks += 1
+                removal.heard, removal.locked, removal.trouble = True, False, ""
+                removal.news = True
+
+        removal.busy = True
+        removal.actor.missing.leave(server_id)
+        if force:
+            removal.actor.call("POST /servers/{id}/action", lambda: client.force_delete_server(server_id), answered)
+        else:
+            removal.actor.call("DELETE /servers/{id}", lambda: client.delete_server(server_id), answered)
+
+    def _failed(self, removal: Removal, error: CloudError) -> None:
+        removal.trouble = str(error)
+        removal.heard = error.status is not None
+        removal.locked = isinstance(error, CloudConflict) and "is locked" in str(error)
+        # A server that does not go is asked ever more rarely; an API that is away may be back any moment.
+        most = LONGEST_PAUSE if removal.heard else UNHEARD_PAUSE
+        pause = backoff(removal.tries, self._context.random(), most=most)
+        # Whether the API asked to be left alone is its health's to tell.
+        removal.not_before = self._context.now() + pause
+        removal.tries += 1
+        removal.news = True
+
+    def _remember(self, key: str, removal: Removal) -> None:
+        """Once it is stuck, the next cycle shall know: it need not find out by itself."""
+        removal.news = False
+        if not removal.stuck:
+            return
+        document = removal.document()
+        if not removal.stored:
+            self._context.account.say(Trouble(f"server {removal.server_id} cannot be deleted: {document['answer']}"))
+        removal.stored = {**document, "tried": self._context.now()}
+        self._context.store.own.put(_path(key), removal.stored)
+
+
+def _path(key: str) -> str:
+    return f"{STUCK}/{segment(key)}"

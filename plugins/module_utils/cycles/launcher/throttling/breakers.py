@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The breakers of the providers that this cycle acts for, kept in ZooKeeper by provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....launching.breaking import Breaker
+from ....model import reasons
+from ....model.lines import Trouble
+from ....model.reasons import Reason
+from ....model.stored import all_made
+from ..context.context import Context
+
+BREAKERS = "breakers"
+_READ = all_made(Breaker.from_document)
+
+
+class Breakers:
+    """By provider, image and flavor."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def failed(self, provider: str, image: str, flavor: str, text: str) -> None:
+        """A launch failed for a reason of its own (not for quota, not for the API)."""
+        now = self._context.now()
+        before = self._known(provider).get(_key(image, flavor), Breaker())
+        after = before.failed(text, now)
+        if after.is_open(now) and not before.is_open(now):
+            self._context.account.say(
+                Trouble(
+                    f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
+                    f" none for {after.until - now:.0f} s; last: {text}"
+                )
+            )
+        self._store(provider, image, flavor, after)
+
+    def succeeded(self, provider: str, image: str, flavor: str) -> None:
+        """A launch came to its end: the count begins anew."""
+        if _key(image, flavor) in self._known(provider):
+            self._store(provider, image, flavor, None)
+
+    def hindrance(self, provider: str, where: str, image: str, flavor: str) -> Reason | None:
+        """Why nothing may be launched with this image and flavor now."""
+        now = self._context.now()
+        breaker = self._known(provider).get(_key(image, flavor))
+        if breaker is None or not breaker.is_open(now):
+            return None
+        figures = {
+            "where": where,
+            "image": image,
+            "flavor": flavor,
+            "count": breaker.failures,
+            "seconds": round(breaker.until - now),
+            "text": breaker.text,
+        }
+        return Reason(reasons.BREAKER, figures)
+
+    def document(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """The open ones by provider and "image/flavor", for the result."""
+        now = self._context.now()
+        found: dict[str, dict[str, dict[str, Any]]] = {}
+        for provider in self._context.actors:
+            for key, breaker in self._known(provider).items():
+                if breaker.is_open(now):
+                    found.setdefault(provider, {})[key] = breaker.document()
+        return found
+
+    def _known(self, provider: str) -> dict[str, Breaker]:
+        now, known = self._context.now(), self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ)
+        return {key: breaker.as_of(now) for key, breaker in (known or {}).items()}
+
+    def _store(self, provider: str, image: str, flavor: str, breaker: Breaker | None) -> None:
+        known = self._known(provider)
+        known.pop(_key(image, flavor), None)
+        if breaker is not None:
+            known[_key(image, flavor)] = breaker
+        documents = {key: value.document() for key, value in known.items()}
+        self._context.store.own.put(f"{BREAKERS}/{provider}", documents)
+
+
+def _key(image: str, flavor: str) -> str:
+    return f"{image}/{flavor}"

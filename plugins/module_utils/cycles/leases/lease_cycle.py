@@ -1,0 +1,367 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drives a lease step by step: observe, plan, act, and never wait.
+
+The same machine serves a loop that waits for others (:mod:`lease_wait`) and a launcher cycle that calls it at each
+pass. All that it knows beyond a kill is in ZooKeeper; several requestors of one name take turns under a lock.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...clients.zookeeper.paths import segment
+from ...launching.lease_plan import (
+    Action,
+    Adopt,
+    Ask,
+    Begin,
+    DropRequest,
+    End,
+    Forget,
+    Hold,
+    LeasePlan,
+    LeaseView,
+    Note,
+    Release,
+    plan_absent,
+    plan_present,
+)
+from ...model.errors import StoreGone
+from ...model.lease import (
+    LEASES,
+    Lease,
+    LeaseSpec,
+    belongs,
+    hold_job,
+    is_handed_over,
+    is_held,
+    is_marked,
+    lock_path,
+    new_request,
+)
+from ...model.node import Node, NodeState
+from ...model.request import NodeRequest, RequestState
+
+if TYPE_CHECKING:
+    from ...clients.zookeeper.store import Store
+
+ROUNDS = 20
+"""Observe-plan-act rounds within one step; what is left then is done at the next one."""
+
+ATTEMPTS = 3
+"""How often a set is asked for within one run before that counts as a failure."""
+
+
+@dataclass(frozen=True)
+class WaitReason:
+    """Why a request waits, as far as anybody said."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SetStatus:
+    """One set of the lease: its request and how far it is. *state* is that of the request, ``""`` before it is made."""
+
+    request: str | None
+    state: str
+    reason: WaitReason | None = None
+
+
+@dataclass
+class LeaseStatus:
+    """How far a lease is.
+
+    :ivar done: nothing more will happen.
+    :ivar changed: this run changed something (in a preview: would change).
+    :ivar failures: sentences; the lease cannot be completed without asking again.
+    :ivar nodes: the held nodes in order of sets and labels.
+    :ivar ready: nodes that are held or ready to be taken.
+    :ivar planned: what a preview would do.
+    """
+
+    done: bool = False
+    changed: bool = False
+    lease: Lease | None = None
+    sets: list[SetStatus] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    ready: int = 0
+    wanted: int = 0
+    failures: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    busy: str | None = None
+    planned: list[Action] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """True when the lease cannot be completed in this run."""
+        return bool(self.failures)
+
+
+class Leasing:
+    """One lease on its way to be had or to be given back.
+
+    :param store: an open store.
+    :param spec: what is asked; must have passed its check.
+    :param present: True to have it, False to give it back.
+    :param clock: UNIX time in seconds.
+    :param unique: a new unguessable name at each call.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        spec: LeaseSpec,
+        *,
+        present: bool = True,
+        clock: Callable[[], float] = time.time,
+        unique: Callable[[], str] = lambda: uuid.uuid4().hex,
+    ) -> None:
+        self._store = store
+        self._spec = spec
+        self._present = present
+        self._clock = clock
+        self._unique = unique
+        self._path = f"{LEASES}/{segment(spec.name)}"
+        self._changed = False
+        self._busy: str | None = None
+        self._seen: set[str] = set()
+        self._broken: set[str] = set()
+        self._asked: dict[int, int] = {}
+        self._failures: list[str] = []
+        self._notices: list[str] = []
+        self._first = True
+
+    def preview(self) -> LeaseStatus:
+        """What would be done, without doing it."""
+        lease = self._lease()
+        plan = self._plan(lease, self._view(lease, whole=True))
+        status = self._status(lease, plan)
+        status.planned = plan.actions
+        status.changed = bool(plan.actions)
+        status.failures += plan.failures.values()
+        status.notices += plan.notices
+        return status
+
+    def advance(self) -> LeaseStatus:
+        """Do all that can be done now; never waits for anybody else.
+
+        :raises LeaseError: the lease exists with other labels or another count.
+        :raises StoreError: ZooKeeper did not do what was asked; calling again goes on.
+        """
+        self._busy = None
+        lease = self._lease()
+        plan = self._plan(lease, self._view(lease, whole=self._first))
+        if plan.actions and not self._failures:
+            plan = self._act()
+            lease = self._lease()
+        else:
+            self._first = False
+        self._seen.update(plan.waiting)
+        return self._status(lease, plan)
+
+    # -- observe ------------------------------------------------------------------------------------------------
+
+    def _lease(self, *, fresh: bool = False) -> Lease | None:
+        document = self._store.own.read(self._path) if fresh else self._store.own.get(self._path)
+        return Lease.from_document(document) if document else None
+
+    def _view(self, lease: Lease | None, *, whole: bool, fresh: bool = False) -> LeaseView:
+        """*whole*: look for remains that no document names; *fresh*: ask ZooKeeper itself for what decides."""
+        name = self._spec.name
+        read_request = self._store.requests.read if fresh else self._store.requests.get
+        read_node = self._store.nodes.read if fresh else self._store.nodes.get
+        request_ids = set(lease.request_ids) if lease else set()
+        node_ids = set(lease.node_ids) if lease else set()
+        if whole:
+            request_ids.update(item.id for item in self._store.requests.list() if belongs(item, name))
+            node_ids.update(item.id for item in self._store.nodes.list() if is_marked(item, name))
+        requests = {key: found for key in sorted(request_ids) if (found := read_request(key)) is not None}
+        for request in requests.values():
+            node_ids.update(request.nodes)
+        nodes = {key: node for key in sorted(node_ids) if (node := read_node(key)) is not None}
+        return LeaseView(requests, nodes)
+
+    def _plan(self, lease: Lease | None, view: LeaseView) -> LeasePlan:
+        if not self._present:
+            return plan_absent(self._spec.name, lease, view)
+        return plan_present(self._spec, lease, view, self._clock(), seen=self._seen, broken=self._broken)
+
+    # -- act ----------------------------------------------------------------------------------------------------
+
+    def _act(self) -> LeasePlan:
+        lock = self._store.own.lock(lock_path(self._spec.name))
+        if lock is None:
+            self._busy = "somebody else works on this lease"
+            return LeasePlan()
+        try:
+            for _round in range(ROUNDS):
+                lease = self._lease(fresh=True)
+                plan = self._plan(lease, self._view(lease, whole=True, fresh=True))
+                self._notices += [notice for notice in plan.notices if notice not in self._notices]
+                self._failures += [self._explained(request, text) for request, text in plan.failures.items()]
+                self._perform_all(plan, lease)
+                if not plan.actions or self._busy or self._failures:
+                    break
+            self._first = self._busy is not None
+            return plan
+        finally:
+            lock.release()
+
+    def _perform_all(self, plan: LeasePlan, lease: Lease | None) -> None:
+        """Carry out the plan until something turns out to be different from what was seen."""
+        for action in plan.actions:
+            if isinstance(action, (Begin, End)):
+                going_on = self._perform_on_lease(action, lease)
+            elif isinstance(action, (Hold, Release)):
+                going_on = self._perform_on_node(action)
+            elif isinstance(action, DropRequest):
+                self._store.requests.delete(action.request)
+                self._changed = going_on = True
+            else:
+                going_on = lease is not None and self._perform_on_set(action, lease)
+            if not going_on:
+                return
+
+    def _perform_on_lease(self, action: Begin | End, lease: Lease | None) -> bool:
+        self._changed = True
+        if isinstance(action, End):
+            self._store.own.delete(self._path)
+            return True
+        new = Lease.new(self._spec, self._unique(), self._clock())
+        if lease is None:
+            self._store.own.create_once(self._path, new.document())
+        else:
+            self._store.own.put(self._path, new.document())
+        return False
+
+    def _perform_on_set(self, action: Action, lease: Lease) -> bool:
+        now = self._clock()
+        if isinstance(action, Ask):
+            self._asked[action.number] = self._asked.get(action.number, 0) + 1
+            if self._asked[action.number] > ATTEMPTS:
+                self._failures.append(
+                    f"set {action.number + 1} was asked for {ATTEMPTS} times, and each time its nodes or its request"
+                    " went to somebody else"
+                )
+                return False
+            request = new_request(self._spec, lease, action.number, self._unique(), now)
+            self._store.requests.create(request, priority=self._spec.priority)
+            lease.sets[action.number].request = request.id
+        elif isinstance(action, Adopt):
+            lease.sets[action.number].request = action.request
+        elif isinstance(action, Forget):
+            lease.sets[action.number].request = None
+        elif isinstance(action, Note):
+            lease.sets[action.number].nodes = list(action.nodes)
+            lease.expires_at = max(lease.expires_at, now + lease.expires)
+        self._store.own.put(self._path, lease.document())
+        self._changed = True
+        return True
+
+    def _perform_on_node(self, action: Hold | Release) -> bool:
+        """True when the node is as it should be now."""
+        lock = self._store.nodes.lock(action.node)
+        if lock is None:
+            if self._store.nodes.read(action.node) is not None:
+                self._busy = f"node {action.node} is locked by somebody else"
+                return False
+            return isinstance(action, Release)
+        try:
+            node = self._store.nodes.read(action.node)
+            now = self._clock()
+            if isinstance(action, Release):
+                if node is None or not is_marked(node, self._spec.name):
+                    return True
+                node.set_state(NodeState.USED, now)
+            else:
+                if is_held(node, self._spec.name, now):
+                    return True
+                if node is None or not is_handed_over(node, action.request):
+                    self._broken.add(action.request)
+                    return False
+                self._mark(node, now)
+            self._store.nodes.write(node)
+            self._changed = True
+            return True
+        except StoreGone:
+            return False
+        finally:
+            lock.release()
+
+    def _mark(self, node: Node, now: float) -> None:
+        node.hold_job = hold_job(self._spec.name)
+        node.comment = f"leased by stackci.nodepool.nodepool_request for {self._spec.expires} s"
+        node.hold_expiration = self._spec.expires
+        node.set_state(NodeState.HOLD, now)
+
+    # -- tell ---------------------------------------------------------------------------------------------------
+
+    def _status(self, lease: Lease | None, plan: LeasePlan) -> LeaseStatus:
+        status = LeaseStatus(
+            changed=self._changed,
+            lease=lease,
+            failures=list(self._failures),
+            notices=list(self._notices),
+            busy=self._busy,
+            wanted=len(self._spec.labels) * self._spec.count if self._present else 0,
+        )
+        now = self._clock()
+        for part in lease.sets if lease else []:
+            held = [node for key in part.nodes if (node := self._store.nodes.get(key)) is not None]
+            status.nodes += [node for node in held if is_held(node, self._spec.name, now)]
+            status.sets.append(self._set_status(part.request, bool(part.nodes)))
+        if not self._present:
+            status.done = lease is None and not plan.actions and self._busy is None
+            return status
+        complete = bool(status.sets) and len(status.nodes) == status.wanted
+        status.done = bool(self._failures) or (complete and not plan.actions and self._busy is None)
+        status.ready = len(status.nodes) if complete else len(status.nodes) + self._ready(status)
+        return status
+
+    def _ready(self, status: LeaseStatus) -> int:
+        waiting = {part.request for part in status.sets if part.state in (RequestState.PENDING, RequestState.FULFILLED)}
+        held = {node.id for node in status.nodes}
+        return sum(
+            1
+            for node in (self._store.nodes.list() if waiting else [])
+            if node.allocated_to in waiting and node.id not in held and node.state in (NodeState.READY, NodeState.HOLD)
+        )
+
+    def _set_status(self, request_id: str | None, held: bool) -> SetStatus:
+        if held:
+            return SetStatus(request_id, RequestState.FULFILLED)
+        request = self._store.requests.get(request_id) if request_id else None
+        if request is None:
+            return SetStatus(request_id, "")
+        return SetStatus(request.id, request.state, self._reason(request))
+
+    def _reason(self, request: NodeRequest) -> WaitReason | None:
+        """What the launcher wrote down; failing that, what can be seen from here."""
+        document = self._store.own.get(f"waits/{request.id}")
+        if document and document.get("text"):
+            return WaitReason(str(document.get("code", "")), str(document["text"]))
+        if request.state != RequestState.REQUESTED:
+            return None
+        offered = {label for pool in self._store.components.pools() for label in pool.supported_labels}
+        if not offered:
+            return WaitReason("no-launcher", "no launcher is registered in this ZooKeeper tree")
+        missing = [label for label in dict.fromkeys(request.node_types) if label not in offered]
+        if missing:
+            return WaitReason("label-not-offered", f"no registered pool offers {', '.join(missing)}")
+        return None
+
+    def _explained(self, request_id: str, text: str) -> str:
+        document = self._store.own.get(f"waits/{request_id}")
+        if document and document.get("text"):
+            return f"{text}: {document['text']}"
+        request = self._store.requests.get(request_id)
+        declined = len(request.declined_by) if request else 0
+        return f"{text}: {declined} pools declined it" if declined else text

@@ -1,0 +1,271 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is to be done next for a lease: a pure function of what was asked and what is seen.
+
+Each action may be followed by a kill. Planning again from what is seen then leads to the same end, without a second
+request for a set and without a node that nobody remembers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from ..model.lease import (
+    Lease,
+    LeaseError,
+    LeaseSpec,
+    belongs,
+    is_for,
+    is_handed_over,
+    is_held,
+    is_marked,
+    request_expiry,
+)
+from ..model.node import Node
+from ..model.request import NodeRequest, RequestState
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something to do, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Begin(Action):
+    """Write the document of a new lease, in place of an old one if there is one."""
+
+
+@dataclass(frozen=True)
+class Ask(Action):
+    """Create the request of a set and note it."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Adopt(Action):
+    """Note a request that was made for a set by somebody who was killed before noting it."""
+
+    number: int
+    request: str
+
+
+@dataclass(frozen=True)
+class Forget(Action):
+    """Note that a set has no request any more, so that it is asked for again."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Hold(Action):
+    """Take a node over from its request."""
+
+    node: str
+    request: str
+
+
+@dataclass(frozen=True)
+class Note(Action):
+    """Note the nodes of a set, all of them held."""
+
+    number: int
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DropRequest(Action):
+    """Delete a request."""
+
+    request: str
+
+
+@dataclass(frozen=True)
+class Release(Action):
+    """Give a held node back."""
+
+    node: str
+
+
+@dataclass(frozen=True)
+class End(Action):
+    """Delete the document of the lease."""
+
+
+@dataclass(frozen=True)
+class LeaseView:
+    """What is seen in ZooKeeper: requests and nodes that may have to do with the lease, by id."""
+
+    requests: Mapping[str, NodeRequest] = field(default_factory=dict)
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+
+
+@dataclass
+class LeasePlan:
+    """What to do now. *failures*: request → sentence; *waiting*: the requests that somebody else has to move on."""
+
+    actions: list[Action] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+
+def plan_present(
+    spec: LeaseSpec,
+    lease: Lease | None,
+    view: LeaseView,
+    now: float,
+    *,
+    seen: Collection[str] = (),
+    broken: Collection[str] = (),
+) -> LeasePlan:
+    """What leads to a lease of which every set is held.
+
+    :param seen: requests that were there a while ago; when one is gone, somebody deleted it on purpose.
+    :param broken: fulfilled requests of which a node turned out not to be theirs.
+    :raises LeaseError: the lease exists with other labels or another count.
+    """
+    if lease is None:
+        return LeasePlan(actions=[*_strays(spec.name, None, view), Begin("there is no lease of this name yet")])
+    if lease.labels != list(spec.labels) or len(lease.sets) != spec.count:
+        raise LeaseError(
+            f"lease {lease.name} exists with {len(lease.sets)} x {lease.labels}, but {spec.count} x {list(spec.labels)}"
+            " was asked for: release it first (state: absent) or use another name"
+        )
+    lost = [node for node in lease.node_ids if not is_held(view.nodes.get(node), lease.name, now)]
+    if lost:
+        return _renewal(lease, view, lost)
+    plan = LeasePlan(actions=_strays(spec.name, lease, view))
+    for number in range(len(lease.sets)):
+        _plan_set(plan, lease, number, view, now, seen, broken)
+    return plan
+
+
+def plan_absent(name: str, lease: Lease | None, view: LeaseView) -> LeasePlan:
+    """What leads to nothing being left of a lease. The document goes last: without it nothing else is left."""
+    reason = "the lease is to be released"
+    plan = LeasePlan()
+    wanted = set(lease.request_ids) if lease else set()
+    for request in sorted(view.requests.values(), key=lambda item: item.id):
+        if request.id in wanted or belongs(request, name):
+            plan.actions.append(DropRequest(reason, request.id))
+    plan.actions += [Release(reason, node.id) for node in _marked(name, view)]
+    if lease is not None:
+        plan.actions.append(End(reason))
+    return plan
+
+
+def _marked(name: str, view: LeaseView) -> list[Node]:
+    return sorted((node for node in view.nodes.values() if is_marked(node, name)), key=lambda node: node.id)
+
+
+def _renewal(lease: Lease, view: LeaseView, lost: list[str]) -> LeasePlan:
+    reason = f"{', '.join(lost)} of the lease expired or were deleted: the lease is renewed as a whole"
+    plan = plan_absent(lease.name, lease, view)
+    plan.actions = [
+        DropRequest(reason, action.request) if isinstance(action, DropRequest) else Release(reason, action.node)
+        for action in plan.actions
+        if isinstance(action, (DropRequest, Release))
+    ]
+    plan.actions.append(Begin(reason))
+    plan.notices.append(reason)
+    return plan
+
+
+def _strays(name: str, lease: Lease | None, view: LeaseView) -> list[Action]:
+    """Remains of an earlier lease of this name, and second requests for one set."""
+    actions: list[Action] = []
+    kept_requests: set[str] = set()
+    kept_nodes = set(lease.node_ids) if lease else set()
+    for number, part in enumerate(lease.sets if lease else ()):
+        own = part.request or min((item.id for item in _requests_for(lease, number, view)), default=None)
+        if own is not None:
+            kept_requests.add(own)
+        if own is not None and own in view.requests:
+            kept_nodes.update(view.requests[own].nodes)
+    for request in sorted(view.requests.values(), key=lambda item: item.id):
+        if belongs(request, name) and request.id not in kept_requests:
+            actions.append(DropRequest("it is not part of the lease as it is now", request.id))
+    for node in _marked(name, view):
+        if node.id not in kept_nodes:
+            actions.append(Release("it is not part of the lease as it is now", node.id))
+    return actions
+
+
+def _requests_for(lease: Lease | None, number: int, view: LeaseView) -> list[NodeRequest]:
+    if lease is None:
+        return []
+    return [request for request in view.requests.values() if is_for(request, lease, number)]
+
+
+def _plan_set(
+    plan: LeasePlan,
+    lease: Lease,
+    number: int,
+    view: LeaseView,
+    now: float,
+    seen: Collection[str],
+    broken: Collection[str],
+) -> None:
+    part = lease.sets[number]
+    if part.nodes:
+        if part.request in view.requests:
+            plan.actions.append(DropRequest("its nodes are held", part.request or ""))
+        return
+    if part.request is None:
+        made = min((request.id for request in _requests_for(lease, number, view)), default=None)
+        plan.actions.append(
+            Ask(f"set {number + 1} has not been asked for", number)
+            if made is None
+            else Adopt(f"it was made for set {number + 1}", number, made)
+        )
+        return
+    request = view.requests.get(part.request)
+    if request is None:
+        if part.request in seen:
+            plan.failures[part.request] = f"request {part.request} was deleted by somebody else"
+        plan.actions.append(Forget(f"request {part.request} does not exist any more", number))
+    elif request.state == RequestState.FAILED:
+        plan.failures[request.id] = f"request {request.id} for {', '.join(request.node_types)} failed"
+        _give_up(plan, number, request, "the request failed")
+    elif request.state == RequestState.FULFILLED:
+        _take_over(plan, lease, number, request, view, now, broken)
+    else:
+        expiry = request_expiry(request)
+        if expiry is not None and now >= expiry:
+            _give_up(plan, number, request, "the request has expired")
+        else:
+            plan.waiting.append(request.id)
+
+
+def _take_over(
+    plan: LeasePlan,
+    lease: Lease,
+    number: int,
+    request: NodeRequest,
+    view: LeaseView,
+    now: float,
+    broken: Collection[str],
+) -> None:
+    usable = len(request.nodes) == len(request.node_types) and all(
+        is_held(view.nodes.get(node), lease.name, now) or is_handed_over(view.nodes.get(node), request.id)
+        for node in request.nodes
+    )
+    if request.id in broken or not usable:
+        _give_up(plan, number, request, "not all nodes of the request are its own any more")
+        return
+    reason = f"request {request.id} is fulfilled"
+    plan.actions += [
+        Hold(reason, node, request.id) for node in request.nodes if not is_held(view.nodes.get(node), lease.name, now)
+    ]
+    plan.actions.append(Note(reason, number, tuple(request.nodes)))
+    plan.actions.append(DropRequest("its nodes are held", request.id))
+
+
+def _give_up(plan: LeasePlan, number: int, request: NodeRequest, reason: str) -> None:
+    """Nodes of the request that are held already are strays from now on."""
+    plan.actions += [DropRequest(reason, request.id), Forget(reason, number)]

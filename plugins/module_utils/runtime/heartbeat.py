@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The heartbeat of a cycle: a file that is touched as long as the thread that decides goes on.
+
+Whoever runs cycles looks at it from outside. It is the cycle's own thread that beats, never a helper: a process whose
+helpers live on while its cycle hangs is dead for its purpose.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ..cycles.frame.stop import ENDED, STARTING
+
+EVERY = 1.0
+"""Seconds between two beats at the least: they come as the cycle's turns do, some of which are quick."""
+
+
+class Heartbeat:
+    """Beats into a file; does nothing when there is none, and never disturbs the work.
+
+    The file is a line of JSON: ``pid`` and ``started`` (its start in clock ticks since the boot) name the process,
+    ``state`` is one of cycles.common.stopping. A new state is written at once, otherwise the file's time is renewed.
+
+    :param path: the file, None for no heartbeat.
+    :param clock: seconds that never go back.
+    """
+
+    def __init__(self, path: str | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._state: str | None = None
+        self._beaten = float("-inf")
+
+    def __enter__(self) -> Heartbeat:
+        self.beat(STARTING)
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self.beat(ENDED)
+
+    def beat(self, state: str) -> None:
+        """Show that the cycle goes on, and how."""
+        now = self._clock()
+        if self._path is None or (state == self._state and now - self._beaten < EVERY):
+            return
+        try:
+            if state == self._state:
+                os.utime(self._path)
+            else:
+                self._write(self._path, state)
+        except OSError:
+            # The folder went away with whoever looked at it; a full disk will have room again.
+            return
+        self._state, self._beaten = state, now
+
+    @staticmethod
+    def _write(path: str, state: str) -> None:
+        text = json.dumps({"pid": os.getpid(), "started": started(os.getpid()), "state": state})
+        fresh = f"{path}.{os.getpid()}.new"
+        with open(fresh, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        os.replace(fresh, path)
+
+
+def started(pid: int) -> int:
+    """When a process began, in clock ticks since the boot; 0 when there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        return int(stat.rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0

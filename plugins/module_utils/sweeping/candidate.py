@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a sweep looks at: one thing in a cloud or in the tree, and whether it leaked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Kind:
+    """The kinds of things."""
+
+    SERVER = "server"
+    PORT = "port"
+    FLOATING_IP = "floating-ip"
+    VOLUME = "volume"
+    IMAGE = "image"
+    LAUNCH = "launch-record"
+    EMPTY_NODE = "empty-node"
+    REQUEST_LOCK = "request-lock"
+    LOST_REQUEST = "lost-request"
+    DOCUMENT = "document"
+
+    CLOUD = (SERVER, PORT, FLOATING_IP, VOLUME, IMAGE)
+    TREE = (EMPTY_NODE, REQUEST_LOCK, LOST_REQUEST, DOCUMENT)
+    ALL = (*CLOUD, LAUNCH, *TREE)
+
+
+class Ownership:
+    """What a thing is to us. What is in use is not looked at any further and has none."""
+
+    LEAKED = "leaked"
+    FOREIGN = "foreign"
+
+
+_TEXTS = {
+    # leaked
+    "node-unknown": "made for node {node} of this provider, which does not exist any more",
+    "superseded": "made for node {node}, which has another server",
+    "not-attached": "made for node {node}, which does not use it",
+    "server-gone": "belonged to server {server} of node {node}, which does not exist any more",
+    "upload-unknown": "upload {upload} of build {build}, of which ZooKeeper knows nothing",
+    "replaced": "upload {upload} of build {build}, whose image is another one ({image})",
+    "nothing-left": "node {node} and all that it had are gone",
+    "empty": "it holds no data and nobody holds its lock",
+    "request-gone": "request {request} does not exist any more",
+    "nobody-serves": "request {request} is pending and nobody holds its lock",
+    "owner-gone": "{owner} does not exist any more",
+    "tree-adopted": "belongs to tree {site}, which somebody has declared to be gone",
+    "unmarked-adopted": "names this provider and no tree, is unknown to this one, and somebody claims such things",
+    "lease-over": "the lease is over and nothing of it is left",
+    # foreign
+    "other-provider": "belongs to provider {provider}",
+    "unmarked": "carries no mark of ours",
+    "other-tree": "belongs to another tree ({site})",
+    "no-tree": "names this provider, but no tree, and no record of this tree names it: a Nodepool or an"
+    " earlier version of this collection made it",
+    "no-node": "names this provider, but no node",
+    "snapshot": "a snapshot of a server that was made from an image of ours",
+    "unproven": "looks as if it was left behind, but nothing proves that it is ours",
+    "provider-unknown": "its provider {provider} is not in the configuration",
+}
+
+
+@dataclass(frozen=True)
+class LeakCandidate:
+    """A thing that is not in use.
+
+    *created*: UNIX time, None when nobody tells. *min_age*: a floor of its own in seconds. *node_id*: the node whose
+    record decides; it is read afresh before anything is done.
+    """
+
+    kind: str
+    id: str
+    ownership: str
+    code: str
+    name: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    created: float | None = None
+    min_age: float | None = None
+    node_id: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Unique among all things of a provider, or of the tree."""
+        return f"{self.kind}/{self.id}"
+
+    @property
+    def text(self) -> str:
+        """Why, for people."""
+        return _TEXTS[self.code].format_map({"node": self.node_id, **self.figures})

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is seen to before a build is begun."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import Isolation
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.image_builder import (
+    MARGIN,
+    ImageBuilder,
+    Job,
+    room_needed,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, ImageFileError
+
+MIB = 1 << 20
+
+
+def job(folder, *formats, sizes=None, **options):
+    return Job(
+        image=Diskimage("deb", elements=("vm",), **options),
+        build_id="a" * 32,
+        formats=formats or ("raw",),
+        images_dir=str(folder / "images"),
+        log_dir=str(folder / "logs"),
+        log_retention=1,
+        notes=BuildNotes(sizes=sizes or {}),
+    )
+
+
+def test_without_a_build_before_nobody_knows(tmp_path):
+    assert room_needed(job(tmp_path), str(tmp_path / "scratch")) == {}
+
+
+def test_files_and_scratch_with_a_margin(tmp_path):
+    wanted = job(tmp_path, "raw", "qcow2", "vhd", sizes={"raw": 100 * MIB, "qcow2": 40 * MIB})
+    needs = room_needed(wanted, "/scratch")
+    assert needs == {str(tmp_path / "images"): int(MARGIN * 240 * MIB), "/scratch": int(MARGIN * 200 * MIB)}
+
+
+def test_no_room_no_build(tmp_path):
+    image_builder = ImageBuilder(Isolation(), environment={})
+    with pytest.raises(ImageFileError, match=r"images has \d+ MiB free, but \d+ MiB are needed"):
+        image_builder.prepare(job(tmp_path, sizes={"raw": 1 << 60}))
+    image_builder.prepare(job(tmp_path, sizes={"raw": 1}))
+
+
+def test_a_first_build_wants_some_room_too(tmp_path):
+    image_builder = ImageBuilder(Isolation(), environment={}, first_room=1 << 60)
+    with pytest.raises(ImageFileError, match=r"but 2199023255552 MiB are needed before the first build of an image"):
+        image_builder.prepare(job(tmp_path))  # both are on one file system
+    image_builder.prepare(job(tmp_path, sizes={"raw": 1}))
+
+
+def test_a_command_that_makes_no_sense_is_told_before_anything_is_written(tmp_path):
+    with pytest.raises(ConfigError, match="mend the quotes"):
+        ImageBuilder(Isolation(), environment={}).prepare(job(tmp_path, dib_cmd="'"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_logs_are_pruned_before_the_next_is_begun(tmp_path):
+    (tmp_path / "logs").mkdir()
+    for number in (1, 2):
+        log = tmp_path / "logs" / f"deb-{number:032x}.log"
+        log.touch()
+        os.utime(log, (number, number))
+    ImageBuilder(Isolation(), environment={}).prepare(job(tmp_path))
+    assert os.listdir(tmp_path / "logs") == [f"deb-{2:032x}.log"]
+
+
+@pytest.mark.parametrize("option", ["images", "logs", "scratch"])
+def test_no_build_where_every_user_may_write(tmp_path, option):
+    (tmp_path / option).mkdir()
+    (tmp_path / option).chmod(0o777)
+    with pytest.raises(ImageFileError, match=rf"every user of this machine may write to {tmp_path}/{option}"):
+        ImageBuilder(Isolation(), environment={"TMPDIR": str(tmp_path / "scratch")}).prepare(job(tmp_path))

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The names and values of the builder's figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.metrics import (
+    send_build,
+    send_requests,
+    send_upload,
+)
+
+PLACE = "nodepool.dib_image_build.debian-12"
+
+
+class Heard:
+    """A sink that remembers."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[str, float | str]] = []
+
+    def incr(self, name: str, count: int = 1) -> None:
+        self.all.append((name, f"+{count}"))
+
+    def gauge(self, name: str, value: float) -> None:
+        self.all.append((name, value))
+
+    def timing(self, name: str, seconds: float) -> None:
+        self.all.append((name, f"{seconds:g} s"))
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+def test_a_good_build(heard: Heard) -> None:
+    send_build(
+        heard, "debian-12", ready=True, code=0, seconds=61.5, sizes={"qcow2": 4096, "raw": 8192}, now=1_800_000_000.9
+    )
+    assert heard.all == [
+        (f"{PLACE}.qcow2.size", 4096),
+        (f"{PLACE}.raw.size", 8192),
+        (f"{PLACE}.status.rc", 0),
+        (f"{PLACE}.status.last_build", 1_800_000_000),
+        (f"{PLACE}.status.duration", "61.5 s"),
+    ]
+
+
+@pytest.mark.parametrize(("code", "told"), [(127, 127), (-9, 137), (None, 1), (0, 1)])
+def test_a_build_that_is_not_ready_is_never_told_as_a_success(heard: Heard, code: int | None, told: int) -> None:
+    send_build(heard, "debian-12", ready=False, code=code, seconds=2.0, sizes={"raw": 1}, now=5.0)
+    assert dict(heard.all)[f"{PLACE}.status.rc"] == told
+    assert not [name for name, _value in heard.all if name.endswith(".size")]
+
+
+def test_an_upload(heard: Heard) -> None:
+    send_upload(heard, "debian-12", "east", 12.5)
+    name = "nodepool.image_update.debian-12.east"
+    assert heard.all == [(name, "+1"), (name, "12.5 s")]
+
+
+def test_requests_to_build(heard: Heard) -> None:
+    send_requests(heard, {"a": True, "b": False, "c": True})
+    assert dict(heard.all) == {
+        "nodepool.image_build_requests": 2,
+        "nodepool.image.a.image_build_requests": 1,
+        "nodepool.image.b.image_build_requests": 0,
+        "nodepool.image.c.image_build_requests": 1,
+    }

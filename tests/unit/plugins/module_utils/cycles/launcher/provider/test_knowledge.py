@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Knowledge of what a cloud offers: what is looked up once, and what is forgotten after a refusal."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.facts import Fact
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.knowledge import Knowledge
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, PoolLabel
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable
+
+
+def known(client: Any = None) -> Knowledge:
+    def fact(what: str, read: Any, max_age: float, *, heeded: bool = True) -> Fact[Any]:
+        nothing: Any = None
+        return Fact(what, read, nothing, nothing, max_age, lambda error: None, told=heeded)
+
+    return Knowledge("east", lambda: client, lambda: 1000.0, fact)
+
+
+def test_what_was_looked_up_holds_until_something_changes():
+    knowledge, pool, label, looks = known(), Pool("main"), PoolLabel("small"), []
+
+    def look() -> list[str]:
+        looks.append(1)
+        return ["nothing"]
+
+    for _unused in range(2):
+        assert knowledge.looked_up(pool, label, look) == ["nothing"]
+    assert len(looks) == 1
+    knowledge.flavors.value = []
+    knowledge.looked_up(pool, label, look)
+    assert len(looks) == 2
+
+
+def test_an_image_is_one_fact():
+    knowledge = known()
+    assert knowledge.image("debian") is knowledge.image("debian")
+    assert knowledge.image("debian") in knowledge.facts
+
+
+def test_after_a_refusal_names_are_asked_for_again_and_zones_for_launches_are_not():
+    knowledge = known()
+    for fact in (*knowledge.facts, *knowledge.names):
+        fact.asked_at = 5.0
+    knowledge.forget_names()
+    assert knowledge.flavors.asked_at is knowledge.keypairs.asked_at is None
+    assert knowledge.zones.asked_at == 5.0
+
+
+def test_a_nova_that_shows_no_zone_any_more_is_in_trouble():
+    zones = ["az1"]
+    client = SimpleNamespace(availability_zones=lambda every=False: list(zones))
+    knowledge = known(client)
+    assert knowledge.zones.read() == ["az1"]
+    knowledge.zones.value = ["az1"]
+    zones.clear()
+    with pytest.raises(CloudUnavailable):
+        knowledge.zones.read()
+
+
+def test_how_well_the_api_is_is_told_by_facts_and_not_by_names():
+    knowledge = known()
+    assert all(fact.told for fact in knowledge.facts)
+    assert not any(fact.told for fact in knowledge.names)

@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers that do not go, on virtual time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict, CloudUnavailable
+from tests.support.world import Habit, World, one_provider
+
+DELETE = "DELETE /servers/{id}"
+FORCE = "POST /servers/{id}/action"
+BRIEF = Habit(work=lambda chance: 1.0)
+
+
+def serve(world: World, **more: Any) -> tuple[Any, str]:
+    """A cycle that has served one request; the cycle and the request."""
+    cycle = world.start()
+    request = world.request("small", habit=BRIEF, **more)
+    assert world.run(120, until=lambda: request in world.fulfilled)
+    return cycle, request
+
+
+def kinds(cycle: Any) -> Counter[str]:
+    """The calls that change something, by kind."""
+    return Counter(kind for client in cycle.clients for _unused, kind in client.calls if not kind.startswith("GET"))
+
+
+def stuck(cycle: Any) -> list[dict[str, Any]]:
+    return list(cycle.launcher._launcher_pass._removals.stuck()) if cycle.launcher else []
+
+
+def test_a_server_that_stays_is_reported_and_tried_ever_more_rarely():
+    with World(one_provider(), clouds={"east": {"undying": lambda machine: True}}) as world:
+        cycle, _unused = serve(world)
+        assert world.run(300, until=lambda: bool(stuck(cycle)))
+        (entry,) = stuck(cycle)
+        (node,) = world.nodes()
+        assert (entry["provider"], entry["server"], entry["node"]) == ("east", node.external_id, node.id)
+        assert entry["answer"] == "3 deletes were accepted, and it is still there"
+        assert not entry["locked"]
+        before = kinds(cycle)[DELETE]
+        listings = sum(1 for _unused, kind in cycle.clients[0].calls if kind == "GET /servers/detail")
+        world.run(3600)
+        assert 12 <= kinds(cycle)[DELETE] - before <= 20
+        assert sum(1 for _unused, kind in cycle.clients[0].calls if kind == "GET /servers/detail") - listings <= 40
+        assert stuck(cycle)[0]["since"] == entry["since"]
+        assert kinds(cycle)[FORCE] == 1  # refused for good
+
+
+def test_force_is_tried_where_the_cloud_allows_it():
+    options = {"undying": lambda machine: True, "yielding": True}
+    with World(one_provider(), clouds={"east": options}) as world:
+        cycle, _unused = serve(world)
+        assert world.run(600, until=lambda: not world.nodes())
+        assert kinds(cycle)[FORCE] == 1
+        assert stuck(cycle) == []
+        assert world.store.own.children("stuck") == []
+
+
+def test_a_stuck_deletion_is_no_room():
+    with World(
+        one_provider(), quota={"east": {"instances": 1}}, clouds={"east": {"undying": lambda machine: True}}
+    ) as world:
+        cycle, _unused = serve(world)
+        second = world.request("small")
+        world.run(1800)
+        assert world.state(second) == "requested"
+        assert kinds(cycle)["POST /servers"] == 1
+        assert stuck(cycle)
+        world.clouds["east"].undying = lambda machine: False
+        assert world.run(600, until=lambda: second in world.fulfilled)
+        assert stuck(cycle) == []
+
+
+def test_idle_nodes_are_given_up_although_a_stuck_one_seems_to_make_room():
+    """A stuck deletion is not room that is about to come: somebody else has to make way."""
+    document = one_provider(min_ready={"medium": 1})
+    with World(document, quota={"east": {"instances": 2}}) as world:
+        cycle = world.start()
+        assert world.run(120, until=lambda: len(world.nodes("ready")) == 1)
+        ready = world.nodes("ready")[0]
+        world.clouds["east"].undying = lambda machine: machine.id != ready.external_id
+        first = world.request("small", habit=BRIEF)
+        assert world.run(120, until=lambda: first in world.fulfilled)
+        assert world.run(600, until=lambda: bool(stuck(cycle)))
+        second = world.request("small")
+        assert world.run(120, until=lambda: second in world.fulfilled)
+
+
+@pytest.mark.parametrize(
+    ("error", "locked"),
+    [
+        (lambda: CloudConflict("DELETE /servers/{id} was answered with 409: Instance x is locked", status=409), True),
+        (lambda: CloudUnavailable("DELETE /servers/{id} was answered with 500", status=500, unclear=True), False),
+    ],
+)
+def test_a_refused_delete_is_reported_with_its_answer(error, locked):
+    with World(one_provider()) as world:
+        fault = world.fault("east", DELETE, error=error)
+        cycle, _unused = serve(world)
+        assert world.run(300, until=lambda: bool(stuck(cycle)))
+        (entry,) = stuck(cycle)
+        assert (entry["locked"], entry["tries"]) == (locked, 3)
+        assert entry["answer"] == str(error())
+        world.run(600)
+        assert kinds(cycle)[DELETE] + kinds(cycle)[FORCE] <= 14
+        assert (kinds(cycle)[FORCE] == 0) == locked
+        fault.left = 0
+        assert world.run(600, until=lambda: not world.nodes())
+        assert stuck(cycle) == []
+
+
+def test_a_delete_that_is_accepted_after_a_trouble_is_looked_after_as_any_other():
+    """The API was in trouble, not the server: nobody waits a minute to see that it is gone."""
+    with World(one_provider()) as world:
+        fault = world.fault(
+            "east", DELETE, error=lambda: CloudUnavailable("DELETE /servers/{id} was answered with 503", status=503)
+        )
+        cycle, _unused = serve(world)
+        assert world.run(60, until=lambda: bool(stuck(cycle)))
+        fault.left = 0
+        assert world.run(60, until=lambda: not world.clouds["east"].machines)
+        assert world.run(10, until=lambda: not world.nodes())
+        assert stuck(cycle) == []
+
+
+def test_the_next_cycle_knows_since_when():
+    with World(one_provider(), clouds={"east": {"undying": lambda machine: True}}) as world:
+        cycle, _unused = serve(world)
+        assert world.run(600, until=lambda: bool(world.store.own.children("stuck")))
+        since = stuck(cycle)[0]["since"]
+        cycle.kill()
+        world.run(30)
+        successor = world.start()
+        assert world.run(60, until=lambda: bool(stuck(successor)))
+        assert stuck(successor)[0]["since"] == since
+
+
+def test_a_floating_ip_that_stays_does_not_keep_the_server():
+    with World(one_provider(), clouds={"east": {"direct": False}}) as world:
+        cycle, _unused = serve(world)
+        fault = world.fault("east", "DELETE /floatingips/{id}")
+        assert world.run(300, until=lambda: not world.clouds["east"].machines)
+        assert world.run(60, until=lambda: bool(stuck(cycle)))
+        assert stuck(cycle)[0]["floating_ip"] in world.clouds["east"].floating_ips
+        fault.left = 0
+        assert world.run(600, until=lambda: not world.nodes())
+        assert world.clouds["east"].floating_ips == {}
