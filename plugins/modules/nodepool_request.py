@@ -286,7 +286,7 @@ def work(module: AnsibleModule) -> dict[str, Any]:
     spec = LeaseSpec(
         name=options["name"],
         labels=tuple(options["labels"] or ()),
-        timeouts=max(options["timeout"], options["expires"]),
+        patience=max(options["timeout"], options["expires"]),
         **{key: options[key] for key in ("count", "priority", "provider", "tenant", "expires")},
     )
     same = ("wait", "timeout", "cancel_on_timeout", "launch", *CONFIG_ARGUMENTS)

@@ -107,10 +107,10 @@ class Judge:
         waiting: queue.SimpleQueue[Row] = queue.SimpleQueue()
         for row in rows:
             waiting.put(row)
-        workers = [threading.Thread(target=self.lane, args=(lab, waiting), daemon=True) for lab in labs]
-        for lane in workers:
+        lanes = [threading.Thread(target=self.lane, args=(lab, waiting), daemon=True) for lab in labs]
+        for lane in lanes:
             lane.start()
-        for lane in workers:
+        for lane in lanes:
             lane.join()
 
 
@@ -121,7 +121,7 @@ def _judge(rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, opt
     judge = Judge()
     labs: list[Lab] = []
     try:
-        names = PROJECTS[: max(1, min(options.workers, len(beside)))]
+        names = PROJECTS[: max(1, min(options.lanes, len(beside)))]
         labs += [Lab(plane.beside(name), zookeeper, folder / name) for name in names]
         judge.run(labs, beside)
         judge.run(labs[:1], alone)

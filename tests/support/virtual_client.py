@@ -167,7 +167,7 @@ class VirtualClient:
             self._cloud.post_seconds,
             changes=True,
             first=lambda: self._refuse(spec),
-            timeouts=seconds,
+            patience=seconds,
         )
 
     def _refuse(self, spec: ServerSpec) -> None:
@@ -263,7 +263,7 @@ class VirtualClient:
         *,
         changes: bool = False,
         first: Callable[[], Any] = lambda: None,
-        timeouts: float | None = None,
+        patience: float | None = None,
     ) -> T:
         agenda, cloud = self._cloud.agenda, self._cloud
         self._check()
@@ -281,7 +281,7 @@ class VirtualClient:
         def take_effect() -> None:
             effect()
 
-        bound = self.timeout if timeouts is None else timeouts
+        bound = self.timeout if patience is None else patience
         status = "200"
         result: Any = None
         try:

@@ -46,7 +46,7 @@ class LeaseSpec:
     :param provider: preferred provider, None for any.
     :param tenant: tenant whose limits apply, None for none.
     :param expires: seconds that the nodes stay held once they are handed over.
-    :param timeouts: seconds that the requests stay at most while nobody comes back for them.
+    :param patience: seconds that the requests stay at most while nobody comes back for them.
     """
 
     name: str
@@ -56,7 +56,7 @@ class LeaseSpec:
     provider: str | None = None
     tenant: str | None = None
     expires: int = 7200
-    timeouts: int = 7200
+    patience: int = 7200
 
     def check(self) -> None:
         """Raise LeaseError with all that is wrong with the values."""
@@ -113,7 +113,7 @@ class Lease:
             nonce=nonce,
             created_time=now,
             expires=spec.expires,
-            expires_at=now + spec.timeouts + spec.expires,
+            expires_at=now + spec.patience + spec.expires,
             sets=[LeaseSet() for _unused in range(spec.count)],
         )
 
@@ -165,7 +165,7 @@ def new_request(spec: LeaseSpec, lease: Lease, number: int, event_id: str, now: 
             "lease": lease.name,
             "nonce": lease.nonce,
             "set": number,
-            "expires_at": now + spec.timeouts,
+            "expires_at": now + spec.patience,
         },
         provider=spec.provider,
         tenant_name=spec.tenant,

@@ -188,7 +188,7 @@ class Outcome:
 
 
 @dataclass
-class Patience:
+class RestartBackoff:
     """Failures in a row, and how long they make the loop wait.
 
     :ivar failures: those in a row.

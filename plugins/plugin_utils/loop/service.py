@@ -87,7 +87,7 @@ class Loop:
     leave: bool = False
     hurry: bool = False
     cycles: list[Running] = field(default_factory=list)
-    timeouts: plan.Patience = field(default_factory=plan.Patience)
+    backoff: plan.RestartBackoff = field(default_factory=plan.RestartBackoff)
     _renew: int = 0
     _reload: bool = False
     _number: int = 0
@@ -132,9 +132,9 @@ class Loop:
         # What was just judged is known to the decision only by a second look.
         views = [cycle.look(now) for cycle in self.cycles]
         wishes = plan.Wishes(self.leave, self.hurry, self._renew)
-        for action in plan.decide(self.settings, views, wishes, self.timeouts.wait(now)):
+        for action in plan.decide(self.settings, views, wishes, self.backoff.wait(now)):
             self._act(action, now)
-        self._end_session()
+        self._reap()
         self._tell(views)
         return self._pace(views)
 
@@ -171,14 +171,14 @@ class Loop:
 
     def _note(self, outcome: plan.Outcome, now: float) -> None:
         """A cycle has ended: the line in the journal, the figures, the pause."""
-        self.timeouts.note(self.settings, outcome, now, self.world.chance())
+        self.backoff.note(self.settings, outcome, now, self.world.chance())
         begun = "never at work" if outcome.began_in is None else f"at work after {outcome.began_in:.1f} s"
         kind = "with trouble" if outcome.troubled and outcome.well else outcome.kind
         line = f"cycle {outcome.number} {kind} after {outcome.seconds:.1f} s ({begun})"
         line += f": {outcome.text}" if outcome.text else ""
-        if self.timeouts.failures:
-            wait = self.timeouts.wait(now)
-            line += f"; {self.timeouts.failures} in a row, the next one in {wait:.0f} s"
+        if self.backoff.failures:
+            wait = self.backoff.wait(now)
+            line += f"; {self.backoff.failures} in a row, the next one in {wait:.0f} s"
         self._last = line
         self.world.say(INFO if outcome.well and not outcome.troubled else WARNING, line)
         sink, name = self.world.metrics, f"nodepool.loop.{self.settings.name}"
@@ -186,9 +186,9 @@ class Loop:
         sink.timing(f"{name}.duration", outcome.seconds)
         if outcome.began_in is not None:
             sink.timing(f"{name}.start", outcome.began_in)
-        sink.gauge(f"{name}.failures", self.timeouts.failures)
+        sink.gauge(f"{name}.failures", self.backoff.failures)
 
-    def _end_session(self) -> None:
+    def _reap(self) -> None:
         """Let go of cycles of which nothing is left; go on killing those that were killed."""
         for cycle in list(self.cycles):
             if cycle.killed:
@@ -207,7 +207,7 @@ class Loop:
             self.world.tell(f"STATUS={status}")
         working = any(view.state in plan.READY for view in views)
         # After a failure it is as ready as it can be: who waits for it would wait for the repair of something else.
-        if not self._is_ready and (working or self.timeouts.failures):
+        if not self._is_ready and (working or self.backoff.failures):
             self._is_ready = True
             self.world.tell("READY=1")
 
@@ -217,14 +217,14 @@ class Loop:
         text = ", ".join(parts) or "no cycle"
         if self.leave:
             text = f"ending; {text}"
-        if self.timeouts.failures:
-            text += f"; {self.timeouts.failures} failures in a row"
+        if self.backoff.failures:
+            text += f"; {self.backoff.failures} failures in a row"
         return f"{text}; last: {self._last}" if self._last else text
 
     def _pace(self, views: list[plan.Cycle]) -> float:
         if any(cycle.killed for cycle in self.cycles):
             return BRISK
-        wait = self.timeouts.wait(self.world.clock())
+        wait = self.backoff.wait(self.world.clock())
         calm = [view for view in views if view.state in plan.READY and view.stopping is None]
         if len(views) == len(self.cycles) == len(calm) == 1 and not self.leave:
             return min(CALM, max(AWAKE, self.settings.duration - calm[0].age))
@@ -244,7 +244,7 @@ class Loop:
         kept = {"name": self.settings.name, "state_dir": self.settings.state_dir}
         self.settings = Settings(**{**vars(fresh), **kept})
         self._renew = self._number
-        self.timeouts.forget()
+        self.backoff.forget()
         self.world.say(INFO, "settings: read again; the next cycle takes them")
 
 

@@ -81,15 +81,15 @@ class Stuck:
             waiting = requestor.ask(STUCK)
             time.sleep(seconds)
             deletes = world.calls().get("DELETE /servers/{id}", 0)
-            request_in_hand, refused = (
+            served, refused = (
                 len([name for name in waiting if name in requestor.fulfilled]),
                 world.refused_creates(),
             )
             elapsed = time.monotonic() - began
             result = launcher.finish()
         findings.add(f"deletes of each in {elapsed:.0f} s", deletes / STUCK, "calls", at_most=4.0)
-        findings.add("served from what is left free", request_in_hand, "", at_least=2)
-        findings.add("  beyond it: taken for free although it is not", max(0, request_in_hand - 2), "", at_most=0)
+        findings.add("served from what is left free", served, "", at_least=2)
+        findings.add("  beyond it: taken for free although it is not", max(0, served - 2), "", at_most=0)
         findings.add("refused creates", refused, "", at_most=0)
         findings.add("failed requests", len(requestor.failed), "", at_most=0)
         if elapsed > 60:

@@ -60,10 +60,10 @@ def _serve(world: World, seconds: float) -> dict[str, dict[str, object]]:
     end = time.monotonic() + seconds
     limit = end + DRAIN_SECONDS
     while (waiting or holding) and time.monotonic() < limit:
-        request_in_hand = [request for request in waiting if request in requestor.fulfilled]
-        if request_in_hand:
+        served = [request for request in waiting if request in requestor.fulfilled]
+        if served:
             servers |= world.servers()
-        for request in request_in_hand:
+        for request in served:
             waiting.discard(request)
             holding |= dict.fromkeys(requestor.accept(request), time.monotonic() + HELD_SECONDS)
             if time.monotonic() < end:

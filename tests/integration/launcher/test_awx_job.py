@@ -11,7 +11,7 @@ from tests.support.launcher_case import Site, label, pool, provider
 
 def test_the_output_of_the_job_says_what_waits_and_what_failed_and_why(site: Site):
     site.configure(provider("one", pool("main", label("small"), max_servers=1)))
-    request_in_hand, waiting, failed = (
+    served, waiting, failed = (
         site.requestor.ask("small"),
         site.requestor.ask("small"),
         site.requestor.ask("gigantic"),
@@ -22,7 +22,7 @@ def test_the_output_of_the_job_says_what_waits_and_what_failed_and_why(site: Sit
         "ansible-playbook", ROOT / "examples" / "awx" / "launcher.yml", "-e", given, folder=site.folder, timeout=280
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert site.requestor.state(request_in_hand) == "fulfilled"
+    assert site.requestor.state(served) == "fulfilled"
     lines = done.stdout.splitlines()
     assert any(waiting in line and "one/main" in line for line in lines), done.stdout
     assert any(failed in line and "gigantic" in line for line in lines), done.stdout

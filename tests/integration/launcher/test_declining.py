@@ -105,9 +105,9 @@ def test_a_disabled_pool_fails_and_another_serves(site: Site):
 def test_a_broken_provider_leaves_requests_to_the_others_and_fails_none(site: Site):
     site.configure(provider("one"), provider("two", pool("main", label("small"), label("huge", flavor_name="large"))))
     site.clouds["two"].fault("* *", "status", status=503)
-    request_in_hand, alone = site.requestor.ask("small"), site.requestor.ask("huge")
+    served, alone = site.requestor.ask("small"), site.requestor.ask("huge")
     with site.stay() as cycle:
-        site.requestor.wait_for(request_in_hand)
+        site.requestor.wait_for(served)
         site.requestor.wait_until_waiting(alone, "provider-trouble")
         assert site.requestor.state(alone) == "requested"
         site.clouds["two"].clear_faults()

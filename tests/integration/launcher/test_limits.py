@@ -21,10 +21,10 @@ ON_VOLUME = {"boot_from_volume": True, "volume_size": 20}
 def free_one_by_one(site: Site, requests: list[str], room: int) -> None:
     """With room for *room* nodes all the requests are served, never more at once, each as soon as another is done."""
     requestor = site.requestor
-    request_in_hand: list[str] = []
+    served: list[str] = []
 
     def is_done(name: str) -> bool:
-        return name in request_in_hand or requestor.state(name) == "fulfilled"
+        return name in served or requestor.state(name) == "fulfilled"
 
     def are_done(wanted: int) -> bool:
         return sum(map(is_done, requests)) == wanted
@@ -39,10 +39,10 @@ def free_one_by_one(site: Site, requests: list[str], room: int) -> None:
                 requestor.wait_until_waiting(name, "no-room")
                 assert requestor.state(name) == "requested"
             assert len(site.cloud.servers()) <= room
-            done = next(name for name in requests if name not in request_in_hand)
-            request_in_hand.append(done)
+            done = next(name for name in requests if name not in served)
+            served.append(done)
             requestor.give_back(*requestor.accept(done))
-    assert request_in_hand == requests
+    assert served == requests
     assert site.cloud.counts()["by_status"]["POST /servers"] == {"202": len(requests)}
 
 

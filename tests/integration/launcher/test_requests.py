@@ -94,19 +94,19 @@ def test_a_set_takes_ready_nodes_of_one_zone_and_launches_the_rest_there(site: S
 
 def serve_one_by_one(site: Site, count: int) -> list[str]:
     """Requests in the order in which they were served by a pool with room for one node."""
-    request_in_hand: list[str] = []
+    served: list[str] = []
     requestor = site.requestor
     with site.stay():
-        while len(request_in_hand) < count:
+        while len(served) < count:
             fulfilled = eventually(
                 lambda: [
                     name for name in requestor.children("/nodepool/requests") if requestor.state(name) == "fulfilled"
                 ]
             )
             assert len(fulfilled) == 1
-            request_in_hand += fulfilled
+            served += fulfilled
             requestor.give_back(*requestor.accept(fulfilled[0]))
-    return request_in_hand
+    return served
 
 
 def test_requests_are_served_by_priority_then_relative_priority_then_age(site: Site):

@@ -28,7 +28,7 @@ def loop_of(site: Site, *, humble: bool = False, more: dict[str, str] | None = N
     return LoopProcess(site.folder, table, variables, humble=humble, more=more)
 
 
-def request_in_hand(site: Site, seconds: float = 30.0) -> None:
+def served(site: Site, seconds: float = 30.0) -> None:
     """A request is fulfilled."""
     site.requestor.wait_for(site.requestor.ask("small"), seconds=seconds)
 
@@ -38,11 +38,11 @@ def test_cycles_follow_each_other_and_requests_are_served_meanwhile(site: Site):
     site.configure()
     with loop_of(site, duration=3) as loop:
         first = loop.wait_serving()
-        request_in_hand(site)
+        served(site)
         second = loop.wait_serving(after=first)
-        request_in_hand(site)
+        served(site)
         third = loop.wait_serving(after=second)
-        request_in_hand(site)
+        served(site)
         eventually(lambda: [line for line in loop.lines() if line.startswith(f"cycle {second} ok")], UP_SECONDS)
         assert third > second > first
         assert loop.end() == 0
@@ -104,7 +104,7 @@ def test_a_cycle_that_hangs_is_ended_and_the_next_goes_on(site: Site):
         eventually(lambda: processes.look(module) is None, 20.0)
         assert 4.0 <= time.monotonic() - stopped <= allowed(10.0)
         loop.wait_serving(after=first)
-        request_in_hand(site)
+        served(site)
         assert any(f"cycle {first} is ended by force: no heartbeat" in line for line in loop.lines())
         assert loop.end() == 0
 
@@ -136,7 +136,7 @@ def test_a_loop_that_was_killed_leaves_nothing_and_the_next_one_serves(site: Sit
         loop.process.wait(10)
         loop.start()
         loop.wait_serving(after=first)
-        request_in_hand(site)
+        served(site)
         assert {process.mark.split(":")[1] for process in loop.everything() if process.mark} == {str(first + 1)}
         assert loop.end() == 0
 
@@ -148,7 +148,7 @@ def test_sighup_takes_new_settings_without_a_gap(site: Site):
         loop.configure(duration=300)
         loop.signal(signal.SIGHUP)
         second = loop.wait_serving(after=first)
-        request_in_hand(site)
+        served(site)
         eventually(lambda: [line for line in loop.lines() if line.startswith(f"cycle {first} ok")], UP_SECONDS)
         assert loop.serving() == second
         assert loop.end() == 0
@@ -182,7 +182,7 @@ def test_a_broken_configuration_is_told_and_the_service_waits_for_its_repair(sit
         eventually(lambda: "READY=1" in loop.heard())
         site.config.write_text(text, encoding="utf-8")
         loop.wait_serving()
-        request_in_hand(site)
+        served(site)
         assert loop.end() == 0
 
 
@@ -196,13 +196,13 @@ def test_it_works_without_any_privilege(site: Site):
     site.configure()
     with loop_of(site, humble=True) as loop:
         first = loop.wait_serving()
-        request_in_hand(site)
+        served(site)
         module = loop.module(first)
         assert capabilities(module) == capabilities(loop.process.pid) == 0
         os.kill(module, signal.SIGSTOP)
         os.kill(the_process(loop, first, "ansible-playbook"), signal.SIGKILL)
         loop.wait_serving(after=first)
-        request_in_hand(site)
+        served(site)
         eventually(lambda: not [p for p in loop.everything() if f":{first}:" in p.mark])
         assert loop.end() == 0
         assert loop.everything() == []

@@ -70,12 +70,12 @@ def hundred(lab: Lab) -> str:
     site = lab.site()
     since = plane.mark()
     requests = site.ask_many(NODES)
-    request_in_hand: list[float] = []
+    served: list[float] = []
     began = time.monotonic()
     with site.launcher(launcher_duration=1500):
-        while len(request_in_hand) < NODES and time.monotonic() - began < 1200:
+        while len(served) < NODES and time.monotonic() - began < 1200:
             done = site.fulfilled(requests)
-            request_in_hand += [time.monotonic() - began] * (done - len(request_in_hand))
+            served += [time.monotonic() - began] * (done - len(served))
             time.sleep(2)
         made = plane.calls(since)
         nodes = len(site.requestor.nodes())
@@ -85,15 +85,15 @@ def hundred(lab: Lab) -> str:
     creates = [
         seconds for kind, status, seconds in plane.timed_calls(since) if kind == "POST /servers" and status == 202
     ]
-    rate = 60 * len(request_in_hand) / (request_in_hand[-1] if request_in_hand else 1)
+    rate = 60 * len(served) / (served[-1] if served else 1)
     calls = sum(plane.calls(since).values()) / NODES
     told = (
         f"by hand {', '.join(f'{rate:.0f}/min with {number}' for number, rate in best.items())}; "
-        f"the launcher {rate:.0f}/min ({100 * rate / max(best.values()):.0f} %), {len(request_in_hand)} served, "
+        f"the launcher {rate:.0f}/min ({100 * rate / max(best.values()):.0f} %), {len(served)} served, "
         f"{made['POST /servers 202']} creates, median create {median(creates):.1f} s, "
-        f"median wait {median(request_in_hand):.0f} s, {calls:.2f} calls per life"
+        f"median wait {median(served):.0f} s, {calls:.2f} calls per life"
     )
-    assert len(request_in_hand) == NODES, told
+    assert len(served) == NODES, told
     assert made["POST /servers 202"] == NODES == nodes, f"thrown away: {told}"
     assert rate >= SHARE * max(best.values()), told
     assert calls <= MOST_CALLS or median(creates) >= QUICK_CREATE, told

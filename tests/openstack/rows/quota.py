@@ -24,12 +24,12 @@ def quota(lab: Lab) -> str:
     with site.launcher():
         wait_for("3 requests served", lambda: site.fulfilled(requests) == 3)
         plane.quota(instances=1)
-        request_in_hand = [ident for ident in requests if site.requestor.state(ident) == "fulfilled"]
-        site.requestor.wait_gone(site.give_all_back(request_in_hand), PATIENCE)
-        wait_for("one more", lambda: site.fulfilled(set(requests) - set(request_in_hand)) >= 1)
+        served = [ident for ident in requests if site.requestor.state(ident) == "fulfilled"]
+        site.requestor.wait_gone(site.give_all_back(served), PATIENCE)
+        wait_for("one more", lambda: site.fulfilled(set(requests) - set(served)) >= 1)
         assert len(plane.servers()) <= 1, plane.servers()
         plane.quota(instances=20)
-        rest = [ident for ident in requests if ident not in request_in_hand]
+        rest = [ident for ident in requests if ident not in served]
         site.wait_served(rest)
     refused = plane.calls(since)[REFUSED]
     assert refused <= 2, plane.calls(since)

@@ -38,7 +38,7 @@ class BuildGuard:
         self.problem = ""
         self._store = store
         self._held = held
-        self._timeouts = 2 * timeout + GRACE
+        self._patience = 2 * timeout + GRACE
         self._clock = clock
         self._looked = float("-inf")
         self._refused_since: float | None = None
@@ -73,7 +73,7 @@ class BuildGuard:
             return
         if self._refused_since is None:
             self._refused_since = now
-        if now - self._refused_since > self._timeouts:
+        if now - self._refused_since > self._patience:
             self.problem = "the ZooKeeper session was lost, and somebody else has the image's lock now"
 
     def _check_record(self) -> None:

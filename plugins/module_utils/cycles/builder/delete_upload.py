@@ -91,7 +91,7 @@ def _found(store: Store, options: UploadOptions, upload_id: str) -> Upload | Non
 
 
 def _delete(
-    context: UploadContext, upload: Upload, timeouts: float, progress: Callable[[str], None], clock: Callable[[], float]
+    context: UploadContext, upload: Upload, patience: float, progress: Callable[[str], None], clock: Callable[[], float]
 ) -> None:
     store = context.store
     place = (upload.image, upload.build_id, upload.provider)
@@ -106,11 +106,11 @@ def _delete(
         site=site_of(store, create=False),
         view=lambda key: context.view(clock(), frozenset()),
         say=progress,
-        store_patience=timeouts,
+        store_patience=patience,
         hook_timeout=0.0,
         clock=clock,
     )
-    end = tools.steady() + timeouts
+    end = tools.steady() + patience
     while True:
         planned = DeleteUpload(upload, DeletionCode.ASKED, REASON)
         result: DeletionResult = delete_upload(planned, client, tools, still=lambda view: True)

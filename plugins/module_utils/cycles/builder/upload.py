@@ -132,7 +132,7 @@ class UploadRun:
             store,
             upload,
             held,
-            timeouts=self._tools.store_patience,
+            patience=self._tools.store_patience,
             clock=self._tools.steady,
             sleeper=self._tools.sleeper,
         )

@@ -36,7 +36,7 @@ class UploadClaim:
     """A record of an upload that only we write.
 
     :param held: the lock of the build at the provider.
-    :param timeouts: seconds for which ZooKeeper is waited for at a write.
+    :param patience: seconds for which ZooKeeper is waited for at a write.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class UploadClaim:
         upload: Upload,
         held: Held,
         *,
-        timeouts: float,
+        patience: float,
         clock: Callable[[], float] = time.monotonic,
         sleeper: Callable[[float], None] = time.sleep,
     ) -> None:
         self.upload = upload
         self._images = store.images
         self._held: Held | None = held
-        self._timeouts = timeouts
+        self._patience = patience
         self._clock = clock
         self._sleeper = sleeper
         self._stored = b""
@@ -99,7 +99,7 @@ class UploadClaim:
         self._stored = wanted
 
     def _insist(self, work: Callable[[Held], None]) -> None:
-        end = self._clock() + self._timeouts
+        end = self._clock() + self._patience
         while True:
             try:
                 if self._held is None or not self._held.valid:

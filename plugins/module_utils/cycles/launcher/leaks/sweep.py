@@ -89,7 +89,7 @@ class LeakSweep:
         self._tree_looked: float | None = None
         self._tree_held: Held | None = None
         self._clearing: deque[Row] = deque()
-        self._expired: dict[str, float] = {}
+        self._expired_at: dict[str, float] = {}
         self._notes: list[tuple[str, str, str]] = []
         """(provider, key, answer) of deletions that failed, to be stored."""
 
@@ -107,8 +107,8 @@ class LeakSweep:
             # By a list that lacks servers nothing is proven.
             if name not in self._looks and actor.blocked is None and not actor.missing:
                 self._consider(name, actor, now)
-            if now - self._expired.setdefault(name, now) >= TOMBSTONES_EVERY:
-                self._expired[name] = now
+            if now - self._expired_at.setdefault(name, now) >= TOMBSTONES_EVERY:
+                self._expired_at[name] = now
                 expire_tombstones(self._context.store, name, now)
         if self._clearing:
             self._clear(now)

@@ -142,14 +142,14 @@ class Deletions:
                 store.nodes.write(node)
             except StoreGone:
                 pass
-        self._end_session(node_id, node)
+        self._add_tombstone(node_id, node)
         self._context.forget(node_id)
         store.nodes.delete(node_id)
         held.release()
         self._context.account.deleted.append(node_id)
         self._context.account.say(f"node {node_id}: gone")
 
-    def _end_session(self, node_id: str, node: Node | None) -> None:
+    def _add_tombstone(self, node_id: str, node: Node | None) -> None:
         launch = self._context.launch(node_id)
         provider = launch.provider if launch is not None else node.provider if node is not None else None
         if provider is not None:

@@ -16,7 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 
-SPEC = LeaseSpec("web", ("small",), timeouts=60)
+SPEC = LeaseSpec("web", ("small",), patience=60)
 
 
 def asked(lease: Lease, key: str, now: float = 0.0) -> NodeRequest:

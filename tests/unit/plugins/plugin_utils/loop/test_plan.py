@@ -18,7 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.plan import 
     Cycle,
     Kill,
     Outcome,
-    Patience,
+    RestartBackoff,
     Start,
     Stop,
     Wishes,
@@ -182,22 +182,22 @@ def outcome(**changes):
 
 
 def test_pauses_grow_after_failures_and_are_forgotten_after_a_cycle_that_was_well():
-    timeouts = Patience()
+    backoff = RestartBackoff()
     waits = []
     for _number in range(9):
-        timeouts.note(SETTINGS, outcome(well=False, worked=None), 1000.0, 1.0)
-        waits.append(timeouts.wait(1000.0))
+        backoff.note(SETTINGS, outcome(well=False, worked=None), 1000.0, 1.0)
+        waits.append(backoff.wait(1000.0))
     assert waits == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
-    timeouts.note(SETTINGS, outcome(), 1000.0, 1.0)
-    assert (timeouts.failures, timeouts.wait(1000.0)) == (0, 0.0)
+    backoff.note(SETTINGS, outcome(), 1000.0, 1.0)
+    assert (backoff.failures, backoff.wait(1000.0)) == (0, 0.0)
 
 
 def test_one_that_had_worked_for_a_while_begins_the_count_anew():
-    timeouts = Patience(failures=5)
-    timeouts.note(SETTINGS, outcome(well=False, worked=10.0), 1000.0, 1.0)
-    assert (timeouts.failures, timeouts.wait(1000.0)) == (1, 0.0)
-    timeouts.note(SETTINGS, outcome(well=False, worked=9.0), 1000.0, 1.0)
-    assert timeouts.failures == 2
+    backoff = RestartBackoff(failures=5)
+    backoff.note(SETTINGS, outcome(well=False, worked=10.0), 1000.0, 1.0)
+    assert (backoff.failures, backoff.wait(1000.0)) == (1, 0.0)
+    backoff.note(SETTINGS, outcome(well=False, worked=9.0), 1000.0, 1.0)
+    assert backoff.failures == 2
 
 
 def test_pauses_are_not_all_the_same():
@@ -207,14 +207,14 @@ def test_pauses_are_not_all_the_same():
 
 
 def test_cycles_that_end_at_once_by_themselves_do_not_follow_each_other_without_end():
-    timeouts = Patience()
-    timeouts.note(SETTINGS, outcome(seconds=2.0), 1000.0, 1.0)
-    assert timeouts.wait(1000.0) == SPIN - 2.0
-    timeouts.note(SINGLE, outcome(seconds=60.0), 1000.0, 1.0)
-    assert timeouts.wait(1000.0) == SINGLE.pause
+    backoff = RestartBackoff()
+    backoff.note(SETTINGS, outcome(seconds=2.0), 1000.0, 1.0)
+    assert backoff.wait(1000.0) == SPIN - 2.0
+    backoff.note(SINGLE, outcome(seconds=60.0), 1000.0, 1.0)
+    assert backoff.wait(1000.0) == SINGLE.pause
 
 
 def test_pauses_are_forgotten_when_somebody_has_done_something():
-    timeouts = Patience(failures=5, not_before=2000.0)
-    timeouts.forget()
-    assert (timeouts.failures, timeouts.wait(1000.0)) == (0, 0.0)
+    backoff = RestartBackoff(failures=5, not_before=2000.0)
+    backoff.forget()
+    assert (backoff.failures, backoff.wait(1000.0)) == (0, 0.0)

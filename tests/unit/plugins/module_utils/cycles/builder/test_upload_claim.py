@@ -101,7 +101,7 @@ def claim(images: Images) -> UploadClaim:
     upload = Upload(image="tiny", build_id="b", provider="one", state=UploadState.UPLOADING, state_time=1.0)
     store: Any = SimpleNamespace(images=images)
     held: Any = images.lock
-    made = UploadClaim(store, upload, held, timeouts=PATIENCE, clock=clock, sleeper=clock.sleep)
+    made = UploadClaim(store, upload, held, patience=PATIENCE, clock=clock, sleeper=clock.sleep)
     made.create()
     return made
 

@@ -41,7 +41,7 @@ def begin(world: World) -> Cycle:
     return cycle
 
 
-def request_in_hand(world: World, *labels: str, **fields: Any) -> str:
+def served(world: World, *labels: str, **fields: Any) -> str:
     request = world.request(*labels, **fields)
     assert world.run(120, lambda: world.state(request) == "fulfilled"), world.state(request)
     return request
@@ -68,7 +68,7 @@ def ready_nodes(world: World, name: str, *labels: str) -> list[str]:
     """Ready nodes that nobody has: their request is gone."""
     ids = []
     for one in labels:
-        request = request_in_hand(world, one, provider=name)
+        request = served(world, one, provider=name)
         ids += world.store.requests.read(request).nodes
         world.store.requests.delete(request)
     assert world.run(30, lambda: all(world.store.nodes.read(key).allocated_to is None for key in ids))
@@ -81,7 +81,7 @@ def ready_nodes(world: World, name: str, *labels: str) -> list[str]:
 def test_a_raised_limit_is_used_at_once():
     with World(site(east(pool() | {"max-servers": 1}))) as world:
         begin(world)
-        request_in_hand(world, "small")
+        served(world, "small")
         second = world.request("small")
         world.run(30)
         assert world.state(second) == "requested"
@@ -101,7 +101,7 @@ def test_a_new_label_is_registered_and_served(world):
     begin(world)
     world.configure(site(east(pool("small", "medium", "large")), west()))
     assert world.run(SOON, lambda: registered(world)["east/main"] == ["large", "medium", "small"])
-    request_in_hand(world, "large")
+    served(world, "large")
 
 
 def test_the_priority_of_a_pool_follows(world):
@@ -118,7 +118,7 @@ def test_ready_nodes_of_a_label_that_left_are_deleted_and_those_in_use_live_on(w
     begin(world)
     (idle,) = ready_nodes(world, "east", "medium")
     (kept,) = ready_nodes(world, "east", "small")
-    used = world.take(request_in_hand(world, "medium", provider="east", reuse=False))
+    used = world.take(served(world, "medium", provider="east", reuse=False))
     world.configure(site(east(pool("small")), west(pool("small"))))
     assert world.run(60, lambda: world.store.nodes.read(idle) is None)
     assert world.store.nodes.read(used[0]).state == "in-use"
@@ -138,10 +138,10 @@ def test_a_request_for_a_label_that_left_fails(world):
 def test_a_pool_set_to_zero_gives_its_requests_away_and_its_idle_nodes_up(world):
     begin(world)
     (idle,) = ready_nodes(world, "east", "small")
-    used = world.take(request_in_hand(world, "small", provider="east", reuse=False))
+    used = world.take(served(world, "small", provider="east", reuse=False))
     world.configure(site(east(pool() | {"max-servers": 0}), west()))
     assert world.run(60, lambda: world.store.nodes.read(idle) is None)
-    request = request_in_hand(world, "small", provider="east")
+    request = served(world, "small", provider="east")
     assert [world.store.nodes.read(key).provider for key in world.store.requests.read(request).nodes] == ["west"]
     assert world.store.nodes.read(used[0]).state == "in-use"
     assert machines(world, "east") == 1
@@ -205,18 +205,18 @@ def test_an_added_provider_is_acted_for():
         world.configure(site(east(), west(pool("small", "special"))))
         assert world.run(SOON, lambda: bool(lines(cycle, "provider west: acting")))
         assert set(registered(world)) == {"east/main", "west/main"}
-        request_in_hand(world, "special")
+        served(world, "special")
 
 
 def test_a_removed_provider_lives_out_its_life(world):
     cycle = begin(world)
     (idle,) = ready_nodes(world, "west", "small")
-    used = world.take(request_in_hand(world, "small", provider="west", reuse=False))
+    used = world.take(served(world, "small", provider="west", reuse=False))
     world.configure(site(east()))
     assert world.run(SOON, lambda: set(registered(world)) == {"east/main"})
     assert known(world) == {"east/main"}
     assert world.run(60, lambda: world.store.nodes.read(idle) is None)
-    request = request_in_hand(world, "small", provider="west")
+    request = served(world, "small", provider="west")
     assert [world.store.nodes.read(key).provider for key in world.store.requests.read(request).nodes] == ["east"]
     assert world.store.nodes.read(used[0]).state == "in-use"
     world.give_back(used)
@@ -241,7 +241,7 @@ def test_a_booting_node_of_a_removed_provider_serves_its_request(world):
 @pytest.mark.parametrize("how", ["kill", "end"])
 def test_the_next_cycle_goes_on_draining(world, how):
     first = world.start(duration=60)
-    used = world.take(request_in_hand(world, "small", provider="west"))
+    used = world.take(served(world, "small", provider="west"))
     world.configure(site(east()))
     world.run(SOON)
     if how == "kill":
@@ -261,7 +261,7 @@ def test_the_next_cycle_goes_on_draining(world, how):
 
 def test_a_provider_that_was_removed_while_nobody_ran_is_drained(world):
     cycle = begin(world)
-    used = world.take(request_in_hand(world, "small", provider="west"))
+    used = world.take(served(world, "small", provider="west"))
     cycle.kill()
     world.configure(site(east()))
     world.run(15)
@@ -273,14 +273,14 @@ def test_a_provider_that_was_removed_while_nobody_ran_is_drained(world):
 
 def test_a_removed_provider_that_comes_back_is_acted_for_again(world):
     begin(world)
-    used = world.take(request_in_hand(world, "small", provider="west"))
+    used = world.take(served(world, "small", provider="west"))
     world.configure(site(east()))
     world.run(10)
     assert world.store.own.children("drain") == ["west"]
     world.configure(site(east(), west(pool("small", "special"))))
     assert world.run(SOON, lambda: "west/main" in registered(world))
     assert not world.store.own.children("drain")
-    request_in_hand(world, "special")
+    served(world, "special")
     assert world.store.nodes.read(used[0]).state == "in-use"
 
 
@@ -288,7 +288,7 @@ def test_a_provider_that_moved_to_another_launcher_is_left_to_it(world):
     """Another file, another cycle: it has the provider in its configuration, so nothing is drained."""
     begin(world)
     (idle,) = ready_nodes(world, "west", "small")
-    used = world.take(request_in_hand(world, "small", provider="west", reuse=False))
+    used = world.take(served(world, "small", provider="west", reuse=False))
     other = world.start(providers=("west",))
     world.run(SOON)
     world.store.own.put("drain/west", {"provider": "west", "cloud": "west", "region": None, "place": {}})
@@ -303,7 +303,7 @@ def test_a_provider_that_moved_to_another_launcher_is_left_to_it(world):
 
 def test_a_removed_provider_whose_entry_is_gone_is_named(world):
     cycle = begin(world)
-    world.take(request_in_hand(world, "small", provider="west"))
+    world.take(served(world, "small", provider="west"))
     cycle.kill()
     world.configure(site(east()))
     world.log_in_by("west", "")
@@ -316,7 +316,7 @@ def test_a_removed_provider_whose_entry_is_gone_is_named(world):
 
 def test_nobody_fails_requests_when_all_providers_leave(world):
     cycle = begin(world)
-    used = world.take(request_in_hand(world, "small", provider="west"))
+    used = world.take(served(world, "small", provider="west"))
     world.configure(site())
     world.run(SOON)
     request = world.request("small")
@@ -345,21 +345,21 @@ def test_what_pools_that_left_have_declined_counts_for_nothing(world):
 def test_a_provider_that_moves_to_another_cloud_is_emptied_first(world):
     cycle = begin(world)
     (idle,) = ready_nodes(world, "west", "small")
-    used = world.take(request_in_hand(world, "small", provider="west", reuse=False))
+    used = world.take(served(world, "small", provider="west", reuse=False))
     world.configure(site(east(), west(cloud="new-west")))
     assert world.run(60, lambda: world.store.nodes.read(idle) is None)
     assert world.run(SOON, lambda: "west/main" not in registered(world))
     world.give_back(used)
     assert world.run(60, lambda: machines(world, "west") == 0)
     assert world.run(SOON, lambda: "west/main" in registered(world))
-    request_in_hand(world, "small", provider="west")
+    served(world, "small", provider="west")
     assert machines(world, "new-west") == 1
     assert lines(cycle, "moves to another cloud when its 2 nodes in west are gone")
 
 
 def test_a_provider_that_moved_while_nobody_ran_is_emptied_first(world):
     cycle = begin(world)
-    used = world.take(request_in_hand(world, "small", provider="west"))
+    used = world.take(served(world, "small", provider="west"))
     cycle.kill()
     world.configure(site(east(), west(cloud="new-west")))
     world.run(15)
@@ -369,7 +369,7 @@ def test_a_provider_that_moved_while_nobody_ran_is_emptied_first(world):
     world.give_back(used)
     assert world.run(60, lambda: machines(world, "west") == 0)
     assert world.run(SOON, lambda: "west/main" in registered(world))
-    request_in_hand(world, "small", provider="west")
+    served(world, "small", provider="west")
     assert machines(world, "new-west") == 1
 
 
@@ -397,10 +397,10 @@ def test_labels_alone_make_no_client(world):
 
 def test_calls_of_former_clients_are_counted(world):
     cycle = begin(world)
-    request_in_hand(world, "small", provider="west")
+    served(world, "small", provider="west")
     world.log_in_by("west", "second")
     world.run(SOON)
-    request_in_hand(world, "small", provider="west", reuse=False)
+    served(world, "small", provider="west", reuse=False)
     counted = cycle.launcher._launcher_pass.calls()["west"]["POST /servers"]
     assert sum(counted.values()) == 2
 
@@ -409,7 +409,7 @@ def test_a_client_stays_when_its_entry_vanishes(world):
     cycle = begin(world)
     world.log_in_by("west", "")
     world.run(SOON)
-    request_in_hand(world, "small", provider="west")
+    served(world, "small", provider="west")
     assert lines(cycle, "provider west: clouds.yaml has no entry 'west'")
     assert cycle.launcher._launcher_pass.acting_providers.documents() == [
         "provider west: clouds.yaml has no entry 'west'"
@@ -438,7 +438,7 @@ def test_a_broken_file_leaves_the_old_in_force_and_is_told_once(world):
     world.spoil("first problem", "second problem")
     world.run(20)
     assert lines(cycle, "first problem") == ["configuration: first problem"]
-    request_in_hand(world, "small")
+    served(world, "small")
     world.run(100)
     assert cycle.result["config_problems"] == ["first problem", "second problem"]
 

@@ -150,8 +150,8 @@ def test_a_cycle_that_begins_while_one_cell_is_away_fails_no_request_for_its_zon
         cloud = world.clouds["east"]
         if stands_by:
             first = world.start()
-            request_in_hand = world.request("small", habit=Habit(work=lambda chance: 5.0))
-            assert world.run(200, until=lambda: request_in_hand in world.fulfilled)
+            served = world.request("small", habit=Habit(work=lambda chance: 5.0))
+            assert world.run(200, until=lambda: served in world.fulfilled)
             world.run(200)
             cloud.zones = ("az1",)
             world.start()

@@ -25,7 +25,7 @@ def asked(world: World, number: int) -> list[str]:
     return [world.request("small") for _unused in range(number)]
 
 
-def request_in_hand(world: World, requests: list[str]) -> bool:
+def served(world: World, requests: list[str]) -> bool:
     return all(request in world.fulfilled for request in requests)
 
 
@@ -45,7 +45,7 @@ def test_a_create_is_waited_for_at_a_cloud_of_which_nothing_is_known():
     with World(one_provider(), clouds={EAST: {"timing": constant(45.0)}}) as world:
         world.start()
         requests = asked(world, 2)
-        assert world.run(100, until=lambda: request_in_hand(world, requests))
+        assert world.run(100, until=lambda: served(world, requests))
         assert len(creates(world)) == 2
         assert thrown_away(world) == 0
 
@@ -55,7 +55,7 @@ def test_what_a_cloud_needed_is_known_to_the_next_cycle():
         first = world.start(duration=120)
         requests = asked(world, 2)
         assert world.run(300, until=lambda: first.ended)
-        assert request_in_hand(world, requests)
+        assert served(world, requests)
         assert world.store.own.get(f"{PROVIDERS}/{EAST}")["creates"]["seconds"] == [45.0, 45.0]
         world.start()
         world.run(5)
@@ -67,7 +67,7 @@ def test_a_cycle_that_is_killed_has_not_learned_in_vain():
     with World(one_provider(), clouds={EAST: {"timing": constant(45.0)}}) as world:
         first = world.start()
         requests = asked(world, 2)
-        assert world.run(300, until=lambda: request_in_hand(world, requests))
+        assert world.run(300, until=lambda: served(world, requests))
         world.run(70)
         first.kill()
         assert world.store.own.get(f"{PROVIDERS}/{EAST}")["creates"]["seconds"] == [45.0, 45.0]
@@ -77,11 +77,11 @@ def test_a_cloud_that_becomes_slow_costs_one_more_server_for_each_create_under_w
     with World(one_provider(), clouds={EAST: {"timing": Timing(boot=(BOOT, 0.0))}}) as world:
         world.start()
         requests = asked(world, 4)
-        assert world.run(60, until=lambda: request_in_hand(world, requests))
+        assert world.run(60, until=lambda: served(world, requests))
         world.clouds[EAST].timing = constant(60.0)
         before = len(creates(world))
         late = asked(world, 4)
-        assert world.run(200, until=lambda: request_in_hand(world, late))
+        assert world.run(200, until=lambda: served(world, late))
         world.run(120)
         assert len(creates(world)) - before <= 2 * len(late)
         assert thrown_away(world) <= len(late)
@@ -92,7 +92,7 @@ def test_a_late_server_is_taken_while_its_successor_has_no_answer():
     with World(one_provider(), clouds={EAST: {"timing": Timing(boot=(BOOT, 0.0))}}) as world:
         cycle = world.start()
         first = asked(world, 1)
-        assert world.run(60, until=lambda: request_in_hand(world, first))
+        assert world.run(60, until=lambda: served(world, first))
         world.clouds[EAST].timing = constant(70.0)
         (late,) = asked(world, 1)
         assert world.run(200, until=lambda: late in world.fulfilled)
@@ -109,7 +109,7 @@ def test_a_slow_create_is_not_taken_for_a_dead_api():
             world.run(10)
             (actor,) = world.cycles[-1].launcher._launcher_pass._context.actors.values()
             assert actor.blocked is None
-        assert world.run(60, until=lambda: request_in_hand(world, requests))
+        assert world.run(60, until=lambda: served(world, requests))
 
 
 def test_an_api_that_hangs_as_a_whole_is_seen_although_only_creates_are_under_way():
@@ -120,7 +120,7 @@ def test_an_api_that_hangs_as_a_whole_is_seen_although_only_creates_are_under_wa
         world.run(5)
         world.fault("east", hang=True)
         requests = asked(world, 5)
-        assert world.run(60, until=lambda: request_in_hand(world, requests))
+        assert world.run(60, until=lambda: served(world, requests))
         assert all(world.fulfilled[request] - world.asked[request] < 45.0 for request in requests)
 
 
@@ -128,12 +128,12 @@ def test_a_server_that_stays_half_made_is_replaced():
     with World(one_provider()) as world:
         world.start()
         first = asked(world, 1)
-        assert world.run(60, until=lambda: request_in_hand(world, first))
+        assert world.run(60, until=lambda: served(world, first))
         fates = [Fate("BUILD")]
         world.clouds[EAST].fate = lambda machine: fates.pop() if fates else Fate()
         world.fault(EAST, "POST /servers", works=True, left=1)
         requests = asked(world, 1)
-        assert world.run(250, until=lambda: request_in_hand(world, requests))
+        assert world.run(250, until=lambda: served(world, requests))
         world.run(30)
         assert thrown_away(world) == 1
 
@@ -142,10 +142,10 @@ def test_the_answer_of_a_superseded_create_ends_its_server_even_without_a_list()
     with World(one_provider(), clouds={EAST: {"timing": Timing(boot=(BOOT, 0.0))}}) as world:
         world.start()
         first = asked(world, 1)
-        assert world.run(60, until=lambda: request_in_hand(world, first))
+        assert world.run(60, until=lambda: served(world, first))
         world.clouds[EAST].timing = constant(70.0)
         late = asked(world, 1)
-        assert world.run(200, until=lambda: request_in_hand(world, late))
+        assert world.run(200, until=lambda: served(world, late))
         world.run(200)
         assert len(world.clouds[EAST].machines) == 2
 
@@ -156,7 +156,7 @@ def test_fifty_at_a_cloud_that_is_always_slow(seconds):
         world.start()
         requests = asked(world, 50)
         began = world.agenda.now
-        assert world.run(20 * seconds, until=lambda: request_in_hand(world, requests))
+        assert world.run(20 * seconds, until=lambda: served(world, requests))
         assert max(world.fulfilled.values()) - began <= 1.3 * (seconds + BOOT)
         assert thrown_away(world) <= 2
 
@@ -165,7 +165,7 @@ def test_two_hundred_at_a_busy_cloud():
     with World(one_provider(), clouds={EAST: {"timing": busy()}}) as world:
         world.start()
         requests = asked(world, 200)
-        assert world.run(1800, until=lambda: request_in_hand(world, requests))
+        assert world.run(1800, until=lambda: served(world, requests))
         calls = sum(len(client.calls) for client in world.cycles[0].clients)
         assert thrown_away(world) <= 4
         assert calls <= 3 * len(requests)
@@ -179,7 +179,7 @@ def test_others_are_served_beside_a_slow_one_as_if_it_were_not_there():
         world.start()
         waiting = [world.request("other") for _unused in range(30)]
         requests = asked(world, 30)
-        assert world.run(BOOT + 15.0, until=lambda: request_in_hand(world, requests))
+        assert world.run(BOOT + 15.0, until=lambda: served(world, requests))
         assert not any(request in world.fulfilled for request in waiting)
 
 
@@ -188,7 +188,7 @@ def test_rate_does_not_count_into_the_time_of_a_job():
     with World(document, api_timeout=1.0) as world:
         world.start()
         requests = asked(world, 5)
-        assert world.run(300, until=lambda: request_in_hand(world, requests))
+        assert world.run(300, until=lambda: served(world, requests))
         assert thrown_away(world) == 0
 
 
@@ -203,7 +203,7 @@ def seconds_for(number: int, most: float | None = None, before: int = 0) -> tupl
             assert world.run(60, until=lambda: len(world.fulfilled) == len(world.asked))
         began = world.agenda.now
         requests = asked(world, number)
-        assert world.run(3600, until=lambda: request_in_hand(world, requests))
+        assert world.run(3600, until=lambda: served(world, requests))
         assert thrown_away(world) == 0
         return max(world.fulfilled.values()) - began, world
 

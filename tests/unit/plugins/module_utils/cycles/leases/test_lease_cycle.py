@@ -98,7 +98,7 @@ class World:
             self.store.kill_at = None
 
 
-SPEC = LeaseSpec("web", ("small", "large"), count=2, expires=600, timeouts=900)
+SPEC = LeaseSpec("web", ("small", "large"), count=2, expires=600, patience=900)
 
 
 def test_a_lease_that_somebody_has_just_given_back_is_not_brought_back() -> None:
@@ -146,7 +146,7 @@ def test_lease_is_had_repeated_and_given_back() -> None:
 
 
 def test_request_is_what_zuul_would_write() -> None:
-    world = World(LeaseSpec("web", ("a", "b"), priority=7, provider="cloud1", tenant="t", timeouts=60))
+    world = World(LeaseSpec("web", ("a", "b"), priority=7, provider="cloud1", tenant="t", patience=60))
     world.leasing().advance()
     (request,) = world.store.all_requests()
     assert request.id.startswith("007-")
