@@ -37,12 +37,12 @@ class Cycle:
 
     def __init__(self, script: list[Any]) -> None:
         self.store = Connection()
-        self.stop = Stop(beat=lambda state: self.beats.append(state))
+        self.beats: list[str] = []
+        self.stop = Stop(beat=self.beats.append)
         self.script = script
         self.now = 1000.0
         self.finishing = False
         self.state = SERVING
-        self.beats: list[str] = []
         self.calls: list[str] = []
         self.rests: list[float] = []
         self.lines: list[str] = []
