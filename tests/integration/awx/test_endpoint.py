@@ -21,6 +21,7 @@ def awx():
     made = Awx(["site.yml"])
     post(made, "credential_types", name="type", kind="cloud", inputs={"fields": FIELDS}, injectors={})
     post(made, "projects", name="project", organization=1, scm_type="git", scm_url="https://git.example.org/a.git")
+    made.updates.look()
     post(made, "inventories", name="inventory", organization=1)
     post(made, "job_templates", **template(made, name="template", survey_enabled=True))
     return made
@@ -205,6 +206,28 @@ def test_what_a_job_uses_is_deleted_after_its_end_and_its_events(awx):
     assert [page["results"][0]["status"] for page in seen] == ["running", "canceled"]
     assert awx.answer("POST", f"/api/v2/jobs/{job.id}/cancel/", {}, {})[0] == 405
     assert [awx.answer("DELETE", path, {}, None)[0] for _call in range(2)] == [403, 204]
+
+
+def test_a_project_is_fetched_when_it_is_new_or_moved_or_when_somebody_asks(awx):
+    made = {"name": "new", "organization": 1, "scm_type": "git", "scm_url": "https://git.example.org/b.git"}
+    path = f"/api/v2/projects/{post(awx, 'projects', **made)}/"
+
+    def seen():
+        view = awx.answer("GET", path, {}, None)[1]
+        return view["status"], view["scm_revision"] != "", "current_update" in view["summary_fields"]
+
+    assert seen() == ("pending", False, True)
+    awx.answer("GET", "/api/v2/projects/", {}, None)
+    assert seen() == ("successful", True, False)
+    awx.answer("PATCH", path, {}, {"description": "the same place"})
+    assert seen() == ("successful", True, False)
+    awx.answer("PATCH", path, {}, {"scm_url": "https://nowhere.example.org/a.git"})
+    awx.answer("GET", "/api/v2/projects/", {}, None)
+    assert seen() == ("failed", True, False), "what was fetched before stays"
+    status, update = awx.answer("POST", f"{path}update/", {}, {})
+    assert (status, update["status"]) == (202, "pending")
+    looks = [awx.answer("GET", update["url"], {}, None)[1]["status"] for _look in range(2)]
+    assert looks == ["pending", "failed"]
 
 
 def test_an_inventory_goes_later(awx):

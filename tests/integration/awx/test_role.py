@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import dataclass
 
 import pytest
@@ -210,6 +211,7 @@ def fill(awx: Awx) -> None:
     kind = add("credential_types", "nodepool", kind="cloud", inputs={"fields": []}, injectors={})
     login = add("credentials", NAMES["credentials"][0], credential_type=kind, inputs={}, **ours)
     project = add("projects", "nodepool", scm_type="git", scm_url="https://git.example.org/x.git", **ours)
+    awx.updates.look()
     empty, nodes = (add("inventories", name, **ours) for name in NAMES["inventories"])
     source = {"inventory": nodes, "source": "scm", "source_project": project, "source_path": "ci.nodepool.yml"}
     add("inventory_sources", NAMES["inventory_sources"][0], **source)
@@ -323,6 +325,16 @@ def test_a_wrong_password_is_told_without_it(site):
     assert "wrong-password" not in said
 
 
+def test_a_server_that_does_not_answer_is_told_with_its_address(site):
+    with socket.socket() as taken:
+        # Nobody listens.
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        said = site.refused(awx_host=address, awx_token="", awx_username=USER, awx_password=PASSWORD)
+    assert f"AWX does not answer as it should at {address}. Failed to get token: " in " ".join(said.split())
+    assert PASSWORD not in said
+
+
 def test_without_awx_awx_it_says_what_to_install(site):
     done = site.run(ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS))
     assert done.returncode != 0
@@ -340,7 +352,23 @@ def test_what_awx_refuses_fails_with_its_words(site):
     assert len(site.server.writes) == before
 
 
-def test_a_wrong_address_of_the_project_fails_with_the_words_of_the_documentation(site):
-    said = site.refused(**SMALL, awx_project_url="https://nowhere.example.org/x.git")
-    assert "Project update failed" in said
-    assert "| `Project update failed` when the role is applied |" in (ROOT / "docs" / "awx.md").read_text("utf-8")
+def test_a_project_that_was_never_fetched_is_fetched_by_the_next_run(site):
+    options = {**SMALL, "awx_project_url": "https://nowhere.example.org/x.git"}
+    words = "AWX could not fetch the project nodepool."
+    assert words in " ".join(site.refused(**options).split())
+    assert words in " ".join(site.refused(**options).split()), "not that there are no playbooks in it"
+    assert "| `AWX could not fetch the project` |" in (ROOT / "docs" / "awx.md").read_text("utf-8")
+    # The repository is there now; nothing about the project changes.
+    site.awx.updates.unreachable = "elsewhere"
+    run(site, **options)
+    assert names(site)["job_templates"] == ["nodepool launcher"]
+    again = run(site, **options)
+    assert (again.changed, again.writes) == (0, [])
+
+
+def test_an_update_of_the_project_is_not_waited_for_without_end(site):
+    # As where AWX has no capacity for it.
+    site.awx.updates.looks = 1_000_000
+    said = " ".join(site.refused(**SMALL, awx_wait_seconds=1).split())
+    assert "AWX has not fetched the project nodepool after 1 s." in said
+    assert names(site)["job_templates"] == []

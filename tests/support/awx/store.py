@@ -15,10 +15,9 @@ from tests.support.awx.fields import ASSOCIATIONS, FIELDS, TYPES, UNIFIED, UNIQU
 from tests.support.awx.jobs import ACTIVE, Job, Jobs
 from tests.support.awx.pages import UnknownField, page
 from tests.support.awx.rrules import BUSY, rrule_problem
+from tests.support.awx.updates import TRIGGERS, Updates
 
 ROOT = "/api/v2/"
-UNREACHABLE = "nowhere"
-"""A project whose address has this word in it is never fetched."""
 LOOKS = 2
 """Looks at inventories after which a deleted one is gone."""
 Thing = dict[str, Any]
@@ -51,6 +50,7 @@ class Awx:
         self._lists: dict[tuple[str, int, str], list[int]] = {}
         self.surveys: dict[int, Thing] = {}
         self.jobs = Jobs()
+        self.updates = Updates()
         self._leaving: dict[int, int] = {}
         self._add("organizations", {"name": "Default"})
         self._add("instance_groups", {"name": "builders"})
@@ -100,10 +100,12 @@ class Awx:
                 return 200, {"can_cancel": self.jobs.all[int(number)].status in ACTIVE}
             case "POST", ["jobs", number, "cancel"]:
                 return self.jobs.cancel(int(number))
-            case "GET", ["project_updates", _]:
-                failed = any(UNREACHABLE in project["scm_url"] for project in self._all("projects"))
-                return 200, {"status": "failed" if failed else "successful", "failed": failed}
+            case "GET", ["project_updates", number] if update := self.updates.one(int(number)):
+                self.updates.look()
+                return 200, update
             case "GET", [kind] if kind in FIELDS:
+                if kind == "projects":
+                    self.updates.look()
                 self._leave(kind)
                 return 200, page([self._view(kind, thing) for thing in self._all(kind)], f"{ROOT}{kind}/", query)
             case "POST", [kind] if kind in FIELDS:
@@ -120,6 +122,8 @@ class Awx:
                 return 200, self._view(kind, self._change(kind, thing, body))
             case "DELETE", []:
                 return self._delete_if_free(kind, thing)
+            case "POST", ["update"] if kind == "projects":
+                return 202, self.updates.begin(thing)
             case "GET", ["playbooks"] if kind == "projects":
                 return 200, self._playbooks_of(thing)
             case _, ["survey_spec"] if kind == "job_templates":
@@ -149,8 +153,7 @@ class Awx:
         if kind == "inventory_sources":
             view["organization"] = self.things["inventories"][thing["inventory"]]["organization"]
         if kind == "projects":
-            view["scm_revision"] = "" if UNREACHABLE in thing["scm_url"] else "0" * 40
-            view["summary_fields"]["current_update"] = {"id": 1}
+            view |= self.updates.shown(thing["id"])
             view["related"]["update"] = f"{url}update/"
         if kind == "credentials":
             secret = self._secret_fields(thing)
@@ -178,7 +181,10 @@ class Awx:
             raise Refusal(400, **{name: ["This field is required."] for name in missing})
         defaults = {name: copy.deepcopy(field.default) for name, field in FIELDS[kind].items()}
         self._check(kind, {**defaults, **values})
-        return self._add(kind, values)
+        made = self._add(kind, values)
+        if kind == "projects":
+            self.updates.begin(made)
+        return made
 
     def _change(self, kind: str, thing: Thing, body: Mapping[str, Any]) -> Thing:
         values = self._accepted(kind, body)
@@ -189,7 +195,10 @@ class Awx:
                 for key, value in values["inputs"].items()
             }
         self._check(kind, {**thing, **values})
+        moved = kind == "projects" and any(thing[name] != values.get(name, thing[name]) for name in TRIGGERS)
         thing.update(values)
+        if moved:
+            self.updates.begin(thing)
         return thing
 
     def _accepted(self, kind: str, body: Mapping[str, Any]) -> Thing:
@@ -250,7 +259,7 @@ class Awx:
         return {}
 
     def _playbooks_of(self, project: Mapping[str, Any]) -> list[str]:
-        return [] if UNREACHABLE in project["scm_url"] else self._playbooks
+        return self._playbooks if self.updates.fetched(project["id"]) else []
 
     def _schedule_problem(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
         if problem := rrule_problem(schedule["rrule"]):
