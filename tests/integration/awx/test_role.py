@@ -319,6 +319,15 @@ def test_what_has_to_be_there_is_looked_up_first_also_in_check_mode(site, option
     assert words in " ".join(done.stdout.split())
 
 
+def test_a_credential_type_of_somebody_else_is_left_alone(site):
+    fields = [{"id": "user", "label": "User", "type": "string"}]
+    body = {"name": "nodepool", "kind": "cloud", "inputs": {"fields": fields}, "injectors": {}}
+    assert site.awx.answer("POST", "/api/v2/credential_types/", {}, body)[0] == 201
+    said = " ".join(site.refused(**SMALL).split())
+    assert "The credential type nodepool is in AWX already and has other fields" in said
+    assert site.server.writes == []
+
+
 def test_a_wrong_password_is_told_without_it(site):
     said = " ".join(site.refused(awx_token="", awx_username=USER, awx_password="wrong-password").split())
     assert f"AWX does not let {USER} in. Failed to get token: HTTP Error 401" in said
@@ -346,6 +355,8 @@ def test_what_awx_refuses_fails_with_its_words(site):
     site.options |= SMALL
     site.options["awx_playbooks"] = dict.fromkeys(("launcher", "leak_cleanup", "builder", "image_rebuild"), "lost.yml")
     assert "Playbook not found for project." in site.refused()
+    # As where it was broken off between the two: the credential type is ours.
+    site.awx.things["credentials"].clear()
     # Now that the project is there, it is looked into before anything is sent.
     before = len(site.server.writes)
     assert "AWX does not find lost.yml in the project nodepool." in " ".join(site.refused().split())
