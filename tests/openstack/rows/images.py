@@ -103,10 +103,11 @@ def retention(lab: Lab) -> str:
     for options in ({"pause": True, "name": "fake"}, {"state": "absent", "build_id": bad}):
         ran = run_module("dib_build", {"config": str(site.config), **options}, site.folder, timeout=PATIENCE)
         assert not ran.result["failed"], ran.screen[-3000:]
-    site.play("uploads.yml")
-    assert ids(in_glance(lab)) == {before.id}, site.screen()[-3000:]
+    # At once: before anything is deleted in glance.
     server = site.serve_one()
     assert server.image.id == before.id, (server.image, found)
+    site.play("uploads.yml")
+    assert ids(in_glance(lab)) == {before.id}, site.screen()[-3000:]
     return f"2 of 3 kept; reverted to {before.id[:8]}, the bad one is gone"
 
 

@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
 from ...clients.diskimage_builder.scratch import (
     Leftover,
-    claimed,
     leftovers,
 )
 from ...clients.zookeeper.store import Store
 from ...imaging.due_builds import BuildCase, judge_build
 from ...imaging.retention import abandoned_builds
-from ...imaging.snapshot import ImagesView
-from ...model.config.types import NodepoolConfig
 from ...model.image import Build
 from ..frame.provider_reach import reach_document, unreached
 from ..frame.tree_identity import site_of
@@ -27,9 +24,8 @@ from .build_cycle import case_document, forced
 from .build_options import BuildOptions
 from .image_files import check_files
 from .image_view import (
-    local_files,
+    look_at_images,
     provider_formats,
-    view_images,
 )
 
 
@@ -41,7 +37,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
         store.open(watch=False)
         check_files(ImagesDir(config.images_dir or ""), store, site_of(store, create=False), write=False)
         formats, problems = provider_formats(config, options.clouds_config)
-        view = _view(store, config, formats, clock())
+        view = look_at_images(store, config, ImagesDir(config.images_dir or ""), formats, clock())
         left = leftovers(config.images_dir or "")
     finally:
         store.close()
@@ -65,19 +61,6 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
         "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "builder plan"},
         "warnings": list(config.warnings),
     }
-
-
-def _view(store: Store, config: NodepoolConfig, formats: Mapping[str, str], now: float) -> ImagesView:
-    folder = ImagesDir(config.images_dir or "")
-    return view_images(
-        store,
-        config,
-        now=now,
-        provider_formats=formats,
-        files=local_files(folder),
-        builder_id=folder.builder_id(create=False),
-        building=claimed(folder.path),
-    )
 
 
 def _lines(cases: list[BuildCase], abandoned: list[Build], left: list[Leftover]) -> Iterator[str]:

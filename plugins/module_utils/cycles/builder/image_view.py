@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.diskimage_builder.scratch import claimed
 from ...clients.openstack.clouds import load_cloud_entry
 from ...clients.zookeeper.components import Registration
 from ...clients.zookeeper.store import Store
@@ -151,3 +152,22 @@ def register_builder(store: Store) -> Registration:
     """Announce a builder to others by Nodepool's registry. One for each cycle; it is gone with the session."""
     fields = {"state": ComponentState.RUNNING, "version": VERSION}
     return store.components.register(ComponentKind.BUILDER, socket.gethostname(), fields)
+
+
+def look_at_images(
+    store: Store, config: NodepoolConfig, folder: ImagesDir, formats: Mapping[str, str], now: float
+) -> ImagesView:
+    """Look at the images without being a build: nothing is written; claims tell what this builder makes.
+
+    :param folder: images-dir.
+    :param formats: provider → image format.
+    """
+    return view_images(
+        store,
+        config,
+        now=now,
+        provider_formats=formats,
+        files=local_files(folder),
+        builder_id=folder.builder_id(create=False),
+        building=claimed(folder.path),
+    )

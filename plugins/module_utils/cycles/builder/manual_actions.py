@@ -11,7 +11,6 @@ from typing import Any
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
 from ...clients.diskimage_builder.scratch import (
-    claimed,
     leftovers,
 )
 from ...clients.zookeeper.store import Store
@@ -22,7 +21,6 @@ from ...imaging.retention import (
     abandoned_builds,
     plan_deletions,
 )
-from ...imaging.snapshot import ImagesView
 from ...model.config.types import NodepoolConfig
 from ...model.errors import (
     ConfigError,
@@ -39,9 +37,8 @@ from .clearing import (
 from .image_files import check_files
 from .image_view import (
     image_state,
-    local_files,
+    look_at_images,
     provider_formats,
-    view_images,
 )
 
 _ROUNDS = 5
@@ -125,7 +122,7 @@ def clear_away(
         check_files(folder, store, site_of(store, create=not check), write=False)
         left = leftovers(folder.path)
         cleared = [] if check else clear_machine(store, folder.path, progress)
-        view = _look(store, config, folder, formats, clock())
+        view = look_at_images(store, config, folder, formats, clock())
         abandoned = [build.id for build in abandoned_builds(view)]
         if not check:
             abandoned = fail_abandoned(store, view, view.now, progress)
@@ -219,7 +216,7 @@ def _remove_what_can_go(
     folder = ImagesDir(config.images_dir or "")
     formats, _problems = provider_formats(config, options.clouds_config)
     for _round in range(_ROUNDS):
-        view = _look(store, config, folder, formats, clock())
+        view = look_at_images(store, config, folder, formats, clock())
         plan = [
             action
             for action in plan_deletions(view)
@@ -237,15 +234,3 @@ def _remove_what_can_go(
                 store.images.delete_build(action.image, action.build_id)
                 lines.append(f"build {build_id}: its record is removed")
     return lines
-
-
-def _look(store: Store, config: NodepoolConfig, folder: ImagesDir, formats: dict[str, str], now: float) -> ImagesView:
-    return view_images(
-        store,
-        config,
-        now=now,
-        provider_formats=formats,
-        files=local_files(folder),
-        builder_id=folder.builder_id(create=False),
-        building=claimed(folder.path),
-    )

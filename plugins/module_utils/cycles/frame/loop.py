@@ -38,7 +38,7 @@ class Work(Protocol):
 
     @property
     def state(self) -> str:
-        """What the cycle is doing, for the heartbeat: one of the states of :mod:`stopping`."""
+        """What the cycle is doing, for the heartbeat: one of the states of :mod:`stop`."""
 
     @property
     def finishing(self) -> bool:

@@ -69,10 +69,10 @@ class LauncherPass:
 
     def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
         self._context = context
-        self._ownership = ProviderLocks(context.store)
+        self._provider_locks = ProviderLocks(context.store)
         context.site = site_of(context.store, create=True)
         self._registry = Registry(context.store, context.config, context.site)
-        self.acting_providers = ActingProviders(context, self._ownership, chosen, client, self._registry.origin)
+        self.acting_providers = ActingProviders(context, self._provider_locks, chosen, client, self._registry.origin)
         self._changes = self.acting_providers.changes
         self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
         self._warming = Warming(self._images_of)
@@ -135,7 +135,7 @@ class LauncherPass:
         self._first_meeting.step(now)
         if now - self._remembered_at >= REMEMBER_EVERY:
             self._remember()
-        self._sweeps.step(now, tree=self._ownership.keeps_spares)
+        self._sweeps.step(now, tree=self._provider_locks.keeps_spares)
         # What ended during this pass made room that the plan did not know of.
         self._quiet = not planned_with and self._is_quiet(plan)
         return self._due(now)
@@ -160,7 +160,7 @@ class LauncherPass:
     @property
     def leads(self) -> bool:
         """True when this cycle speaks for the whole tree: of all that act anywhere, one does."""
-        return self._ownership.keeps_spares
+        return self._provider_locks.keeps_spares
 
     def _is_quiet(self, plan: Plan) -> bool:
         if not self._context.actors and self.acting_providers.settings:
@@ -190,7 +190,7 @@ class LauncherPass:
 
     def _gain(self, now: float) -> None:
         context = self._context
-        gained = self._ownership.gain(list(self.acting_providers.clients))
+        gained = self._provider_locks.gain(list(self.acting_providers.clients))
         for name in gained:
             provider, client = self.acting_providers.begin(name)
             actor = self._warming.take(name, provider, client) or self._actor(provider, client)
@@ -255,7 +255,7 @@ class LauncherPass:
         self._drop()
         self._warming.drop()
         self._registry.withdraw()
-        self._ownership.lose()
+        self._provider_locks.lose()
         # What a pass that was left in the middle had just locked is in nobody's hands.
         self._context.store.release_locks()
 
@@ -287,7 +287,7 @@ class LauncherPass:
             self._drop()
             self._warming.drop()
             self._registry.withdraw()
-            self._ownership.lose()
+            self._provider_locks.lose()
             self._scanner.close()
             self.acting_providers.close()
 
@@ -369,7 +369,7 @@ class LauncherPass:
             others,
             in_hand,
             self._inherited,
-            keep_spares=self._ownership.keeps_spares,
+            keep_spares=self._provider_locks.keeps_spares,
         )
         return place(snapshot)
 
