@@ -72,12 +72,16 @@ _value:
       extra_data: {image_names: [debian-12]}
 """
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import rrule
+FIRST_DAY = datetime(2026, 1, 1)
+"""The day of every DTSTART. It has to stay as it is: another one would change every schedule."""
+CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 
 
 def daily_schedules(
@@ -95,13 +99,27 @@ def daily_schedules(
             {
                 **common,
                 "name": f"{common['name']} {name}",
-                "rrule": rrule.daily(first, index * int(minutes_apart), timezone),
+                "rrule": daily(first, index * int(minutes_apart), timezone),
                 "extra_data": {variable: [name]},
             }
             for index, name in enumerate(names)
         ]
     except ValueError as error:
         raise AnsibleFilterError(f"stackci.nodepool.daily_schedules: {error}") from error
+
+
+def daily(clock: str, minutes_later: int, timezone: str) -> str:
+    """The rule of what happens each day so many minutes after *clock* (``HH:MM``), past midnight on the same day.
+
+    :raises ValueError: *clock* is no time of the day.
+    """
+    match = CLOCK.fullmatch(clock)
+    if match is None:
+        raise ValueError(f"{clock!r} is no time of the day: write it like 02:00")
+    minutes = (int(match[1]) * 60 + int(match[2]) + minutes_later) % (24 * 60)
+    start = (FIRST_DAY + timedelta(minutes=minutes)).strftime("%Y%m%dT%H%M%S")
+    where = f":{start}Z" if timezone == "UTC" else f";TZID={timezone}:{start}"
+    return f"DTSTART{where} RRULE:FREQ=DAILY;INTERVAL=1"
 
 
 class FilterModule:

@@ -50,17 +50,19 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import rrule
+MINUTES_OF_A_DAY = 24 * 60
 
 
 def every_minutes(minutes: Any, start: str = "20260101T000000Z") -> str:
     """The rule; *minutes* may be a text, as ``-e name=value`` gives it."""
     try:
-        return rrule.every(int(minutes), start)
+        days, rest = divmod(int(minutes), MINUTES_OF_A_DAY)
     except (TypeError, ValueError) as error:
         raise AnsibleFilterError(
             f"stackci.nodepool.every_minutes: {minutes!r} is no whole number of minutes"
         ) from error
+    how_often = f"FREQ=DAILY;INTERVAL={days}" if days and not rest else f"FREQ=MINUTELY;INTERVAL={int(minutes)}"
+    return f"DTSTART:{start} RRULE:{how_often}"
 
 
 class FilterModule:

@@ -56,12 +56,10 @@ _value:
 
 from collections.abc import Callable
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import recurrence
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import rrule
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
 
 
@@ -69,24 +67,12 @@ def rrule_problems(text: Any) -> list[str]:
     """The problems of a rule."""
     if not isinstance(text, str):
         raise AnsibleFilterError(f"stackci.nodepool.rrule_problems: {text!r} is no text")
-    # What is wrong with the text is said more clearly than the library would say it.
-    if found := rrule.problems(text, known_zone=is_zone):
-        return found
     try:
         return recurrence.problems(text)
     except MissingLibraryError as error:
         raise AnsibleFilterError(
             f"stackci.nodepool.rrule_problems: {error}: install it with pip, python-dateutil>=2.8.2"
         ) from error
-
-
-def is_zone(name: str) -> bool:
-    """Whether there is a time zone of that name, as far as this machine can tell: some images know none at all."""
-    try:
-        ZoneInfo(name)
-    except (KeyError, OSError, ValueError):
-        return not available_timezones()
-    return True
 
 
 class FilterModule:

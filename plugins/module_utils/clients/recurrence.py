@@ -1,11 +1,16 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Recurrence rules as python-dateutil reads them, which is what AWX reads them with.
+"""Checks recurrence rules with python-dateutil, the library with which AWX reads the rules of its schedules.
 
-AWX looks for the first time of a rule whenever it looks at a schedule, as far as the year 9999: a rule that never fires
-keeps it busy. The search here begins some centuries before that year, where the days of the week and the leap years are
-as they are at DTSTART, and so ends soon.
+Besides what the library refuses there are three sorts of rules:
+
+- AWX refuses some by their text (``validate_rrule`` in its ``awx/api/serializers.py``).
+- AWX hangs with a rule that never fires: it looks for the first time of a rule whenever it looks at a schedule, as far
+  as the year 9999. The search here begins some centuries before that year, where the days of the week and the leap
+  years are as they are at DTSTART, and so ends soon.
+- AWX starts rules with FREQ=MINUTELY or FREQ=HOURLY anew each day, seven days back (``awx/main/models/schedules.py``,
+  seen with AWX 24.6.1). What such a start changes is refused here, because AWX takes it and says nothing.
 """
 
 from __future__ import annotations
@@ -31,32 +36,62 @@ FIRST_YEAR = 9500
 """The search begins in this year or in one of the next 399."""
 MOST_TIMES, MOST_EXCLUDED = 1_000, 100_000
 """So many times of the rules are compared with so many of those that an EXRULE takes away."""
-WITHIN_A_DAY = ("MINUTELY", "HOURLY")
+UNITS = {"MINUTELY": 1, "HOURLY": 60}
+"""Minutes of the frequencies that AWX starts anew each day."""
+MINUTES_OF_A_DAY = 24 * 60
+DAYS = ("BYDAY", "BYMONTHDAY", "BYYEARDAY")
 TIMES = ("BYHOUR", "BYMINUTE", "BYSECOND", "BYSETPOS")
 ENDS = ("UNTIL", "COUNT")
 
+_START = re.compile(r"DTSTART(?:;TZID=[^:\s]+:\d+T\d+|:\d+T\d+Z)", re.ASCII)
+_START_EXAMPLE = "DTSTART;TZID=Europe/Berlin:20260101T020000 or DTSTART:20260101T020000Z"
+_REFUSED_BY_TEXT = (
+    (r"(?i).*FREQ=SECONDLY", "FREQ=SECONDLY is too often for AWX: MINUTELY is the smallest"),
+    (r"(?i)(?!.*INTERVAL=)", "INTERVAL is missing: write INTERVAL=1"),
+    (r"(?i).*INTERVAL=(?!0*[1-9]\d*(;|$))", "INTERVAL has to be a whole number, 1 or more; AWX hangs with 0"),
+    (r"(?i).*BYDAY=\d+[A-Z]", "AWX takes no number in BYDAY without a sign: write it like BYDAY=+1MO"),
+    (r"(?i)(?=.*COUNT=).*UNTIL=", "it has both COUNT and UNTIL: leave out one of them"),
+    (r"(?i).*COUNT=0*[1-9]\d{3}", "COUNT is more than 999, which AWX does not take"),
+    (
+        r".*(?i:UNTIL=)(?<!UNTIL=)|.*UNTIL=(?!\d+T\d+)",
+        "AWX wants UNTIL in capital letters and with a time: write it like UNTIL=20271231T235959Z",
+    ),
+)
+"""What AWX refuses in a rule (or hangs with), as patterns of its text, with what to write instead."""
 _YEAR = re.compile(r":(\d{4})")
 _LOCAL_UNTIL = re.compile(r"(UNTIL=\d{8}T\d{6})(?!Z)")
-_WHAT_IT_RAISES = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
 
 
 def problems(rrule: str) -> list[str]:
-    """What AWX would stumble over when it reads *rrule*, each with what to do about it.
+    """What AWX refuses in *rrule*, hangs with, or does otherwise than it says, each with what to do about it.
 
-    :param rrule: a rule in whose text nothing is wrong (``model/rrule.py``).
+    :param rrule: one DTSTART and one or more RRULE or EXRULE with blanks between them, as AWX wants it.
     :raises MissingLibraryError: python-dateutil is not installed.
     """
     if IMPORT_ERROR is not None:
         raise MissingLibraryError("python-dateutil", IMPORT_ERROR)
     words = rrule.split()
-    start = next(word for word in words if word.startswith("DTSTART"))
+    starts = [word for word in words if word.startswith("DTSTART")]
     rules = [word for word in words if word.upper().startswith(("RRULE:", "EXRULE:"))]
-    found = [f"{rule}: {problem}" for rule in rules if (problem := _rule_problem(start, _body(rule)))]
-    return found or _problems_together(start, rules)
+    found = [f"{word}: AWX takes only DTSTART, RRULE and EXRULE" for word in words if word not in (*starts, *rules)]
+    if len(starts) != 1 or not _START.fullmatch(starts[0]):
+        found.append(f"there has to be one DTSTART with a time zone: write it like {_START_EXAMPLE}")
+    if not any(rule.upper().startswith("RRULE:") for rule in rules):
+        found.append("there is no RRULE in it: write one, like RRULE:FREQ=DAILY;INTERVAL=1")
+    for rule in rules:
+        found += [f"{rule}: {problem}" for pattern, problem in _REFUSED_BY_TEXT if re.match(pattern, rule)]
+    if found:
+        return found
+    found = [f"{rule}: {problem}" for rule in rules if (problem := _rule_problem(starts[0], _body(rule)))]
+    return found or [*_problems_together(starts[0], rules), *_anew_each_day(rules)]
 
 
 def _body(rule: str) -> str:
     return rule.partition(":")[2].upper()
+
+
+def _parts(rule: str) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in _body(rule).split(";"))
 
 
 def _read(start: str, body: str) -> Iterable[datetime]:
@@ -72,7 +107,7 @@ def _rule_problem(start: str, body: str) -> str | None:
         if not _fires(start, body):
             return "it never fires, and AWX would search for its first time for ever: change or remove one of its parts"
         next(iter(times), None)
-    except _WHAT_IT_RAISES as error:
+    except Exception as error:  # AWX, too, refuses a rule whatever the library raises
         return f"AWX cannot read it, because python-dateutil says: {error}"
     return None
 
@@ -80,7 +115,7 @@ def _rule_problem(start: str, body: str) -> str | None:
 def _fires(start: str, body: str) -> bool:
     """Whether a rule without its end has any time."""
     parts = dict(part.split("=", 1) for part in body.split(";"))
-    if parts["FREQ"] in WITHIN_A_DAY:
+    if parts["FREQ"] in UNITS:
         if not _has_position(parts):
             return False
         # Each day has one of its times, or the library says that none has: what is left are the days.
@@ -124,3 +159,30 @@ def _left(wanted: Iterable[datetime], unwanted: Iterator[datetime]) -> Iterator[
             barred, looked = next(unwanted, None), looked + 1
         if barred != time:
             yield time
+
+
+def _anew_each_day(rules: list[str]) -> list[str]:
+    """What the daily start of MINUTELY and HOURLY rules changes: long intervals, and the rules beside them."""
+    found = []
+    anew = {rule for rule in rules if _parts(rule)["FREQ"] in UNITS and "COUNT" not in _parts(rule)}
+    for rule in sorted(anew):
+        days = int(_parts(rule)["INTERVAL"]) * UNITS[_parts(rule)["FREQ"]] / MINUTES_OF_A_DAY
+        if days > 1:
+            found.append(
+                f"{rule}: AWX starts it anew each day, and {days:g} days are more than one: write whole days, as"
+                " FREQ=DAILY;INTERVAL=2"
+            )
+    if any(rule.upper().startswith("RRULE:") for rule in anew):
+        found += [
+            f"{rule}: AWX starts it anew each day, as it does with the MINUTELY or HOURLY rule beside it, so that it is"
+            " due at other times: make two schedules, or write INTERVAL=1 without COUNT, and BYDAY or BYMONTHDAY"
+            for rule in rules
+            if rule not in anew and not _is_same_each_day(_parts(rule))
+        ]
+    return found
+
+
+def _is_same_each_day(parts: dict[str, str]) -> bool:
+    """Whether a rule names its days, wherever it begins."""
+    named = parts["FREQ"] == "DAILY" or any(name in parts for name in DAYS)
+    return named and parts["INTERVAL"] == "1" and "COUNT" not in parts

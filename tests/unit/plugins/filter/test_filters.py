@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import pytest
 from ansible.errors import AnsibleFilterError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.filter.daily_schedules import FilterModule as Daily
 from ansible_collections.stackci.nodepool.plugins.filter.every_minutes import FilterModule as Every
 from ansible_collections.stackci.nodepool.plugins.filter.missing_collections import FilterModule as Missing
 from ansible_collections.stackci.nodepool.plugins.filter.rrule_problems import FilterModule as Problems
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import recurrence
+from tests.support.effort import examples
 
 every_minutes = Every().filters()["every_minutes"]
 daily_schedules = Daily().filters()["daily_schedules"]
@@ -25,10 +28,11 @@ def test_problems_are_told():
     ]
 
 
-@pytest.mark.parametrize("zone", ["Europe/Berln", "../etc", "UTC+1"])
+@pytest.mark.parametrize("zone", ["Europe/Berln", "../etc"])
 def test_the_time_zone_must_exist(zone):
     (problem,) = rrule_problems(f"DTSTART;TZID={zone}:20260101T020000 RRULE:FREQ=DAILY;INTERVAL=1")
-    assert f"{zone} is no time zone" in problem
+    assert zone in problem
+    assert "python-dateutil" in problem
 
 
 def test_what_the_library_says_comes_after_what_the_text_says():
@@ -52,6 +56,19 @@ def test_minutes_may_be_a_text(minutes):
 def test_no_minutes_are_told(minutes):
     with pytest.raises(AnsibleFilterError, match="no whole number of minutes"):
         every_minutes(minutes)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "rule"),
+    [(10, "FREQ=MINUTELY;INTERVAL=10"), (1440, "FREQ=DAILY;INTERVAL=1"), (2880, "FREQ=DAILY;INTERVAL=2")],
+)
+def test_whole_days_are_counted_as_days(minutes, rule):
+    assert every_minutes(minutes, "20260101T000700Z") == f"DTSTART:20260101T000700Z RRULE:{rule}"
+
+
+@pytest.mark.parametrize("minutes", [0, -5, 2000])
+def test_minutes_that_cannot_be_are_written_as_they_are_and_refused(minutes):
+    assert len(rrule_problems(every_minutes(minutes))) == 1
 
 
 def test_only_texts_are_rules():
@@ -86,9 +103,20 @@ def test_one_more_name_leaves_the_others_as_they_are():
     assert [rule for one in made for rule in rrule_problems(one["rrule"])] == []
 
 
-def test_a_wrong_time_is_told():
+@settings(max_examples=examples(100), deadline=None)
+@given(hour=st.integers(0, 23), minute=st.integers(0, 59), later=st.integers(0, 10_000))
+def test_daily_rules_are_fine_and_keep_to_the_day(hour, minute, later):
+    made = daily_schedules(["a", "b"], {"name": "x"}, variable="v", first=f"{hour:02}:{minute:02}", minutes_apart=later)
+    rule = made[1]["rrule"]
+    assert rrule_problems(rule) == []
+    at = (hour * 60 + minute + later) % 1440
+    assert rule.startswith(f"DTSTART:20260101T{at // 60:02}{at % 60:02}00Z ")
+
+
+@pytest.mark.parametrize("clock", ["25:00", "24:00", "2", "02:60", "noon", ""])
+def test_a_wrong_time_is_told(clock):
     with pytest.raises(AnsibleFilterError, match="no time of the day"):
-        daily_schedules(["a"], {"name": "x"}, variable="v", first="25:00")
+        daily_schedules(["a"], {"name": "x"}, variable="v", first=clock)
 
 
 def test_collections_that_are_not_there_are_named():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What python-dateutil does not understand, and what never fires."""
+"""What AWX refuses, what python-dateutil does not understand, what never fires, what starts anew each day."""
 
 from __future__ import annotations
 
@@ -35,6 +35,17 @@ RULE = "RRULE:FREQ=DAILY;INTERVAL=1"
         f"{START} {RULE} EXRULE:FREQ=WEEKLY;INTERVAL=1;BYDAY=SA,SU",
         f"{START} {RULE} EXRULE:FREQ=MINUTELY;INTERVAL=3;BYMONTH=2",
         "DTSTART:19990101T020000Z RRULE:FREQ=YEARLY;INTERVAL=1;BYMONTH=2;BYMONTHDAY=29",
+        f"{START} RRULE:FREQ=MINUTELY;INTERVAL=10",
+        f"{START} RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR;WKST=SU",
+        f"{START} RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=MO;BYSETPOS=-1;COUNT=999",
+        f"{START} RRULE:FREQ=YEARLY;INTERVAL=1;BYMONTH=1,12;BYMONTHDAY=-1;UNTIL=20271231T235959Z",
+        f"{START} {RULE}\n",
+        f"{START} RRULE:FREQ=MINUTELY;INTERVAL=1440",
+        f"{START} RRULE:FREQ=MINUTELY;INTERVAL=2880;COUNT=5",
+        f"{START} RRULE:FREQ=MINUTELY;INTERVAL=10 EXRULE:FREQ=WEEKLY;INTERVAL=1;BYDAY=SA,SU",
+        f"{START} RRULE:FREQ=HOURLY;INTERVAL=1 {RULE}",
+        f"{START} RRULE:FREQ=HOURLY;INTERVAL=1;COUNT=5 RRULE:FREQ=DAILY;INTERVAL=3",
+        f"{START} RRULE:FREQ=DAILY;INTERVAL=3 EXRULE:FREQ=HOURLY;INTERVAL=5",
     ],
 )
 def test_fine(rrule):
@@ -57,7 +68,7 @@ def test_the_thirtieth_of_february_never_comes(frequency):
         ("RRULE:FREQ=MINUTELY;INTERVAL=1;BYSETPOS=2", "it never fires"),
         ("RRULE:FREQ=DAILY;INTERVAL=1;BYMOON=1", "BYMOON"),
         ("RRULE:FREQ=DAILY;INTERVAL=1;BYDAY=XX", "BYDAY"),
-        ("RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=53FR", "AWX cannot read it"),
+        ("RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=+53FR", "AWX cannot read it"),
         ("RRULE:FREQ=DAILY;INTERVAL=1;UNTIL=20251231T235959Z", "UNTIL is before its first time"),
         (f"{RULE} EXRULE:FREQ=DAILY;INTERVAL=1", "EXRULE takes all of its times away"),
         (f"{RULE} EXRULE:FREQ=MONTHLY;INTERVAL=1;BYMONTH=2;BYMONTHDAY=30", "EXRULE:FREQ=MONTHLY"),
@@ -67,6 +78,68 @@ def test_the_thirtieth_of_february_never_comes(frequency):
 def test_one_problem(rules, words):
     (problem,) = recurrence.problems(f"{START} {rules}")
     assert words in problem
+
+
+@pytest.mark.parametrize(
+    ("rrule", "words"),
+    [
+        (RULE, "one DTSTART"),
+        (f"{START} {START} {RULE}", "one DTSTART"),
+        (f"DTSTART:20260101T020000 {RULE}", "with a time zone"),
+        (f"{START}Z {RULE}", "with a time zone"),
+        (f"DTSTART;TZID=Europe/Berlin:2026-01-01 {RULE}", "one DTSTART"),
+        (f"DTSTART:20260231T020000Z {RULE}", "day is out of range"),
+        (START, "there is no RRULE"),
+        (f"{START} EXRULE:FREQ=DAILY;INTERVAL=1", "there is no RRULE"),
+        (f"{START} {RULE} EXDATE:20260105T020000Z", "EXDATE:20260105T020000Z: AWX takes only"),
+        (f"{START} {RULE} RDATE:20260105T020000Z", "AWX takes only"),
+        (f"{START} {RULE} soon", "soon: AWX takes only"),
+        (f"{START} RRULE:FREQ=DAILY", "INTERVAL is missing"),
+        (f"{START} RRULE:FREQ=DAILY;INTERVAL=0", "INTERVAL has to be"),
+        (f"{START} RRULE:FREQ=DAILY;INTERVAL=-1", "INTERVAL has to be"),
+        (f"{START} RRULE:FREQ=DAILY;INTERVAL=x", "INTERVAL has to be"),
+        (f"{START} RRULE:FREQ=SECONDLY;INTERVAL=30", "MINUTELY is the smallest"),
+        (f"{START} RRULE:FREQ=OFTEN;INTERVAL=1", "FREQ"),
+        (f"{START} RRULE:INTERVAL=1", "freq"),
+        (f"{START} {RULE};COUNT=3;UNTIL=20271231T235959Z", "both COUNT and UNTIL"),
+        (f"{START} {RULE};UNTIL=20271231T235959Z;count=3", "both COUNT and UNTIL"),
+        (f"{START} {RULE};COUNT=1000", "COUNT is more than 999"),
+        (f"{START} {RULE};COUNT=0", "never fires"),
+        (f"{START} {RULE};UNTIL=tomorrow", "with a time"),
+        (f"{START} {RULE};UNTIL=20271331T000000Z", "UNTIL"),
+        (f"{START} {RULE};UNTIL=20271231", "with a time"),
+        (f"{START} {RULE};until=20271231T235959", "UNTIL in capital letters"),
+        (f"{START} RRULE:FREQ=MONTHLY;INTERVAL=1;BYDAY=2MO", "like BYDAY=+1MO"),
+        (f"{START} {RULE};BYHOUR=24", "hour must be in"),
+        (f"{START} {RULE};", "AWX cannot read it"),
+        (f"{START} RRULE:FREQ=MINUTELY;INTERVAL=2880", "2 days are more than one"),
+        (f"{START} RRULE:FREQ=HOURLY;INTERVAL=72", "3 days are more than one"),
+        (f"{START} RRULE:FREQ=MINUTELY;INTERVAL=1441", "write whole days"),
+        (f"{START} RRULE:FREQ=HOURLY;INTERVAL=1 RRULE:FREQ=DAILY;INTERVAL=3", "make two schedules"),
+        (f"{START} RRULE:FREQ=MINUTELY;INTERVAL=10 {RULE};COUNT=3", "make two schedules"),
+        (f"{START} RRULE:FREQ=HOURLY;INTERVAL=1 EXRULE:FREQ=WEEKLY;INTERVAL=1", "make two schedules"),
+    ],
+)
+def test_one_problem_of_a_schedule(rrule, words):
+    (problem,) = recurrence.problems(rrule)
+    assert words in problem
+
+
+def test_all_problems_of_the_text_at_once():
+    assert len(recurrence.problems("RRULE:FREQ=SECONDLY;COUNT=5000 EXDATE:20260105T020000Z")) == 5
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    frequency=st.sampled_from(["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY"]),
+    interval=st.integers(1, 5000),
+    count=st.none() | st.integers(1, 999),
+)
+def test_every_frequency_and_interval_is_fine_but_many_minutes(frequency, interval, count):
+    end = "" if count is None else f";COUNT={count}"
+    too_long = count is None and interval * {"MINUTELY": 1, "HOURLY": 60}.get(frequency, 0) > 1440
+    start = "DTSTART:20260101T020000Z"
+    assert bool(recurrence.problems(f"{start} RRULE:FREQ={frequency};INTERVAL={interval}{end}")) == too_long
 
 
 def test_a_time_zone_that_the_library_does_not_know():
