@@ -148,7 +148,8 @@ def _problems_together(start: str, rules: list[str]) -> list[str]:
     first = next(_left(wanted, iter(unwanted)), None)
     if first is None:
         return ["it never fires: UNTIL is before its first time, or EXRULE takes all of its times away"]
-    return [] if first.tzinfo else [f"{start}: python-dateutil does not know its time zone"]
+    zone = start.partition("=")[2].partition(":")[0]
+    return [] if first.tzinfo else [f"{start}: {zone} is no time zone: write a name such as Europe/Berlin"]
 
 
 def _left(wanted: Iterable[datetime], unwanted: Iterator[datetime]) -> Iterator[datetime]:
