@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from . import paths
@@ -44,15 +44,23 @@ class CacheSync:
 
     :param before: the tree of before the reconnection: what has not changed since need not be parsed again.
     :param notify: called with the path of each change after the walk.
+    :param roots: what the walk reads, with everything below.
     """
 
-    def __init__(self, client: TreeClient, before: Tree, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        client: TreeClient,
+        before: Tree,
+        notify: Callable[[str], None],
+        roots: Iterable[str] = paths.DOCUMENT_ROOTS,
+    ) -> None:
         self.tree = Tree()
         self.problem: Exception | None = None
         self.own_writes = OwnWrites()
         self._client = client
         self._before = before
         self._notify = notify
+        self._roots = tuple(roots)
         self._open = 0
         self._next: list[tuple[Any, Callable[[Any], None]]] = []
         self._walked = threading.Event()
@@ -135,7 +143,7 @@ class CacheSync:
             self._fail(result.exception)
             return
         self._open += 1
-        for root in paths.DOCUMENT_ROOTS:
+        for root in self._roots:
             self._visit(root)
         self._send()
         self._close()

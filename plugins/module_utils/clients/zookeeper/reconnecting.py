@@ -14,12 +14,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from ...model.config.types import ZooKeeperSettings
 from ...model.errors import StoreError
-from . import connect_errors
+from . import connect_errors, paths
 from .cache_sync import CacheSync
 from .client import (
     DEAD,
@@ -69,8 +69,9 @@ class ReconnectingClient:
         self._supervisor: threading.Thread | None = None
         self.odd = Oddities()
         self._watch = True
+        self._roots: Iterable[str] = paths.DOCUMENT_ROOTS
 
-    def open(self, *, watch: bool = True) -> None:
+    def open(self, *, watch: bool = True, roots: Iterable[str] = paths.DOCUMENT_ROOTS) -> None:
         """Connect and read the tree; see :meth:`Store.open`."""
         require_kazoo()
         if self.client is not None:
@@ -78,6 +79,7 @@ class ReconnectingClient:
         if self._settings.tls is not None:
             connect_errors.check_tls(self._settings.tls)
         self._watch = self.mutable = watch
+        self._roots = roots
         self._closing = False
         try:
             self._connect(self.timeout)
@@ -187,7 +189,7 @@ class ReconnectingClient:
             raise StoreError("the ZooKeeper session was closed")
         if self.mutable:
             self._make_chroot(client)
-        feed = CacheSync(client, self.tree, self.notify)
+        feed = CacheSync(client, self.tree, self.notify, self._roots)
         feed.start(watch=self._watch)
         if not feed.wait(_WALK_TIMEOUT) or feed.problem is not None:
             hosts = ", ".join(connect_errors.host_names(self._settings))

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One read of the tree, or of parts of it, without a watch, a lock, a registration or a write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...model.config.types import ZooKeeperSettings
+from ...model.documents import parse, why_unreadable
+from ...model.errors import StoreError
+from . import connect_errors, paths
+from .session import Session
+from .tree import Entry, Tree
+
+EMPTY = "it is empty: a record that was deleted before was locked"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A znode and what is in it.
+
+    *document* is empty where there is no JSON object; *problem* then says why. *written*: UNIX time of the last write.
+    """
+
+    name: str
+    document: Mapping[str, Any]
+    problem: str | None
+    locked: bool
+    written: float
+
+
+class TreeReading:
+    """What was read. All paths are full ones (``/nodepool/…``).
+
+    :param single: documents that were read besides, by path.
+    """
+
+    def __init__(self, tree: Tree, single: Mapping[str, Entry] | None = None) -> None:
+        self._tree = tree
+        self._single = dict(single or {})
+
+    def below(self, root: str) -> Iterator[Found]:
+        """Each child of *root* that is not a lock, by name."""
+        for name, entry in self._tree.documents(root):
+            lock = f"{paths.REQUEST_LOCKS}/{name}" if root == paths.REQUESTS else f"{root}/{name}/{paths.LOCK}"
+            yield _found(name, entry, self._tree.is_locked(lock))
+
+    def one(self, path: str) -> Found | None:
+        """One znode; None when there is none, or when it was not read."""
+        entry = self._single.get(path) or self._tree.entry(path)
+        if entry is None:
+            return None
+        return _found(paths.split(path)[1], entry, self._tree.is_locked(f"{path}/{paths.LOCK}"))
+
+    def names(self, root: str) -> list[str]:
+        """Names of all children of *root*, sorted."""
+        return self._tree.names(root)
+
+    @property
+    def has_launcher(self) -> bool:
+        """True when a launcher is registered, or was there lately (its pools are remembered)."""
+        return any(
+            self._tree.names(root)
+            for root in (f"{paths.COMPONENTS}/launcher", f"{paths.COMPONENTS}/pool", f"{paths.OWN}/pools")
+        )
+
+
+def _found(name: str, entry: Entry, locked: bool) -> Found:
+    document = parse(entry.data)
+    problem = None if document is not None else why_unreadable(entry.data) or EMPTY
+    return Found(name, document or {}, problem, locked, entry.stat.mtime / 1000.0)
+
+
+def read_tree(
+    settings: ZooKeeperSettings, roots: Iterable[str], single: Iterable[str] = (), *, connect_timeout: float = 10.0
+) -> TreeReading:
+    """Read what is below *roots*, and the documents *single*.
+
+    :param connect_timeout: seconds for connecting, and for each of *single*; the rest has a minute.
+    :raises StoreError: ZooKeeper cannot be reached, or there is no tree of Nodepool's where the settings lead.
+    :raises MissingLibraryError: kazoo is not installed.
+    """
+    session = Session(settings, connect_timeout=connect_timeout)
+    try:
+        session.open(watch=False, roots=roots)
+        _refuse_nothing(session, settings)
+        found = {path: session.read(path) for path in single}
+        return TreeReading(session.tree, {path: Entry(*pair) for path, pair in found.items() if pair is not None})
+    finally:
+        session.close()
+
+
+def _refuse_nothing(session: Session, settings: ZooKeeperSettings) -> None:
+    """:raises StoreError: there is no tree."""
+    hosts, chroot = ", ".join(connect_errors.host_names(settings)), settings.servers[0].chroot
+    where = f"chroot {chroot} of {hosts}" if chroot else hosts
+    if session.read("") is None:
+        raise StoreError(
+            f"ZooKeeper at {hosts} has no chroot {chroot}: correct chroot in zookeeper-servers, or start a launcher,"
+            " which makes it"
+        )
+    if session.read(paths.ROOT) is None:
+        raise StoreError(
+            f"the tree is empty: there is no {paths.ROOT} in {where}; no launcher or builder was there yet"
+        )

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fields of documents that anybody may have written, as fields of rows: a wrong one is told, and the row goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ...model.documents import (
+    anything,
+    mapping,
+    seconds,
+    text,
+    whole,
+    words,
+)
+from ...model.errors import ConfigError
+from ...model.stored import kind_of
+
+Reader = Callable[[Any], Any]
+_WORDS: Mapping[Reader, str] = {
+    text: "a text",
+    seconds: "a finite number",
+    whole: "a whole number",
+    words: "a list of texts",
+    mapping: "an object",
+}
+_EARLIEST, _LATEST = 0.0, 4e9
+"""UNIX times of documents; beyond these a time is none."""
+
+
+class Fields:
+    """Reads the fields of one document.
+
+    :param document: the JSON object.
+    :param problem: why there is none, None when there is one.
+    :ivar problems: a sentence's part about each field that cannot be used.
+    """
+
+    def __init__(self, document: Mapping[str, Any], problem: str | None = None) -> None:
+        self._document = document
+        self.problems: list[str] = [problem] if problem else []
+
+    def need(self, *keys: str) -> None:
+        """Tell of those of *keys* that are missing, unless there is no document at all."""
+        if not self.problems:
+            self.problems += [f"it has no {key!r}" for key in keys if self._document.get(key) in (None, "", [])]
+
+    def read(self, key: str, reader: Reader = text) -> Any:
+        """The value of *key*: None where it is null or missing, and, with a problem, where it is of a wrong type.
+
+        :param reader: of :mod:`model.documents`. A list is never None, but empty.
+        """
+        value = self._document.get(key)
+        if value is None:
+            return [] if reader is words else None
+        if reader is anything or (reader is text and type(value) is str):
+            return value
+        read = reader(value)
+        if read is None or (reader is words and not (isinstance(value, str) or read == value)):
+            self.problems.append(f"{key!r} is {kind_of(value)}, not {_WORDS[reader]}")
+        return read
+
+    def moment(self, key: str) -> float | None:
+        """A UNIX time."""
+        value: float | None = self.read(key, seconds)
+        if value is None or _EARLIEST <= value <= _LATEST:
+            return value
+        self.problems.append(f"{key!r} is no UNIX time of this age")
+        return None
+
+
+def age(since: float | None, now: float) -> float | None:
+    """Seconds that have passed since a UNIX time; 0 for one that is to come (a clock that is ahead)."""
+    return None if since is None else round(max(0.0, now - since), 1)
+
+
+def age_text(seconds_: float | None) -> str | None:
+    """An age as Nodepool's command line shows it: ``DD:HH:MM:SS``."""
+    if seconds_ is None:
+        return None
+    minutes, second = divmod(int(seconds_), 60)
+    hours, minute = divmod(minutes, 60)
+    day, hour = divmod(hours, 24)
+    return f"{day:02d}:{hour:02d}:{minute:02d}:{second:02d}"
+
+
+def near(name: str, names: Iterable[str], *, most: int = 3) -> list[str]:
+    """The names that are most like *name*, the nearest first.
+
+    Ids are numbers with leading zeros: one that was typed without them is found, too.
+    """
+    there = sorted(set(names))
+    exact = [known for known in there if name.isdigit() and known.lstrip("0") == name.lstrip("0")]
+    ending = [known for known in there if name and known.rpartition("-")[2].lstrip("0") == name.lstrip("0")]
+    close = get_close_matches(name, there, most, 0.6)
+    return list(dict.fromkeys([*exact, *ending, *close]))[:most]
+
+
+def refuse_unknown(option: str, asked: Iterable[str], names: Iterable[str], where: str) -> None:
+    """Make sure that all names that were asked for exist.
+
+    :param option: the module's option.
+    :param where: what does not know the name, as the beginning of a sentence: ``ZooKeeper has no node``.
+    :raises ConfigError: naming those that do not, with the nearest that do.
+    """
+    there = set(names)
+    problems = []
+    for name in sorted(set(asked) - there):
+        like = near(name, there)
+        if like:
+            hint = f"did you mean {' or '.join(like)}?"
+        else:
+            known = sorted(there)
+            shown = ", ".join(known[:10]) + (f" and {len(known) - 10} more" if len(known) > 10 else "")
+            hint = f"there are {shown}" if shown else "there is none at all"
+        problems.append(f"{option}: {where} {name!r}; {hint}")
+    if problems:
+        raise ConfigError(problems)

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which names of providers, pools and labels there are, in the configuration and in the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import Found, TreeReading
+from ...model.config.types import NodepoolConfig
+from ...model.documents import words
+
+KINDS = {"providers": "provider", "pools": "pool", "labels": "label"}
+"""Option of a module → what it names."""
+_IN_NODES = {"provider": "provider", "pool": "pool", "label": "type"}
+_IN_POOLS = {"provider": "provider_name", "pool": "name", "label": "supported_labels"}
+
+
+def pool_documents(reading: TreeReading) -> Iterator[Found]:
+    """The pools that are remembered, then those that are registered."""
+    for root in (f"{paths.OWN}/pools", f"{paths.COMPONENTS}/pool"):
+        yield from reading.below(root)
+
+
+def known_names(kind: str, config: NodepoolConfig, reading: TreeReading, asked: Collection[str] = ()) -> set[str]:
+    """All names of a kind: provider, pool or label.
+
+    :param asked: when all of these are found before the nodes are looked at, those are not looked at.
+    """
+    known = _configured(kind, config)
+    for pool in pool_documents(reading):
+        known.update(words(pool.document.get(_IN_POOLS[kind])))
+    if not asked or set(asked) - known:
+        for node in reading.below(paths.NODES):
+            known.update(words(node.document.get(_IN_NODES[kind])))
+    return known - {""}
+
+
+def _configured(kind: str, config: NodepoolConfig) -> set[str]:
+    if kind == "provider":
+        return set(config.providers)
+    if kind == "label":
+        return set(config.labels)
+    return {pool for provider in config.providers.values() for pool in provider.pools}

@@ -1,0 +1,368 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tells about nodes."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_info
+short_description: List nodes, and tell the life of one
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Lists the nodes in ZooKeeper, whichever launcher launched them, with the columns of Nodepool's C(nodepool list) or,
+    with O(detail), of C(nodepool list --detail).
+  - For nodes that are named by O(ids) it tells their life as well, as far as it is stored.
+  - Nothing is changed.
+options:
+  ids:
+    description:
+      - Only these nodes; RV(lives) is returned for them.
+      - When empty, all.
+    type: list
+    elements: str
+    default: []
+  providers:
+    description:
+      - Only nodes of these providers. When empty, of all.
+    type: list
+    elements: str
+    default: []
+  pools:
+    description:
+      - Only nodes of pools with these names. When empty, of all.
+    type: list
+    elements: str
+    default: []
+  labels:
+    description:
+      - Only nodes that have one of these labels. When empty, all.
+    type: list
+    elements: str
+    default: []
+  states:
+    description:
+      - Only nodes in these states. When empty, in any.
+    type: list
+    elements: str
+    default: []
+    choices: [aborted, building, deleted, deleting, failed, hold, in-use, init, ready, testing, used]
+  older_than:
+    description:
+      - Only nodes that have been in their state for so many seconds.
+    type: float
+    default: 0
+  detail:
+    description:
+      - Return all fields of RV(nodes). O(ids) has the same effect.
+    type: bool
+    default: false
+extends_documentation_fragment:
+  - stackci.nodepool.tree
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: stackci.nodepool.image_info
+  - module: stackci.nodepool.nodepool_request
+"""
+
+EXAMPLES = r"""
+- name: Which nodes are held, and for whom?
+  stackci.nodepool.node_info:
+    states: [hold]
+  register: held
+
+- name: Show them
+  ansible.builtin.debug:
+    msg: "{{ item.id }} {{ item.age_text }} {{ item.hold_job }} {{ item.comment }}"
+  loop: "{{ held.nodes }}"
+  loop_control:
+    label: "{{ item.id }}"
+
+- name: What happened to this node?
+  stackci.nodepool.node_info:
+    ids: ["0000000017"]
+
+- name: Complain about nodes that have been building for half an hour
+  stackci.nodepool.node_info:
+    states: [building]
+    older_than: 1800
+  register: slow
+  failed_when: slow.nodes != []
+"""
+
+RETURN = r"""
+nodes:
+  description: The nodes, by id.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Its id.
+      type: str
+      returned: always
+    provider:
+      description: The provider, null when the record does not tell.
+      type: str
+      returned: always
+    pool:
+      description: The pool, null when the record does not tell.
+      type: str
+      returned: always
+    labels:
+      description: Its labels.
+      type: list
+      elements: str
+      returned: always
+    server_id:
+      description: The id of the server in the cloud, null before there is one.
+      type: raw
+      returned: always
+    public_ipv4:
+      description: Public IPv4 address, null when it has none (yet).
+      type: str
+      returned: always
+    public_ipv6:
+      description: Public IPv6 address, null when it has none (yet).
+      type: str
+      returned: always
+    private_ipv4:
+      description: Private IPv4 address, null when it has none (yet).
+      type: str
+      returned: when O(detail) or O(ids) is given
+    state:
+      description: The state, null when the record does not tell.
+      type: str
+      returned: always
+    age:
+      description: Seconds since it came into that state, null when the record does not tell.
+      type: float
+      returned: always
+    age_text:
+      description: The same as C(DD:HH:MM:SS), null when the record does not tell.
+      type: str
+      returned: always
+    created_age:
+      description: Seconds since the record was made, null when it does not tell.
+      type: float
+      returned: when O(detail) or O(ids) is given
+    locked:
+      description: Whether a launcher, Zuul or another program holds its lock.
+      type: bool
+      returned: always
+    hostname:
+      description: The hostname, null for nodes of OpenStack.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    az:
+      description: Availability zone, null before it is known.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    username:
+      description: Whom to log in as, null before it is known.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    port:
+      description: Port to connect to, null before it is known.
+      type: int
+      returned: when O(detail) or O(ids) is given
+    launcher:
+      description: The id of the pool that launched it, null when the record does not tell.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    allocated_to:
+      description: The request that it belongs to, null for none.
+      type: str
+      returned: always
+    requestor:
+      description: Who made that request, null for none.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    tenant:
+      description: The tenant of that request, null for none.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    image:
+      description: The image, for a diskimage the path of the upload in ZooKeeper, null before it is known.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    hold_job:
+      description: The job for which it is held, null when it is not.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    comment:
+      description: Why it is held, null when nothing was said.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    expires_in:
+      description: Seconds until the hold ends by itself, null when it does not, negative when it is due.
+      type: float
+      returned: when O(detail) or O(ids) is given
+    user_data:
+      description: What the user of the node wrote, null for nothing.
+      type: raw
+      returned: when O(detail) or O(ids) is given
+    driver_data:
+      description: What the driver of its launcher wrote, null for nothing.
+      type: raw
+      returned: when O(detail) or O(ids) is given
+    problems:
+      description: What cannot be used of the record.
+      type: list
+      elements: str
+      returned: always
+  sample:
+    - id: "0000000017"
+      provider: cloud1
+      pool: main
+      labels: [debian-12]
+      server_id: 0e3f1b1c-3f4e-4f55-9f0b-6a3a3f1d1c52
+      public_ipv4: 198.51.100.7
+      public_ipv6: null
+      private_ipv4: 10.0.0.7
+      state: ready
+      age: 182.4
+      age_text: "00:00:03:02"
+      created_age: 211.9
+      locked: false
+      hostname: null
+      az: nova
+      username: zuul
+      port: 22
+      launcher: stackci-PoolWorker.cloud1-main-0123456789abcdef
+      allocated_to: null
+      requestor: null
+      tenant: null
+      image: /nodepool/images/debian-12/builds/62ee55d4b3414869b6b292a38d9f6cf0/providers/cloud1/images/0000000001
+      hold_job: null
+      comment: null
+      expires_in: null
+      user_data: null
+      driver_data: null
+      problems: []
+lives:
+  description: What is stored of the way of each node of O(ids) that the other options let through.
+  returned: O(ids) is given
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Id of the node.
+      type: str
+      returned: always
+    steps:
+      description: What happened and when, in order. Steps that are not stored any more are missing.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        step:
+          description: >-
+            V(recorded), V(launched), V(asked), V(created), V(active), C(phase) with the phase of the launch, or the
+            state of the node.
+          type: str
+          returned: always
+        at:
+          description: UNIX time.
+          type: float
+          returned: always
+        age:
+          description: Seconds since then.
+          type: float
+          returned: always
+        age_text:
+          description: The same as C(DD:HH:MM:SS).
+          type: str
+          returned: always
+        text:
+          description: A sentence about it.
+          type: str
+          returned: always
+    phase:
+      description: Where its launch is, null when there is no record of it.
+      type: str
+      returned: always
+    attempt:
+      description: The number of the present attempt, null when there is no record of the launch.
+      type: int
+      returned: always
+    mark:
+      description: The mark of the present attempt in the metadata of the server, null when there is none.
+      type: str
+      returned: always
+    server_id:
+      description: The id of the server, null before there is one.
+      type: raw
+      returned: always
+    floating_ip:
+      description: The address of its floating IP, null when it has none.
+      type: str
+      returned: always
+    volumes:
+      description: Ids of its volumes.
+      type: list
+      elements: str
+      returned: always
+    failures:
+      description: What earlier attempts met with.
+      type: list
+      elements: str
+      returned: always
+    superseded:
+      description: Marks of attempts that were given up without knowing whether a server came of them.
+      type: list
+      elements: str
+      returned: always
+    next_try_in:
+      description: Seconds until the launcher goes on with the launch, null when it does not wait.
+      type: float
+      returned: always
+    boot_seconds:
+      description: Seconds from the answer to the create to ACTIVE, null before that.
+      type: float
+      returned: always
+    problem:
+      description: Why there is less than there could be, null when all is there.
+      type: str
+      returned: always
+  sample:
+    - id: "0000000017"
+      steps:
+        - {step: recorded, at: 1795198332.8, age: 211.9, age_text: "00:00:03:31", text: the record was made}
+      phase: ready
+      attempt: 1
+      mark: 0000000017-1-5f1c2d3e4a5b
+      server_id: 0e3f1b1c-3f4e-4f55-9f0b-6a3a3f1d1c52
+      floating_ip: null
+      volumes: []
+      failures: []
+      superseded: []
+      next_try_in: null
+      boot_seconds: 21.3
+      problem: null
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.looking import (
+    NODE_INFO_ARGUMENTS,
+    node_info,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(node_info, NODE_INFO_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()
