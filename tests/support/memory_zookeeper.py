@@ -10,7 +10,7 @@ others for data, locks and children.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -281,8 +281,8 @@ class MemorySession(Session):
         self.after: Callable[[Any], None] | None = None
         self.log: list[tuple[str, str]] = []
 
-    def open(self, *, watch: bool = True) -> None:
-        """Connect."""
+    def open(self, *, watch: bool = True, roots: Iterable[str] = ()) -> None:
+        """Connect; all of the tree is there, whatever *roots* names."""
         self.mutable = watch
         self._connect_anew()
 
