@@ -10,8 +10,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
-from statistics import median
 from typing import Any
 
 import pytest
@@ -170,52 +168,29 @@ def test_what_either_provider_can_serve_does_not_stay_with_the_silent_one(site: 
     assert result["requests"]["failed"] == []
 
 
-@pytest.mark.timeout(120)
-def test_a_healthy_provider_keeps_its_pace_beside_a_silent_one(site: Site):
-    """Paired: the same requests without and with a hanging neighbour, three times in turn, in one cycle."""
+def test_a_healthy_provider_does_not_wait_for_a_silent_one(site: Site):
+    """By how much it is slower beside one is measured by the benchmark."""
     site.configure(
         provider("one", pool("main", label("bad", flavor_name="small"))),
         provider("two", pool("main", label("good", flavor_name="small"))),
     )
     requestor = site.requestor
-
-    def round_of_three() -> float:
-        # The list of servers is not read again right after it was read: all rounds begin at rest.
-        time.sleep(1.5)
-        began = time.monotonic()
-        requests = [requestor.ask("good") for _unused in range(3)]
-        for request in requests:
-            requestor.wait_for(request)
-        seconds = time.monotonic() - began
-        nodes = [node for request in requests for node in requestor.accept(request)]
-        requestor.give_back(*nodes)
-        requestor.wait_gone(nodes)
-        return seconds
-
-    ratios, silent = [], []
-
-    def are_struck(rules: list[Any]) -> bool:
-        return any(site.clouds["one"].struck(rule) for rule in rules)
-
     with site.stay(api_timeout=API_TIMEOUT):
         requestor.wait_for(requestor.ask("bad"))
-        round_of_three()
+        rule = site.clouds["one"].fault("*", "hang")
+        stuck = [requestor.ask("bad") for _unused in range(3)]
+        eventually(lambda: site.clouds["one"].struck(rule))
         for _unused in range(3):
-            calm = round_of_three()
-            rules = [site.clouds["one"].fault("*", "hang")]
-            stuck = [requestor.ask("bad") for _unused in range(3)]
-            eventually(partial(are_struck, rules))
-            beside = round_of_three()
-            silent.append(beside)
-            ratios.append(beside / calm)
-            site.clouds["one"].clear_faults()
-            for request in stuck:
-                requestor.wait_for(request, seconds=30)
-            nodes = [node for request in stuck for node in requestor.accept(request)]
+            requests = [requestor.ask("good") for _unused in range(3)]
+            for request in requests:
+                requestor.wait_for(request)
+            nodes = [node for request in requests for node in requestor.accept(request)]
             requestor.give_back(*nodes)
             requestor.wait_gone(nodes)
-    # The target is 1.1 and is measured by the benchmark; here the machine may be busy with other tests.
-    assert median(ratios) <= 1.5, (ratios, silent)
+        assert {requestor.state(request) for request in stuck} <= {"requested", "pending"}
+        site.clouds["one"].clear_faults()
+        for request in stuck:
+            requestor.wait_for(request, seconds=30)
 
 
 def test_an_api_that_asks_to_be_left_alone_is(site: Site):
@@ -237,19 +212,21 @@ def test_tokens_that_expire_and_that_are_revoked_in_the_middle(site: Site):
     site.configure()
     site.cloud.settings(token_life=2, boot=0.5)
     requestor = site.requestor
+
+    def logins() -> int:
+        return len(site.cloud.calls("POST /auth/tokens"))
+
     with site.stay(api_timeout=API_TIMEOUT) as cycle:
-        end = time.monotonic() + 5
-        requests = []
-        while time.monotonic() < end:
+        requests: list[str] = []
+        while len(requests) < 4 or logins() < 3:
+            assert len(requests) < 100, "the tokens do not end"
             requests.append(requestor.ask("small"))
             requestor.wait_for(requests[-1])
             if len(requests) % 2:
                 site.cloud.revoke_tokens()
             requestor.give_back(*requestor.accept(requests[-1]))
         result = cycle.end()
-    assert len(requests) >= 4
     assert result["nodes"]["failed"] == [] and result["requests"]["failed"] == []
-    assert site.cloud.counts()["by_kind"]["POST /auth/tokens"] >= 3
 
 
 class Names:
@@ -327,10 +304,10 @@ def test_all_calls_hanging_at_once_end_with_the_cycle(site: Site):
     requestor = site.requestor
     with site.stay(api_timeout=API_TIMEOUT) as cycle:
         requestor.wait_for(requestor.ask("small"))
-        site.cloud.fault("*", "hang")
+        hanging = site.cloud.fault("*", "hang")
         for _unused in range(20):
             requestor.ask("small")
-        time.sleep(1.0)
+        eventually(lambda: site.cloud.struck(hanging), 20)
         began = time.monotonic()
         result = cycle.end()
         assert time.monotonic() - began <= allowed(PATIENCE.call + 6.0)

@@ -6,18 +6,13 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
 import pytest
 
+from tests.integration.reload.conftest import Looks
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Cycle, Site, label, pool, provider
-
-POLL = 5.0
-"""Seconds within which a change takes effect."""
-SLACK = 3.0
-"""What a busy machine may add to that."""
 
 
 def pools(site: Site) -> dict[str, list[str]]:
@@ -28,7 +23,7 @@ def pools(site: Site) -> dict[str, list[str]]:
 
 
 def taken(site: Site, expected: dict[str, list[str]]) -> None:
-    eventually(lambda: pools(site) == expected, POLL + SLACK)
+    eventually(lambda: pools(site) == expected)
 
 
 def said(cycle: Cycle, text: str) -> list[str]:
@@ -49,18 +44,16 @@ def replace(site: Site, *providers: dict[str, Any]) -> None:
     os.replace(fresh, site.config)
 
 
-def remove_first(site: Site, *providers: dict[str, Any]) -> None:
-    """The file is away for a moment."""
-    site.config.unlink()
-    time.sleep(2.5)
-    site.configure(*providers)
-
-
-@pytest.mark.parametrize("write", [Site.configure, replace, remove_first])
-def test_a_changed_label_is_taken_however_the_file_is_written(site: Site, write: Any):
+@pytest.mark.parametrize("write", [Site.configure, replace])
+@pytest.mark.parametrize("removed", [False, True], ids=["there all the time", "away for a while"])
+def test_a_changed_label_is_taken_however_the_file_is_written(site: Site, looks: Looks, write: Any, removed: bool):
     site.configure(provider("one", pool("main", label("small"))))
     with site.stay() as cycle:
         taken(site, {"one/main": ["small"]})
+        if removed:
+            aside = site.config.rename(site.config.with_suffix(".aside"))
+            looks.happen()
+            aside.rename(site.config)
         write(site, provider("one", pool("main", label("small"), label("large"))))
         taken(site, {"one/main": ["large", "small"]})
         site.requestor.wait_for(site.requestor.ask("large"))
@@ -73,21 +66,21 @@ def test_a_file_that_stays_away_changes_nothing_and_is_named(site: Site):
     with site.stay() as cycle:
         eventually(cycle.acts)
         site.config.unlink()
-        eventually(lambda: said(cycle, "does not exist any more"), 20)
+        eventually(lambda: said(cycle, "does not exist any more"))
         site.requestor.wait_for(site.requestor.ask("small"))
     assert cycle.end()["config_problems"] == [
         f"{site.config}: does not exist any more, what was read from it stays in force: put the file back"
     ]
 
 
-def test_a_broken_file_leaves_the_old_in_force_until_it_is_mended(site: Site):
+def test_a_broken_file_leaves_the_old_in_force_until_it_is_mended(site: Site, looks: Looks):
     site.configure(provider("one", pool("main", label("small"))))
     with site.stay() as cycle:
         eventually(cycle.acts)
         site.configure(provider("one", pool("main", label("small", flavor_name=7, key_name=8)), rate="often"))
-        eventually(lambda: said(cycle, "stays in force"), POLL + SLACK)
+        eventually(lambda: said(cycle, "stays in force"))
         site.requestor.wait_for(site.requestor.ask("small"))
-        time.sleep(3)
+        looks.happen(10)
         assert len(said(cycle, "stays in force")) == 1
         assert len(said(cycle, ".rate")) == 1
         site.configure(provider("one", pool("main", label("small"), label("medium"))))
@@ -100,26 +93,26 @@ def test_all_problems_of_a_file_that_stays_broken_are_returned(site: Site):
     with site.stay() as cycle:
         eventually(cycle.acts)
         site.configure(provider("one", pool("main", label("small", flavor_name=7)), rate="often"))
-        eventually(lambda: said(cycle, "stays in force"), POLL + SLACK)
+        eventually(lambda: said(cycle, "stays in force"))
     problems = cycle.end()["config_problems"]
     assert len(problems) == 2
     assert any("rate" in problem for problem in problems)
     assert any("flavor-name" in problem for problem in problems)
 
 
-def test_a_half_written_file_is_not_taken(site: Site):
+def test_a_half_written_file_is_not_taken(site: Site, looks: Looks):
     """The first half is a valid configuration without the second provider: its nodes must not be given up."""
+    site.configure(provider("one"))
+    half = site.config.read_text("utf-8")
     site.configure(provider("one"), two())
+    whole = site.config.read_text("utf-8")
     with site.stay() as cycle:
         eventually(lambda: len(pools(site)) == 2)
-        whole = site.config.read_text("utf-8")
-        site.configure(provider("one"))
-        half = site.config.read_text("utf-8")
-        for number in range(6):
-            site.config.write_text(half + " " * number, "utf-8")
-            time.sleep(0.4)
-        site.config.write_text(whole, "utf-8")
-        eventually(lambda: said(cycle, "read again"), POLL + SLACK)
+        # Each look finds a little more than the one before.
+        writings = [*(half + " " * number for number in range(10)), whole + " "]
+        looks.before = lambda: site.config.write_text(writings.pop(0), "utf-8") if writings else None
+        eventually(lambda: said(cycle, "read again"))
+        assert writings == []
         assert not said(cycle, "not in the configuration any more")
         assert len(pools(site)) == 2
 
@@ -129,7 +122,7 @@ def test_an_added_provider_is_acted_for(site: Site):
     with site.stay() as cycle:
         eventually(cycle.acts)
         site.configure(provider("one"), provider("two", pool("main", label("special", flavor_name="small"))))
-        eventually(lambda: cycle.acts("two"), POLL + SLACK)
+        eventually(lambda: cycle.acts("two"))
         site.requestor.wait_for(site.requestor.ask("special"))
     assert sorted(cycle.end()["acted_for"]) == ["one", "two"]
 
@@ -147,7 +140,7 @@ def test_a_removed_provider_is_drained_by_this_cycle_and_the_next(site: Site):
         (idle,) = requestor.nodes_of(idle_request)
         requestor.cancel(idle_request)
         site.configure(provider("one"))
-        eventually(lambda: set(pools(site)) == {"one/main"}, POLL + SLACK)
+        eventually(lambda: set(pools(site)) == {"one/main"})
         requestor.wait_gone([idle])
         assert requestor.node(used)["state"] == "in-use"
         assert len(site.clouds["two"].servers()) == 1

@@ -69,21 +69,25 @@ def test_without_the_library_nothing_is_sent_and_that_is_said(monkeypatch):
 
 
 def test_a_look_up_that_hangs_or_fails_holds_nobody_up():
-    hangs = threading.Event()
+    asked, hangs = threading.Event(), threading.Event()
     calls = []
 
     def make(host, port):
-        calls.append(host)
+        calls.append((host, port, threading.current_thread() is threading.main_thread()))
+        asked.set()
         hangs.wait(30)
         raise OSError("no such host")
 
     sink = Statsd("gone.example", make=make)
+    sink.incr("first")
+    assert asked.wait(30)
     for _turn in range(room.MOST_WAITING + 10):
         sink.incr("a")
+    assert not hangs.is_set()
     assert len(sink._waiting) == room.MOST_WAITING
     hangs.set()
     sink.close()
-    assert calls == ["gone.example"]
+    assert calls == [("gone.example", 8125, False)]
 
 
 @given(st.text())

@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, PoolLabel, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 
 LABELS = {"small": PoolLabel("small", cloud_image="debian")}
@@ -29,22 +30,20 @@ EAST = Provider(
 
 
 @pytest.mark.parametrize(
-    ("pool", "labels", "code"),
+    ("pool", "labels", "reason"),
     [
         ("main", ["small"], None),
         ("main", ["large", "small"], None),
-        ("main", ["large"], reasons.LABEL_UNKNOWN),
-        ("main", [], reasons.LABEL_UNKNOWN),
-        ("off", ["small"], reasons.POOL_DISABLED),
-        ("gone", ["small"], reasons.POOL_GONE),
+        ("main", ["large", "huge"], Reason(reasons.LABEL_UNKNOWN, {"where": "east/main", "label": "large, huge"})),
+        ("main", [], Reason(reasons.LABEL_UNKNOWN, {"where": "east/main", "label": "?"})),
+        ("off", ["small"], Reason(reasons.POOL_DISABLED, {"where": "east/off"})),
+        ("gone", ["small"], Reason(reasons.POOL_GONE, {"where": "east/gone"})),
+        (None, ["small"], Reason(reasons.POOL_GONE, {"where": "east/?"})),
     ],
 )
-def test_what_has_no_place_any_more(pool, labels, code):
-    reason = retirement(EAST, pool, labels)
-    assert (reason.code if reason else None) == code
-    if reason is not None:
-        assert f"east/{pool}" in reason.text()
-        assert "?" not in reason.text() or not labels
+def test_what_has_no_place_any_more(pool, labels, reason):
+    assert retirement(EAST, pool, labels) == reason
+    assert reason is None or str(reason.figures["where"]) in reason.text()
 
 
 def node(state: str, **more: Any) -> Node:

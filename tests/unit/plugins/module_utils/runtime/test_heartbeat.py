@@ -65,9 +65,11 @@ def test_a_folder_that_is_gone_is_no_reason_to_stop_and_one_that_comes_back_is_u
     assert read(folder / "heart")["state"] == "serving"
 
 
-def test_without_a_file_nothing_happens():
+def test_without_a_file_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with Heartbeat(None) as heartbeat:
         heartbeat.beat(SERVING)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_whoever_has_a_stop_beats_with_it(tmp_path):
