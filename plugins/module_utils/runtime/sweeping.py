@@ -9,8 +9,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..cycles.leaks.options import SweepOptions
-from ..cycles.leaks.run import run_sweep
+from ..cycles.launcher.leaks.by_hand import run_sweep
+from ..cycles.launcher.leaks.options import SweepOptions
 from ..sweeping.candidate import Kind
 from .arguments import CONFIG_ARGUMENTS
 

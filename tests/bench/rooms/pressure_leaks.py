@@ -9,8 +9,8 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leaks.options import SweepOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leaks.run import run_sweep
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.by_hand import run_sweep
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.options import SweepOptions
 from tests.bench.figures import Findings
 from tests.bench.launcher import BenchError, LauncherRun
 from tests.bench.world import Scene, World

@@ -142,8 +142,8 @@ def test_a_sweep_that_is_killed_is_gone_on_with(site: Site, leftovers):
 
 _SWEEP = """
 import sys
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leaks.options import SweepOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leaks.run import run_sweep
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.options import SweepOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.by_hand import run_sweep
 run_sweep(SweepOptions(config=sys.argv[1], clouds_config=sys.argv[2], min_age=0.0, wait=0.3, kinds=("server",)))
 """
 
@@ -183,7 +183,7 @@ def test_a_provider_that_cannot_be_seen_is_left_out(site: Site, leftovers):
 
 def test_of_two_sweeps_one_works(site: Site, leftovers, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
-        "ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leaks.provider_sweep.LOCK_TRIES", 2
+        "ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.by_hand.LOCK_TRIES", 2
     )
     site.configure()
     ghost = leftovers().server()

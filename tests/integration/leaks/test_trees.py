@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import by_hand
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.preview import preview
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leaks import run
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
@@ -93,13 +93,13 @@ def test_what_names_no_tree_is_taken_over_by_hand(site: Site, leftovers):
 def test_a_tree_that_is_exchanged_between_two_looks_ends_the_sweep(site: Site, leftovers, monkeypatch):
     site.configure()
     ghost = leftovers().server()
-    nap = run._SweepRun._nap
+    nap = by_hand.SweepByHand._nap
 
-    def exchange(self: run._SweepRun) -> None:
+    def exchange(self: by_hand.SweepByHand) -> None:
         site.requestor.put(TREE, {"id": "f" * 32})
         nap(self)
 
-    monkeypatch.setattr(run._SweepRun, "_nap", exchange)
+    monkeypatch.setattr(by_hand.SweepByHand, "_nap", exchange)
     with pytest.raises(TreeExchanged, match="nothing was deleted"):
         sweep(site, kinds=("server",))
     assert servers(site) == {ghost}

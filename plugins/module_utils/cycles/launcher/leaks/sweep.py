@@ -1,34 +1,28 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sweeping as a step of the launcher cycle.
+"""Sweeping as a step of the launcher cycle: when a provider and the tree are swept.
 
 Servers come free of charge with the listing at hand; everything else is asked for rarely, one call after the other, by
-the provider's threads. Only who acts for a provider sweeps it, and nobody else meanwhile.
+the provider's threads. Only the launcher that acts for a provider sweeps it, under the lock of its sightings.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ....clients.zookeeper.locks import Held
 from ....model.config.types import Provider
-from ....model.errors import CloudError, CloudUnavailable
-from ....model.lines import Trouble
-from ....sweeping.candidate import Kind
-from ....sweeping.find import find
-from ....sweeping.judge import Judgement, Row, Rules, judge
-from ...frame.tree_identity import confirm_tree
+from ....sweeping.candidate import Kind, LeakCandidate
+from ....sweeping.judge import Judgement, Rules
 from ..context.context import Context
 from ..context.sweep_memory import SweepMemory, expire_tombstones
 from ..provider.actor import ProviderActor
 from ..removals.removals import STUCK_AFTER, Removals
-from .deletion_calls import CALLS, clear_znode, may_go
-from .reads import READS, seen_of
-from .tree_sweep import look_at_tree
-from .view import known_to
+from .provider_sweep import ProviderSweep
+from .tree_sweep import TreeSweep
 
 EVERY = 60.0
 """Seconds between two looks at least."""
@@ -61,18 +55,14 @@ def intervals(provider: Provider) -> dict[str, float]:
 
 
 @dataclass(eq=False)
-class _Look:
-    """A look at a provider under way: *left* are the kinds yet to be asked for, *found* what was answered."""
+class _Running:
+    """The sweep of a provider, from its first call to its last answer."""
 
     actor: ProviderActor
+    sweep: ProviderSweep
     held: Held
-    memory: SweepMemory
     began: float
-    left: list[str]
-    found: dict[str, Any] = field(default_factory=dict)
-    asking: bool = False
-    over: bool = False
-    """An answer that cannot be done without did not come."""
+    judged: bool = False
 
 
 class LeakSweep:
@@ -82,42 +72,36 @@ class LeakSweep:
         self._context = context
         self._removals = removals
         self._rules = rules or Rules()
-        self._looks: dict[str, _Look] = {}
+        self._running: dict[str, _Running] = {}
         self._looked: dict[str, dict[str, float]] = {}
         self._suspicious: dict[str, bool] = {}
         self._stuck: dict[str, list[dict[str, Any]]] = {}
+        self._tree: TreeSweep | None = None
         self._tree_looked: float | None = None
-        self._tree_held: Held | None = None
-        self._clearing: deque[Row] = deque()
         self._expired_at: dict[str, float] = {}
-        self._notes: list[tuple[str, str, str]] = []
-        """(provider, key, answer) of deletions that failed, to be stored."""
 
     def step(self, now: float, *, tree: bool) -> None:
         """Begin what is due.
 
         :param tree: this cycle has the tree as a whole in its hands.
         """
-        for name, look in list(self._looks.items()):
-            if not look.asking:
-                self._next(name, look)
-        while self._notes:
-            self._note(*self._notes.pop())
+        for name, running in list(self._running.items()):
+            self._proceed(name, running, now)
         for name, actor in self._context.actors.items():
             # By a list that lacks servers nothing is proven.
-            if name not in self._looks and actor.blocked is None and not actor.missing:
+            if name not in self._running and actor.blocked is None and not actor.missing:
                 self._consider(name, actor, now)
             if now - self._expired_at.setdefault(name, now) >= TOMBSTONES_EVERY:
                 self._expired_at[name] = now
                 expire_tombstones(self._context.store, name, now)
-        if self._clearing:
-            self._clear(now)
+        if self._tree is not None:
+            self._clear(self._tree, now)
         elif tree:
             self._consider_tree(now)
 
     def under_way(self, now: float) -> bool:
-        """True while a look is not over that began a moment ago."""
-        return bool(self._clearing) or any(now - look.began < PATIENCE for look in self._looks.values())
+        """True while a sweep is not over that began a moment ago."""
+        return self._tree is not None or any(now - running.began < PATIENCE for running in self._running.values())
 
     def stuck(self) -> list[dict[str, Any]]:
         """Leaked things other than servers that do not go."""
@@ -125,15 +109,13 @@ class LeakSweep:
 
     def drop(self) -> None:
         """The session is lost or the cycle ends."""
-        for look in self._looks.values():
-            look.held.release()
-        if self._tree_held is not None:
-            self._tree_held.release()
-        self._looks.clear()
+        for running in self._running.values():
+            running.held.release()
+        if self._tree is not None:
+            self._tree.close()
+        self._running.clear()
         self._looked.clear()
-        self._notes.clear()
-        self._clearing.clear()
-        self._tree_held = None
+        self._tree = None
         self._tree_looked = None
 
     # -- when ----------------------------------------------------------------------------------------------------
@@ -162,164 +144,95 @@ class LeakSweep:
             memory.save(self._context.store)
         return dict(memory.looked)
 
+    # -- one provider --------------------------------------------------------------------------------------------
+
     def _begin(self, name: str, actor: ProviderActor, due: list[str], now: float) -> None:
         store = self._context.store
         held = SweepMemory.of_provider(store, name).lock(store)
         if held is None:
             return
-        look = self._looks[name] = _Look(actor, held, SweepMemory.of_provider(store, name), now, [*due])
-        if actor.listed_from > 0 and now - actor.listed_from < EVERY:
-            look.found[Kind.SERVER] = (actor.listed_from, actor.servers)
-        else:
-            # The last: whatever was asked for before it belongs to servers that it shows.
-            look.left.append(Kind.SERVER)
-        self._next(name, look)
-
-    # -- looking -------------------------------------------------------------------------------------------------
-
-    def _next(self, name: str, look: _Look) -> None:
-        """Ask for one kind more, or come to the end."""
-        if look.over or not look.left:
-            try:
-                if not look.over and look.held.valid:
-                    self._decide(name, look)
-            finally:
-                self._end(name, look)
-            return
-        kind = look.left.pop(0)
-        what, read = READS[kind]
-        client, clock = look.actor.client, self._context.now
-
-        def answered(result: Any, error: CloudError | None) -> None:
-            look.asking = False
-            if error is None:
-                look.found[kind] = result
-                if kind == Kind.SERVER:
-                    look.actor.take_list(result[1], result[0])
-                    look.over = bool(look.actor.missing)
-                return
-            self._context.account.say(Trouble(f"sweeping {name}: {error}"))
-            look.over = isinstance(error, CloudUnavailable) or kind == Kind.SERVER
-            if name in self._looked:
-                self._looked[name][kind] = clock()
-
-        look.asking = True
-        # Not by the actor's own way: that neutron or cinder are ill must not keep nova from being used.
-        look.actor.workers.submit(what, lambda: (clock(), read(client)), answered)
-
-    def _end(self, name: str, look: _Look) -> None:
-        self._looks.pop(name, None)
-        if name in self._looked:
-            self._looked[name][Kind.SERVER] = self._context.now()
-        look.held.release()
-
-    # -- deciding and doing --------------------------------------------------------------------------------------
-
-    def _decide(self, name: str, look: _Look) -> None:
-        store, memory = self._context.store, look.memory
-        seen_at: float = look.found[Kind.SERVER][0]
-        values: dict[str, Any] = {kind: result for kind, (_unused, result) in look.found.items()}
-        kinds = [*values, Kind.LAUNCH]
-        known = known_to(store, self._context.site, name)
-        candidates = [candidate for candidate in find(seen_of(values), known) if candidate.id not in self._removals]
-        judgement = judge(candidates, kinds, memory.sightings, self._rules, seen_at)
-        self._context.account.sweeps.look(name, kinds, judgement.rows)
-        self._suspicious[name] = judgement.pending
-        self._stuck[name] = _stuck(name, judgement)
-        self._looked[name].update({kind: seen_at if kind == Kind.SERVER else look.began for kind in values})
-        if judgement.due:
-            confirm_tree(store, self._context.site)
-        for row in judgement.due:
-            if may_go(store, row.candidate):
-                self._delete(name, look.actor, row, judgement)
-        if judgement.sightings != memory.sightings or set(values) - {Kind.SERVER}:
-            SweepMemory(memory.path, judgement.sightings, {**memory.looked, **self._looked[name]}).save(store)
-
-    def _delete(self, name: str, actor: ProviderActor, row: Row, judgement: Judgement) -> None:
-        candidate, account, now = row.candidate, self._context.account, self._context.now()
-        if candidate.kind == Kind.LAUNCH:
-            self._context.add_tombstone(candidate.id, name)
-            self._context.forget(candidate.id)
-            account.sweeps.deleted(name, candidate.kind)
-            del judgement.sightings[candidate.key]
-            return
-        account.say(f"{name}: {candidate.kind} {candidate.id} leaked: {candidate.text}")
-        if candidate.kind == Kind.SERVER:
-            self._removals.start(
-                candidate.id,
-                actor,
-                candidate.id,
-                None,
-                lambda: account.sweeps.deleted(name, Kind.SERVER),
-                candidate.node_id,
-            )
-            return
-        # Noted before the call: if it stays all the same, the next tries come at growing distances.
-        judgement.sightings[candidate.key] = judgement.sightings[candidate.key].attempt(
-            now, "accepted, but still there"
+        sweep = ProviderSweep(
+            context=self._context,
+            name=name,
+            client=actor.client,
+            workers=actor.workers,
+            rules=self._rules,
+            spared=self._removals.__contains__,
+            remove_server=partial(self._remove_server, actor),
         )
-        what, call = CALLS[candidate.kind]
+        running = self._running[name] = _Running(actor, sweep, held, now)
+        if actor.listed_from > 0 and now - actor.listed_from < EVERY:
+            sweep.shown[Kind.SERVER] = (actor.listed_from, actor.servers)
+        else:
+            due = [*due, Kind.SERVER]
+        sweep.read(due)
+        self._proceed(name, running, now)
 
-        def answered(existed: bool | None, error: CloudError | None) -> None:
-            if error is None:
-                account.sweeps.deleted(name, candidate.kind)
-            else:
-                account.sweeps.failed(name, candidate.kind)
-                account.say(Trouble(f"{name}: {candidate.kind} {candidate.id} could not be deleted: {error}"))
-                self._notes.append((name, candidate.key, str(error)))
+    def _proceed(self, name: str, running: _Running, now: float) -> None:
+        """Judge when everything is read, end when everything is answered."""
+        sweep, held = running.sweep, running.held
+        if sweep.busy:
+            return
+        over = True
+        try:
+            if not running.judged and held.valid and self._take_list(running):
+                running.judged = True
+                self._decide(name, sweep)
+                over = not sweep.busy
+            elif running.judged and held.valid:
+                sweep.save()
+        finally:
+            if over:
+                del self._running[name]
+                # What could not be read is not asked for again at once.
+                self._looked[name].update({**dict.fromkeys(sweep.errors, now), Kind.SERVER: now})
+                held.release()
 
-        actor.workers.submit(what, lambda: call(actor.client, candidate.id), answered, changes=True)
+    @staticmethod
+    def _take_list(running: _Running) -> bool:
+        """Give a listing of the sweep's own to the provider's actor; False without a complete one."""
+        asked_at, servers = running.sweep.shown.get(Kind.SERVER, (0.0, None))
+        if asked_at >= running.began:
+            running.actor.take_list(servers, asked_at)
+            return not running.actor.missing
+        return servers is not None
 
-    def _note(self, name: str, key: str, answer: str) -> None:
-        store = self._context.store
-        memory = SweepMemory.of_provider(store, name)
-        sighting = memory.sightings.get(key)
-        if sighting is not None:
-            memory.sightings[key] = replace(sighting, answer=answer)
-            memory.save(store)
+    def _decide(self, name: str, sweep: ProviderSweep) -> None:
+        sweep.judge()
+        self._suspicious[name] = sweep.judgement.pending
+        self._stuck[name] = _stuck(name, sweep.judgement)
+        self._looked[name].update({kind: asked_at for kind, (asked_at, _unused) in sweep.shown.items()})
+        sweep.delete()
+
+    def _remove_server(self, actor: ProviderActor, candidate: LeakCandidate) -> None:
+        deleted = partial(self._context.account.sweeps.deleted, actor.provider.name, Kind.SERVER)
+        self._context.account.say(f"{actor.provider.name}: server {candidate.id} leaked: {candidate.text}")
+        self._removals.start(candidate.id, actor, candidate.id, None, deleted, candidate.node_id)
 
     # -- the tree ------------------------------------------------------------------------------------------------
 
     def _consider_tree(self, now: float) -> None:
         store = self._context.store
         if self._tree_looked is None:
-            self._tree_looked = SweepMemory.of_tree(store).looked.get("tree")
+            memory = SweepMemory.of_tree(store)
+            self._tree_looked = memory.looked.get("tree")
             if self._tree_looked is None or self._tree_looked > now:
                 self._tree_looked = now
-                SweepMemory(SweepMemory.of_tree(store).path, {}, {"tree": now}).save(store)
+                replace(memory, looked={"tree": now}).save(store)
         if now - self._tree_looked < EVERY:
             return
         self._tree_looked = now
-        memory = SweepMemory.of_tree(store)
-        self._tree_held = memory.lock(store)
-        if self._tree_held is None:
-            return
-        judgement = look_at_tree(store, Kind.TREE, TREE_RULES, now)
-        if judgement.due:
-            confirm_tree(store, self._context.site)
-        self._context.account.sweeps.look("", Kind.TREE, judgement.rows)
-        self._clearing.extend(judgement.due)
-        if judgement.sightings != memory.sightings:
-            # What is cleared is not found by the next look and forgotten then.
-            SweepMemory(memory.path, judgement.sightings, {"tree": now}).save(store)
-        self._clear(now)
+        self._tree = TreeSweep.begin(self._context, Kind.TREE, TREE_RULES, now)
+        if self._tree is not None:
+            self._clear(self._tree, now)
 
-    def _clear(self, now: float) -> None:
+    def _clear(self, tree: TreeSweep, now: float) -> None:
         """A few at a time: each costs round trips in the cycle's own thread."""
-        for _unused in range(min(CLEARED_PER_PASS, len(self._clearing))):
-            candidate = self._clearing.popleft().candidate
-            if (
-                self._tree_held is not None
-                and self._tree_held.valid
-                and clear_znode(self._context.store, candidate, now)
-            ):
-                self._context.account.sweeps.deleted("", candidate.kind)
-                self._context.account.say(f"{candidate.kind} {candidate.id} removed: {candidate.text}")
-        if self._clearing:
+        if tree.clear(now, CLEARED_PER_PASS):
             self._context.inbox.nudge()
-        elif self._tree_held is not None:
-            self._tree_held.release()
-            self._tree_held = None
+        else:
+            tree.close()
+            self._tree = None
 
 
 def _stuck(provider: str, judgement: Judgement) -> list[dict[str, Any]]:

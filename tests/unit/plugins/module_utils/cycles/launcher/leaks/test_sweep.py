@@ -21,7 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Port,
     Volume,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict, CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import floating_ip_description
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
@@ -219,6 +219,14 @@ def test_a_neutron_that_hangs_keeps_no_launch_waiting():
         assert set(world.asked) == set(world.fulfilled)
         late = [world.fulfilled[key] - world.asked[key] for key in world.asked]
         assert max(late) < 60
+
+
+def test_a_neutron_that_fails_keeps_no_leaked_server_alive():
+    with World(one_provider()) as world:
+        made = ghost(world)
+        world.fault("east", "GET /ports", error=lambda: CloudUnavailable("503: try later", status=503))
+        world.start()
+        assert world.run(1500, until=lambda: not there(world, made))
 
 
 def test_while_somebody_else_sweeps_the_cycle_does_not():

@@ -8,15 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ...model.config.types import NodepoolConfig
-from ...model.errors import ConfigError
-from ...sweeping.candidate import Kind
-from ...sweeping.claims import AdoptionRules
-from ...sweeping.judge import Rules
-from ..frame.options import (
-    ConfigOptions,
-    unknown_providers,
-)
+from ....model.config.types import NodepoolConfig
+from ....model.errors import ConfigError
+from ....sweeping.candidate import Kind
+from ....sweeping.claims import AdoptionRules
+from ....sweeping.judge import Rules
+from ...frame.options import ConfigOptions, unknown_providers
 
 _SITE = re.compile("[0-9a-f]{32}")
 DISTANCE = 60.0

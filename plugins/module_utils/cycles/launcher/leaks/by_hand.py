@@ -6,38 +6,42 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...clients.statsd import Sink, Statsd
-from ...clients.zookeeper.store import Store
-from ...sweeping.candidate import Kind, Ownership
-from ...sweeping.judge import Row, Verdict
-from ..frame.api_metrics import calls_to
-from ..frame.clock import SteadyClock
-from ..frame.inbox import Inbox
-from ..frame.tree_identity import site_of
-from ..launcher.context.account import Account
-from ..launcher.context.context import Context, clients_of
-from ..launcher.context.metrics import send_sweep
-from ..launcher.leaks.tree_sweep import look_at_tree, sweep_tree
+from ....clients.statsd import Sink, Statsd
+from ....clients.zookeeper.locks import Held
+from ....clients.zookeeper.store import Store
+from ....sweeping.candidate import Kind, Ownership
+from ....sweeping.judge import Row, Verdict
+from ...frame.api_metrics import calls_to
+from ...frame.clock import SteadyClock
+from ...frame.inbox import Inbox
+from ...frame.tree_identity import site_of
+from ...frame.workers import WorkerSet
+from ..context.account import Account
+from ..context.context import Context, clients_of
+from ..context.metrics import send_sweep
+from ..context.sweep_memory import SweepMemory, expire_tombstones
 from .options import SweepOptions
 from .provider_sweep import ProviderSweep
+from .tree_sweep import TreeSweep, look_at_tree
 
 DELETED, FAILED, SPARED = "deleted", "failed", "spared"
 MOST_FOREIGN = 200
 """Foreign things of a provider that are listed one by one; all are counted."""
+CALL_SECONDS = 90.0
+"""Wall-clock bound of one call; above the client's own."""
+LOCK_TRIES = 40
+LOCK_PAUSE = 0.25
 _LONGEST_NAP = 1.0
 _COUNTS = (DELETED, FAILED, SPARED, *(value for name, value in vars(Verdict).items() if name.isupper()))
 
 
 def run_sweep(
-    options: SweepOptions,
-    *,
-    check: bool = False,
-    progress: Callable[[str], None] = lambda line: None,
-    clock: Callable[[], float] | None = None,
+    options: SweepOptions, *, check: bool = False, clock: Callable[[], float] | None = None
 ) -> dict[str, Any]:
     """Sweep once, or twice with *wait*, and return the module's result.
 
@@ -46,12 +50,12 @@ def run_sweep(
     """
     config = options.load()
     store = Store(config.zookeeper)
-    context = Context(store, config, Inbox(clock or SteadyClock()), Account(say=progress))
+    context = Context(store, config, Inbox(clock or SteadyClock()), Account())
     with Statsd.of_environment({} if check else os.environ) as sink:
         try:
             store.open(watch=not check)
             context.site = site_of(store, create=False)
-            result = _SweepRun(replace(options, told=calls_to(sink)), context, check).run()
+            result = SweepByHand(replace(options, told=calls_to(sink)), context, check=check).run()
         finally:
             store.close()
         _measure(sink, result["counts"])
@@ -67,60 +71,100 @@ def _measure(sink: Sink, counts: Mapping[str, Mapping[str, Mapping[str, int]]]) 
             send_sweep(sink, where, kind, {**known, "leaked": left, "foreign": known[Ownership.FOREIGN]})
 
 
-class _SweepRun:
-    def __init__(self, options: SweepOptions, context: Context, check: bool) -> None:
+class SweepByHand:
+    """One look, or two, at all that was chosen."""
+
+    def __init__(
+        self,
+        options: SweepOptions,
+        context: Context,
+        *,
+        check: bool = False,
+        sleeper: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._options = options
         self._context = context
         self._check = check
+        self._sleeper = sleeper
         self._clients = clients_of(context, options.chosen(context.config), options.client)
+        self._workers = {name: WorkerSet(name, context.inbox, size=1, seconds=CALL_SECONDS) for name in self._clients}
+        self._held: dict[str, Held] = {}
         self._left_out = dict(context.account.unusable)
         self._rows: dict[str, dict[str, dict[str, Any]]] = {}
         self._began = context.now()
 
     def run(self) -> dict[str, Any]:
-        sweeps = [
-            ProviderSweep(self._context, self._options, self._context.config.providers[name], client)
-            for name, client in self._clients.items()
-        ]
+        """Sweep and return the module's result."""
         try:
             if not self._check:
-                self._lock(sweeps)
-            self._round(sweeps)
+                self._lock()
+            self._round()
             if self._options.wait > 0 and not self._check and self._waiting():
                 self._nap()
-                self._round(sweeps)
+                self._round()
         finally:
-            for sweep in sweeps:
-                sweep.close()
+            for held in self._held.values():
+                held.release()
+            for name, client in self._clients.items():
+                self._workers[name].close()
+                client.close()
         return self._result()
 
-    def _lock(self, sweeps: list[ProviderSweep]) -> None:
-        """A launcher that acts for a provider sweeps it for a moment now and then."""
-        for sweep in [*sweeps]:
-            if not sweep.lock():
-                sweeps.remove(sweep)
-                sweep.close()
-                self._left_out[sweep.name] = f"provider {sweep.name} is being swept by somebody else: try again later"
+    def _lock(self) -> None:
+        """Take the right to sweep. A launcher that acts for a provider sweeps it for a moment now and then."""
+        store = self._context.store
+        for name in self._clients:
+            for _unused in range(LOCK_TRIES):
+                held = SweepMemory.of_provider(store, name).lock(store)
+                if held is not None:
+                    self._held[name] = held
+                    break
+                self._sleeper(LOCK_PAUSE)
+            else:
+                self._left_out[name] = f"provider {name} is being swept by somebody else: try again later"
 
-    def _round(self, sweeps: list[ProviderSweep]) -> None:
-        self._gather(sweeps, [sweep.look for sweep in sweeps])
+    def _round(self) -> None:
+        options, context = self._options, self._context
+        sweeps = [
+            ProviderSweep(
+                context=context,
+                name=name,
+                client=client,
+                workers=self._workers[name],
+                rules=options.rules,
+                kinds=options.kinds,
+                claims=options.claims,
+            )
+            for name, client in self._clients.items()
+            if self._check or name in self._held
+        ]
+        for sweep in sweeps:
+            sweep.read({*options.kinds, Kind.SERVER})
+        self._wait_for(sweeps)
         for sweep in sweeps:
             self._left_out.pop(sweep.name, None)
             if sweep.errors:
-                self._left_out[sweep.name] = "; ".join(sweep.errors.values())
-            if not sweep.blind:
-                self._note(sweep.name, sweep.judge())
+                self._left_out[sweep.name] = "; ".join(str(error) for error in sweep.errors.values())
+        # Without the servers nothing can be said.
+        sweeps = [sweep for sweep in sweeps if Kind.SERVER in sweep.shown]
+        for sweep in sweeps:
+            sweep.judge()
+            self._note(sweep.name, sweep.judgement.rows)
         if not self._check:
-            self._gather(sweeps, [sweep.delete for sweep in sweeps if not sweep.blind])
-            for sweep in sweeps:
-                self._outcomes(sweep.name, sweep.outcomes)
-                sweep.save()
+            self._delete(sweeps)
         self._tree()
 
-    def _gather(self, sweeps: Iterable[ProviderSweep], begin: Iterable[Callable[[], None]]) -> None:
-        """Have the providers work side by side until all have ended; each call is bounded."""
-        for start in begin:
-            start()
+    def _delete(self, sweeps: list[ProviderSweep]) -> None:
+        for sweep in sweeps:
+            sweep.delete()
+        self._wait_for(sweeps)
+        for sweep in sweeps:
+            sweep.save()
+            expire_tombstones(self._context.store, sweep.name, self._context.now())
+            self._outcomes(sweep.name, sweep.outcomes)
+
+    def _wait_for(self, sweeps: Iterable[ProviderSweep]) -> None:
+        """The providers work side by side; each call is bounded."""
         while any(sweep.busy for sweep in sweeps):
             self._context.inbox.take(_LONGEST_NAP)
             for sweep in sweeps:
@@ -133,12 +177,16 @@ class _SweepRun:
         if self._check:
             self._note("", look_at_tree(context.store, options.kinds, options.rules, context.now()).rows)
             return
-        swept = sweep_tree(context.store, options.kinds, options.rules, context.now())
-        if swept is None:
+        sweep = TreeSweep.begin(context, options.kinds, options.rules, context.now())
+        if sweep is None:
             self._left_out[""] = "the tree is being swept by somebody else: try again later"
             return
-        self._note("", swept.judgement.rows)
-        self._outcomes("", swept.outcomes)
+        try:
+            sweep.clear(context.now(), options.max_deletions)
+        finally:
+            sweep.close()
+        self._note("", sweep.judgement.rows)
+        self._outcomes("", sweep.outcomes)
 
     def _note(self, where: str, rows: Iterable[Row]) -> None:
         """What a second look shows takes the place of what the first showed; what was deleted stays in the list."""
@@ -154,9 +202,6 @@ class _SweepRun:
             row["verdict"] = SPARED if answer is None else FAILED if answer else DELETED
             if answer:
                 row["answer"] = answer
-            self._context.account.say(
-                f"{where or 'tree'}: {row['kind']} {row['id']}: {row['verdict']} {answer or ''}".rstrip()
-            )
 
     def _waiting(self) -> bool:
         return any(row["verdict"] == Verdict.WAITING for rows in self._rows.values() for row in rows.values())
