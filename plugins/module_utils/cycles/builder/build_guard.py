@@ -12,6 +12,7 @@ from ...clients.zookeeper.locks import Held
 from ...clients.zookeeper.store import Store
 from ...model.errors import StoreError, StoreGone
 from ...model.image import Build, BuildState
+from .record_lock import RecordLock, RecordLost
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the record, and between two tries to take the lock again."""
@@ -21,10 +22,7 @@ LOST = "lost"
 
 
 class BuildGuard:
-    """Sees that lock and record are ours.
-
-    A session that was lost does no harm: the lock is taken again as soon as that is possible, and when the record is as
-    we left it the build goes on. An own lock of the session before may be in the way until ZooKeeper has forgotten it.
+    """Sees that lock and record are ours, and takes the lock again after a lost session.
 
     :param held: the image's lock.
     :param timeout: the session time-out in seconds.
@@ -37,16 +35,21 @@ class BuildGuard:
         self.build = build
         self.problem = ""
         self._store = store
-        self._held = held
-        self._patience = 2 * timeout + GRACE
         self._clock = clock
         self._looked = float("-inf")
-        self._refused_since: float | None = None
+        self._lock = RecordLock(
+            held,
+            f"image {build.image}",
+            take=lambda: store.images.lock_image(build.image),
+            check=self._check_record,
+            patience=2 * timeout + GRACE,
+            clock=clock,
+        )
 
     @property
     def ours(self) -> bool:
         """True when the lock is ours at this moment."""
-        return self._store.state == "connected" and self._held.valid
+        return self._store.state == "connected" and self._lock.held.valid
 
     def look(self) -> str | None:
         """To be called again and again: ``lost`` when the build is not ours any more; *problem* then tells why."""
@@ -57,32 +60,23 @@ class BuildGuard:
             return None
         self._looked = now
         try:
-            if not self._held.valid:
-                self._take_again(now)
+            if not self._lock.held.valid:
+                self._lock.regain()
             elif not self._is_as_we_left_it(self._store.images.build(self.build.image, self.build.id)):
                 self._check_record()
+        except RecordLost as lost:
+            self.problem = str(lost)
         except StoreError:
             return None  # the connection broke again: nothing is known
         return LOST if self.problem else None
-
-    def _take_again(self, now: float) -> None:
-        held = self._store.images.lock_image(self.build.image)
-        if held is not None:
-            self._held, self._refused_since = held, None
-            self._check_record()
-            return
-        if self._refused_since is None:
-            self._refused_since = now
-        if now - self._refused_since > self._patience:
-            self.problem = "the ZooKeeper session was lost, and somebody else has the image's lock now"
 
     def _check_record(self) -> None:
         """Look at the record itself; the cache may be behind."""
         found = self._store.images.read_build(self.build.image, self.build.id)
         if found is None:
-            self.problem = "its record in ZooKeeper was deleted"
-        elif not self._is_as_we_left_it(found):
-            self.problem = f"somebody else set its record in ZooKeeper to {found.state}"
+            raise RecordLost("its record in ZooKeeper was deleted")
+        if not self._is_as_we_left_it(found):
+            raise RecordLost(f"another client set its record in ZooKeeper to {found.state}")
 
     def _is_as_we_left_it(self, found: Build | None) -> bool:
         return found is not None and found.state == BuildState.BUILDING and found.builder_id == self.build.builder_id
@@ -97,7 +91,7 @@ class BuildGuard:
         if not self.ours:
             return False
         try:
-            self._store.images.write_build(self.build, held=self._held)
+            self._store.images.write_build(self.build, held=self._lock.held)
         except StoreGone:
             raise
         except StoreError:
@@ -106,4 +100,4 @@ class BuildGuard:
 
     def release(self) -> None:
         """Give the lock back. Never raises."""
-        self._held.release()
+        self._lock.held.release()

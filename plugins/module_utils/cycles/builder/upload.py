@@ -44,7 +44,8 @@ from ...model.image import (
     UploadState,
     is_unique,
 )
-from .upload_claim import ClaimLost, UploadClaim
+from .record_lock import RecordLost
+from .upload_claim import UploadClaim
 from .upload_progress import (
     UploadProgress,
     bytes_text,
@@ -157,7 +158,7 @@ class UploadRun:
         try:
             self._fill(claim)
             self._write_ready(claim)
-        except ClaimLost as error:
+        except RecordLost as error:
             # Whoever has the record has the image, too: it may have been adopted. Without a record it is nobody's.
             if not self._is_recorded(upload):
                 self._clean(upload)
@@ -168,7 +169,7 @@ class UploadRun:
             # Whatever it looks like: an upload that is broken off shows as a broken connection.
             stopped = isinstance(error, Interrupted) or self._tools.interrupted.is_set()
             clean = self._clean(upload)
-            with contextlib.suppress(ClaimLost):
+            with contextlib.suppress(RecordLost):
                 if stopped and clean:
                     claim.delete()
                 else:

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An upload's record and the lock under which it is written.
 
-An upload takes long, and ZooKeeper may go away meanwhile. That costs nothing: at the next write the lock is taken
-again, if nobody else has it and the record is as we left it.
+An upload takes long, and ZooKeeper may go away meanwhile. At the next write the lock is taken again.
 """
 
 from __future__ import annotations
@@ -14,22 +13,14 @@ from collections.abc import Callable
 
 from ...clients.zookeeper.locks import Held
 from ...clients.zookeeper.store import Store
-from ...model.errors import (
-    NodepoolError,
-    StoreConflict,
-    StoreError,
-    StoreGone,
-)
+from ...model.errors import StoreConflict, StoreError, StoreGone
 from ...model.image import Upload
+from .record_lock import RecordLock, RecordLost
 
 PACE = 0.5
 """Seconds between two tries."""
 TAKEN = 5.0
-"""Seconds after which a lock that somebody else has is somebody else's."""
-
-
-class ClaimLost(NodepoolError):
-    """The record is not ours any more: somebody has deleted or changed it, or has its lock."""
+"""Seconds for which another session may have the lock before the record counts as lost."""
 
 
 class UploadClaim:
@@ -51,7 +42,14 @@ class UploadClaim:
     ) -> None:
         self.upload = upload
         self._images = store.images
-        self._held: Held | None = held
+        self._lock = RecordLock(
+            held,
+            f"build {upload.build_id} of {upload.image} at provider {upload.provider}",
+            take=lambda: store.images.lock_provider(upload.image, upload.build_id, upload.provider),
+            check=self._check_record,
+            patience=TAKEN,
+            clock=clock,
+        )
         self._patience = patience
         self._clock = clock
         self._sleeper = sleeper
@@ -62,13 +60,13 @@ class UploadClaim:
 
         :raises StoreError: it is not there, or will not be for long.
         """
-        self._images.create_upload(self.upload, held=self._held)
+        self._images.create_upload(self.upload, held=self._lock.held)
         self._stored = self.upload.to_bytes()
 
     def write(self) -> None:
         """Store the record as it is now.
 
-        :raises ClaimLost: it is not ours any more.
+        :raises RecordLost: it is not ours any more.
         :raises StoreError: ZooKeeper was away for too long.
         """
         wanted = self.upload.to_bytes()
@@ -77,15 +75,14 @@ class UploadClaim:
     def delete(self) -> None:
         """Remove the record.
 
-        :raises ClaimLost: it is not ours any more.
+        :raises RecordLost: it is not ours any more.
         :raises StoreError: ZooKeeper was away for too long.
         """
         self._insist(lambda held: self._images.delete_upload(self.upload))
 
     def release(self) -> None:
         """Give the lock back. Never raises."""
-        if self._held is not None:
-            self._held.release()
+        self._lock.held.release()
 
     def _write(self, held: Held, wanted: bytes) -> None:
         try:
@@ -94,7 +91,7 @@ class UploadClaim:
             # It may be our own write whose answer was lost.
             there = self._images.read_upload(self.upload)
             if there is None or there.to_bytes() != wanted:
-                raise ClaimLost(f"the record {self.upload.path} was changed by somebody else") from None
+                raise RecordLost(f"the record {self.upload.path} was changed by another client") from None
             self.upload.version = there.version
         self._stored = wanted
 
@@ -102,34 +99,22 @@ class UploadClaim:
         end = self._clock() + self._patience
         while True:
             try:
-                if self._held is None or not self._held.valid:
-                    self._regain()
-                if self._held is not None:
-                    work(self._held)
+                if self._lock.regain():
+                    work(self._lock.held)
                     return
             except StoreGone:
-                raise ClaimLost(f"the record {self.upload.path} is gone") from None
+                raise RecordLost(f"the record {self.upload.path} is gone") from None
             except StoreError:
                 if self._clock() >= end:
                     raise
             self._sleeper(PACE)
 
-    def _regain(self) -> None:
-        """The lock once more, in a new session."""
+    def _check_record(self) -> None:
+        """See that the record is as it was stored last, or, if an answer was lost, as it is to be stored."""
         upload = self.upload
-        end = self._clock() + TAKEN
-        self._held = None
         there = self._images.read_upload(upload)
         if there is None:
-            raise ClaimLost(f"the record {upload.path} is gone")
-        while True:
-            self._held = self._images.lock_provider(upload.image, upload.build_id, upload.provider)
-            if self._held is not None:
-                break
-            if self._clock() >= end:
-                raise ClaimLost(f"somebody else has the lock of {upload.path}")
-            self._sleeper(PACE)
-        there = self._images.read_upload(upload)
-        if there is None or there.to_bytes() not in (self._stored, upload.to_bytes()):
-            raise ClaimLost(f"the record {upload.path} was changed by somebody else")
+            raise RecordLost(f"the record {upload.path} is gone")
+        if there.to_bytes() not in (self._stored, upload.to_bytes()):
+            raise RecordLost(f"the record {upload.path} was changed by another client")
         upload.version = there.version

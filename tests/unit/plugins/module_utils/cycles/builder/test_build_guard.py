@@ -122,8 +122,8 @@ def test_a_lock_that_stays_out_of_reach_is_somebody_elses(world):
         looks += 1
         assert looks < 1000
     assert 2 * TIMEOUT <= looks * LOOK_EVERY <= 2 * TIMEOUT + GRACE + LOOK_EVERY
-    assert "somebody else has the image's lock" in world.guard.problem
-    with pytest.raises(StoreGone, match="somebody else"):
+    assert "another client has the lock of image" in world.guard.problem
+    with pytest.raises(StoreGone, match="another client"):
         world.guard.write()
 
 
@@ -132,7 +132,7 @@ def test_a_lock_that_stays_out_of_reach_is_somebody_elses(world):
     [
         (None, "deleted"),
         ({"state": BuildState.FAILED}, "set its record in ZooKeeper to failed"),
-        ({"builder_id": "you"}, "somebody else set its record"),
+        ({"builder_id": "you"}, "another client set its record"),
     ],
 )
 @pytest.mark.parametrize("session", ["kept", "lost"])

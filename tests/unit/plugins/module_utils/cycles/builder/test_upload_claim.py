@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_claim import ClaimLost, UploadClaim
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.record_lock import RecordLost
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_claim import UploadClaim
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     StoreConflict,
     StoreError,
@@ -155,7 +156,7 @@ def test_a_new_session_takes_the_lock_again(claim: UploadClaim, images: Images, 
 
 def test_somebody_else_has_the_lock(claim: UploadClaim, images: Images) -> None:
     images.lock.valid, images.free = False, False
-    with pytest.raises(ClaimLost, match="somebody else has the lock"):
+    with pytest.raises(RecordLost, match="another client has the lock"):
         claim.write()
     claim.release()
 
@@ -168,7 +169,7 @@ def test_somebody_else_has_had_the_record(claim: UploadClaim, images: Images, wh
     images.stored = (other.to_bytes(), 1) if what == "changed" else None
     images.lock.valid = not new_session
     ready(claim)
-    with pytest.raises(ClaimLost):
+    with pytest.raises(RecordLost):
         claim.write()
     assert images.stored == ((other.to_bytes(), 1) if what == "changed" else None)
 

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock of a record that a build or an upload holds for long, through lost ZooKeeper sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...clients.zookeeper.locks import Held
+from ...model.errors import NodepoolError
+
+
+class RecordLost(NodepoolError):
+    """The record is not ours any more: another client deleted or changed it, or has its lock."""
+
+
+class RecordLock:
+    """A lost session does no harm: the lock is taken again when the record is as it was left.
+
+    :param held: the lock as it was taken first.
+    :param name: what is locked, for messages.
+    :param take: takes the lock in the present session; None while another session has it.
+    :param check: raises RecordLost when the record is not as it was left.
+    :param patience: seconds for which another session may have the lock: ZooKeeper may not have ended our own former
+        one yet.
+    :param clock: seconds that only rise.
+    """
+
+    def __init__(
+        self,
+        held: Held,
+        name: str,
+        *,
+        take: Callable[[], Held | None],
+        check: Callable[[], None],
+        patience: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.held = held
+        self._name = name
+        self._take = take
+        self._check = check
+        self._patience = patience
+        self._clock = clock
+        self._refused_since: float | None = None
+
+    def regain(self) -> bool:
+        """Take the lock again if the session that held it is lost; False when another session still has it.
+
+        :raises RecordLost: another session has it for longer than *patience*, or the record is not as it was left.
+        :raises StoreError: ZooKeeper does not tell.
+        """
+        if self.held.valid:
+            return True
+        self._check()  # a lock below a deleted record would bring its znode back
+        held = self._take()
+        if held is None:
+            now = self._clock()
+            self._refused_since = now if self._refused_since is None else self._refused_since
+            if now - self._refused_since > self._patience:
+                raise RecordLost(f"the ZooKeeper session was lost, and another client has the lock of {self._name} now")
+            return False
+        try:
+            self._check()
+        except NodepoolError:
+            held.release()
+            raise
+        self.held, self._refused_since = held, None
+        return True
