@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.proc import Process, variable
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.service import loop_id
 from tests.support.ansible_run import COLLECTIONS, environment
@@ -132,9 +133,13 @@ class LoopProcess:
         """What systemd was told until now."""
         return list(self.words)
 
-    def everything(self) -> list[processes.Process]:
+    def everything(self) -> list[Process]:
         """All processes of all cycles."""
         return processes.belonging(f"{loop_id(str(self.state))}:")
+
+    def marks(self) -> list[str]:
+        """The marks of those of them that have one."""
+        return [mark for process in self.everything() if (mark := variable(process.pid, processes.MARK))]
 
     def hearts(self) -> dict[int, dict[str, Any]]:
         """Number of a cycle → what its heartbeat says, for those that have one."""

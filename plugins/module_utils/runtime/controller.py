@@ -14,6 +14,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..clients.proc import arguments, process
+
 HIGHEST = 32
 """No chain is longer."""
 
@@ -43,15 +45,11 @@ def look(pid: int) -> Seen | None:
 
     :raises OSError: it cannot be told now: there are too many open files, or too little memory.
     """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")[:2]
-        names = tuple(os.path.basename(word.decode(errors="replace")) for word in words)
-        return Seen(pid, int(fields[1]), int(fields[3]), names)
-    except (FileNotFoundError, ProcessLookupError, ValueError, IndexError):
+    found = process(pid)
+    if found is None:
         return None
+    names = tuple(os.path.basename(word) for word in arguments(pid)[:2])
+    return Seen(pid, found.parent, found.session, names)
 
 
 class Controller:

@@ -13,8 +13,8 @@ import json
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+from ..clients.proc import process
 from ..cycles.frame.stop import ENDED, STARTING
 
 EVERY = 1.0
@@ -61,17 +61,9 @@ class Heartbeat:
 
     @staticmethod
     def _write(path: str, state: str) -> None:
-        text = json.dumps({"pid": os.getpid(), "started": started(os.getpid()), "state": state})
+        seen = process(os.getpid())
+        text = json.dumps({"pid": os.getpid(), "started": seen.started if seen else 0, "state": state})
         fresh = f"{path}.{os.getpid()}.new"
         with open(fresh, "w", encoding="utf-8") as file:
             file.write(text + "\n")
         os.replace(fresh, path)
-
-
-def started(pid: int) -> int:
-    """When a process began, in clock ticks since the boot; 0 when there is none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-        return int(stat.rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return 0

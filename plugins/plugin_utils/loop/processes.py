@@ -15,36 +15,23 @@ import contextlib
 import ctypes
 import os
 import signal
-from dataclasses import dataclass
-from pathlib import Path
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import proc
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.proc import Process
 
 MARK = "STACKCI_NODEPOOL_CYCLE"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_ENDED = ("Z", "X")
 # Found before there is a child that needs it: between fork and exec as little as possible should happen.
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-@dataclass(frozen=True)
-class Process:
-    """A process: its parent, and its start in clock ticks since the boot."""
-
-    pid: int
-    parent: int
-    started: int
-    mark: str = ""
-
-
-def look(pid: int, proc: Path = Path("/proc")) -> Process | None:
+def look(pid: int) -> Process | None:
     """A living process; None when there is none."""
-    try:
-        fields = (proc / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-        if fields[0].decode() in _ENDED:
-            return None
-        return Process(pid, int(fields[1]), int(fields[19]), _mark(proc / str(pid) / "environ"))
-    except (OSError, ValueError, IndexError):
-        return None
+    with contextlib.suppress(OSError):
+        found = proc.process(pid)
+        return None if found is None or found.ended else found
+    return None
 
 
 def lives(pid: int, started: int) -> bool:
@@ -53,15 +40,14 @@ def lives(pid: int, started: int) -> bool:
     return found is not None and found.started == started
 
 
-def belonging(prefix: str, proc: Path = Path("/proc")) -> list[Process]:
+def belonging(prefix: str) -> list[Process]:
     """Living processes whose mark begins with *prefix*, and everything below them; never this process itself."""
-    seen = [look(int(name), proc) for name in os.listdir(proc) if name.isdigit()]
-    everybody = [process for process in seen if process is not None]
+    everybody = [process for process in proc.processes().values() if not process.ended]
     children: dict[int, list[Process]] = {}
     for process in everybody:
         children.setdefault(process.parent, []).append(process)
     found: dict[int, Process] = {}
-    waiting = [process for process in everybody if process.mark.startswith(prefix)]
+    waiting = [process for process in everybody if (proc.variable(process.pid, MARK) or "").startswith(prefix)]
     while waiting:
         process = waiting.pop()
         if process.pid not in found and process.pid != os.getpid():
@@ -104,13 +90,3 @@ def reap() -> dict[int, int]:
         if pid == 0:
             return ended
         ended[pid] = os.waitstatus_to_exitcode(status)
-
-
-def _mark(environ: Path) -> str:
-    wanted = MARK.encode() + b"="
-    try:
-        variables = environ.read_bytes().split(b"\0")
-    except OSError:
-        return ""
-    marks = (item.removeprefix(wanted) for item in variables if item.startswith(wanted))
-    return next(marks, b"").decode(errors="replace")

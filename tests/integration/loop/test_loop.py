@@ -77,7 +77,7 @@ def test_after_a_kill_the_next_goes_on_and_no_request_is_lost(site: Site, victim
         for request in requests:
             site.requestor.wait_for(request)
         assert {server["id"] for server in site.cloud.servers()} == servers
-        eventually(lambda: not [p for p in loop.everything() if f":{first}:" in p.mark])
+        eventually(lambda: not [mark for mark in loop.marks() if f":{first}:" in mark])
         assert loop.serving() == second
         assert loop.end() == 0
 
@@ -137,7 +137,7 @@ def test_a_loop_that_was_killed_leaves_nothing_and_the_next_one_serves(site: Sit
         loop.start()
         loop.wait_serving(after=first)
         served(site)
-        assert {process.mark.split(":")[1] for process in loop.everything() if process.mark} == {str(first + 1)}
+        assert {mark.split(":")[1] for mark in loop.marks()} == {str(first + 1)}
         assert loop.end() == 0
 
 
@@ -203,7 +203,7 @@ def test_it_works_without_any_privilege(site: Site):
         os.kill(the_process(loop, first, "ansible-playbook"), signal.SIGKILL)
         loop.wait_serving(after=first)
         served(site)
-        eventually(lambda: not [p for p in loop.everything() if f":{first}:" in p.mark])
+        eventually(lambda: not [mark for mark in loop.marks() if f":{first}:" in mark])
         assert loop.end() == 0
         assert loop.everything() == []
 

@@ -9,8 +9,8 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from ..proc import PROC, Process, processes, variable
 from .commands import (
     Run,
     as_root,
@@ -23,63 +23,23 @@ ROUNDS = 20
 _PACE = 0.1
 
 
-@dataclass(frozen=True)
-class Process:
-    """A line of ``/proc/<pid>/stat``. *zombie*: it has ended and only waits for its parent to notice."""
-
-    pid: int
-    parent: int
-    group: int
-    session: int
-    zombie: bool = False
-
-
-def table(proc: str = "/proc") -> dict[int, Process]:
-    """All processes that are there."""
-    found: dict[int, Process] = {}
-    for name in os.listdir(proc):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"{proc}/{name}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-            pid = int(name)
-            found[pid] = Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), fields[0] in (b"Z", b"X"))
-        except (OSError, ValueError, IndexError):
-            continue  # it has just ended
-    return found
-
-
-def mark_of(pid: int, proc: str = "/proc") -> str | None:
-    """The build that a process belongs to, by its environment; None when it says nothing or is not ours to see."""
-    wanted = f"{MARK}=".encode()
-    try:
-        with open(f"{proc}/{pid}/environ", "rb") as file:
-            for entry in file.read().split(b"\0"):
-                if entry.startswith(wanted):
-                    return entry[len(wanted) :].decode(errors="replace")
-    except OSError:
-        pass
-    return None
-
-
-def of_build(build_id: str, group: int | None = None, proc: str = "/proc") -> set[int]:
+def of_build(build_id: str, group: int | None = None, proc: str = PROC) -> set[int]:
     """The living processes of a build.
 
     Those with its mark, those in the child's process *group* or session, and all that descend from one of them: sudo
     may drop the mark, and a daemon leaves its group. Never this process or one above it.
     """
-    there = table(proc)
+    there = processes(proc)
     ours = {
         pid
         for pid, process in there.items()
-        if (group is not None and group in (process.group, process.session)) or mark_of(pid, proc) == build_id
+        if (group is not None and group in (process.group, process.session)) or variable(pid, MARK, proc) == build_id
     }
     known = -1
     while len(ours) != known:
         known = len(ours)
         ours |= {pid for pid, process in there.items() if process.parent in ours}
-    return {pid for pid in ours - _ourselves(there) if not there[pid].zombie}
+    return {pid for pid in ours - _ourselves(there) if not there[pid].ended}
 
 
 def _ourselves(there: dict[int, Process]) -> set[int]:

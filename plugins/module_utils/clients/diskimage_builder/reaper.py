@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...model.errors import ImageFileError
+from ..proc import PROC, mount_points
 from . import processes
 from .commands import (
     Run,
@@ -63,7 +64,7 @@ class Reaped:
 class System:
     """Where the kernel tells what there is, and how it is changed."""
 
-    proc: str = "/proc"
+    proc: str = PROC
     sys: str = "/sys"
     runner: Run = run
     sleep: Callable[[float], None] = time.sleep
@@ -143,28 +144,13 @@ def _end_processes(done: Reaped, leftover: Leftover, grace: float, group: int | 
         done.problems.append(f"processes {' '.join(map(str, sorted(left)))} do not end")
 
 
-def mounts_below(places: Iterable[str], proc: str = "/proc") -> list[str]:
+def mounts_below(places: Iterable[str], proc: str = PROC) -> list[str]:
     """Mount points at or below the places, the deepest first."""
-    found: list[str] = []
     roots = tuple(places)
-    try:
-        with open(f"{proc}/self/mountinfo", "rb") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return []
-    for line in lines:
-        fields = line.split(b" ")
-        if len(fields) > 4:
-            point = os.fsdecode(_unescaped(fields[4]))
-            if any(point == root or point.startswith(f"{root}/") for root in roots):
-                found.append(point)
+    found = [
+        point for point in mount_points(proc) if any(point == root or point.startswith(f"{root}/") for root in roots)
+    ]
     return found[::-1][:MOST_MOUNTS]
-
-
-def _unescaped(field_: bytes) -> bytes:
-    for code, letter in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
-        field_ = field_.replace(code, letter)
-    return field_
 
 
 def loop_devices_below(places: Iterable[str], sys: str = "/sys") -> list[str]:

@@ -27,12 +27,12 @@ from ...model.cloud import (
 from ...model.config.types import Provider
 from ...model.errors import CloudNotFound, CloudRefused
 from ...model.resources import Limits, Resources
+from ..proc import has_routed_ipv6
 from . import addresses, shapes
 from .api_names import ApiCall
 from .clouds import load_cloud_entry
 from .counters import CallCounters
 from .images import CloudImages
-from .local import has_routed_ipv6
 from .paging import pages
 from .ratelimit import RateLimiter
 from .rest import Rest

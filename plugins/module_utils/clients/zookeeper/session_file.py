@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from ...model.config.types import ZooKeeperSettings
+from ..proc import boot_id, pid_namespace, process
 from . import connect_errors
 
 NAME = "stackci-nodepool"
 _LARGEST = 4096
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_ENDED = frozenset("ZXx")
 
 
 class FolderNotPrivate(Exception):
@@ -58,8 +58,8 @@ class SessionNote:
     @classmethod
     def of_this_process(cls, identity: tuple[int, bytes]) -> SessionNote:
         """About a session of ours."""
-        seen = _look(os.getpid())
-        return cls(os.getpid(), seen[1] if seen else 0, _boot(), _namespace(), identity[0], identity[1])
+        seen = process(os.getpid())
+        return cls(os.getpid(), seen.started if seen else 0, boot_id(), pid_namespace(), identity[0], identity[1])
 
     @classmethod
     def parse(cls, data: bytes) -> SessionNote | None:
@@ -85,15 +85,18 @@ class SessionNote:
     @property
     def is_from_this_boot(self) -> bool:
         """False for what another host wrote, or this one before it was started anew."""
-        return self.boot == _boot()
+        return self.boot == boot_id()
 
     @property
     def process_is_seen(self) -> bool:
         """True when the process is there and is the same; one in another PID namespace is never seen."""
-        if not self.is_from_this_boot or self.namespace != _namespace():
+        if not self.is_from_this_boot or self.namespace != pid_namespace():
             return False
-        seen = _look(self.pid)
-        return seen is not None and seen[1] == self.started and seen[0] not in _ENDED
+        try:
+            seen = process(self.pid)
+        except OSError:
+            return True  # it cannot be told now, and the session of a living launcher must not be closed
+        return seen is not None and seen.started == self.started and not seen.ended
 
     def data(self) -> bytes:
         """As it is written."""
@@ -210,28 +213,3 @@ def _open_private(path: str) -> int:
             " else (mode 0700)"
         )
     return fd
-
-
-def _look(pid: int) -> tuple[str, int] | None:
-    """(state, start) of a process, None when there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return fields[0].decode(), int(fields[19])
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _boot() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def _namespace() -> str:
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""

@@ -10,13 +10,13 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.processes import (
     MARK,
-    Process,
     belonging,
     kill,
     lives,
@@ -77,7 +77,7 @@ def test_all_of_it_is_ended(mark, family):
 def test_who_got_the_number_meanwhile_is_not_killed():
     me = processes.look(os.getpid())
     assert me is not None
-    kill(Process(me.pid, me.parent, me.started + 1))
+    kill(replace(me, started=me.started + 1))
     assert lives(me.pid, me.started) and not lives(me.pid, me.started + 1)
 
 

@@ -28,7 +28,7 @@ def proc(tmp_path):
     def make(pid, parent=1, group=0, session=0, mark=None, state="S"):
         folder = tmp_path / str(pid)
         folder.mkdir()
-        (folder / "stat").write_bytes(f"{pid} (a ) b) {state} {parent} {group} {session} 0".encode())
+        (folder / "stat").write_bytes(f"{pid} (a ) b) {state} {parent} {group} {session}{' 0' * 16}".encode())
         environment = f"A=1\0{MARK}={mark}\0" if mark else "A=1\0"
         (folder / "environ").write_bytes(environment.encode())
 
