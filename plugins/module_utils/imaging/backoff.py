@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ..model.backoff import backoff
 from .notes import Failures
 
 FIRST = 10.0
@@ -23,6 +24,5 @@ def failed(
     :param request: for builds, the request that was there when it was tried (``ImageState.requested``).
     :param build: for uploads, the id of the build.
     """
-    doublings = min(before.count, 16)
-    wait = min(MOST, FIRST * 2.0**doublings * (0.9 + 0.2 * jitter))
+    wait = min(MOST, backoff(before.count + 1, first=FIRST, most=MOST, spread=0.1, chance=jitter))
     return Failures(before.count + 1, now + wait, now, error[:LONGEST_ERROR], request, build)

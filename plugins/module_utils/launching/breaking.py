@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from ..model.backoff import backoff
 from ..model.stored import believed, made
 
 FAILURES = 5
@@ -34,7 +35,7 @@ class Breaker:
         failures = self.failures + 1
         if failures < FAILURES or now < self.until:
             return Breaker(failures if now >= self.until else self.failures, self.until, text)
-        return Breaker(failures, now + min(MOST, FIRST * 2.0 ** min(failures - FAILURES, 20)), text)
+        return Breaker(failures, now + backoff(failures - FAILURES + 1, first=FIRST, most=MOST), text)
 
     def as_of(self, now: float) -> Breaker:
         """As it can be meant at this moment, whatever clock it was stored by."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from ..model.backoff import backoff
 from ..model.cloud import Server
 from ..model.launch import Launch, Phase
 
@@ -67,11 +68,6 @@ class LaunchRules:
     launch_timeout: float
     boot_timeout: float
     retries: int
-
-
-def backoff(delays: int, jitter: float, *, first: float = 2.0, most: float = 300.0) -> float:
-    """Seconds until the next try: doubling, bounded, spread by *jitter* in 0…1."""
-    return float(min(most, first * 2 ** min(delays, 12)) * (0.75 + 0.5 * jitter))
 
 
 def next_step(launch: Launch, now: float) -> Step:
@@ -221,8 +217,12 @@ def addressed(launch: Launch, floating_ip_id: str, address: str, now: float) -> 
 
 def address_refused(launch: Launch, now: float, random: Callable[[], float]) -> None:
     """There is no floating IP to be had at the moment: the server is kept, and one asked for again."""
-    launch.not_before = now + backoff(launch.delays, random(), most=API_PAUSE)
+    _wait_a_while(launch, now, random)
+
+
+def _wait_a_while(launch: Launch, now: float, random: Callable[[], float]) -> None:
     launch.delays += 1
+    launch.not_before = now + backoff(launch.delays, first=2.0, most=API_PAUSE, spread=0.25, chance=random())
 
 
 def reached(launch: Launch, now: float) -> None:
@@ -235,8 +235,7 @@ def failed(
 ) -> None:
     """The present attempt failed; decides between clearing up, trying again later and giving up."""
     if failure in SPACED:
-        launch.not_before = now + backoff(launch.delays, random(), most=API_PAUSE)
-        launch.delays += 1
+        _wait_a_while(launch, now, random)
     if failure not in DOES_NOT_COUNT:
         launch.failures.append(f"attempt {launch.attempt}: {failure.value}: {text}")
         launch.attempt += 1

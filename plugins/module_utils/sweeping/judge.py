@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
+from ..model.backoff import backoff
 from ..model.stored import BadDocument, made
 from .candidate import LeakCandidate, Ownership
 
@@ -60,7 +61,7 @@ class Sighting:
     @property
     def pause(self) -> float:
         """Seconds between the last try and the next."""
-        return 0.0 if not self.tries else min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self.tries - 1, 10))
+        return backoff(self.tries, first=_FIRST_PAUSE, most=_LONGEST_PAUSE)
 
     def document(self) -> dict[str, Any]:
         """As it is stored."""

@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop
     STANDING_BY,
     STARTING,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.backoff import backoff
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
 TAIL = 30.0
@@ -220,7 +221,5 @@ class RestartBackoff:
 
 def pause_after(settings: Settings, failures: int, chance: float) -> float:
     """Seconds to wait after so many failures in a row. The first one costs nothing: it may be a single mishap."""
-    if failures < 2:
-        return 0.0
-    doubled = settings.first_pause * 2.0 ** min(failures - 2, 30)
-    return min(settings.longest_pause, doubled) * (0.75 + 0.25 * chance)
+    pause = backoff(failures - 1, first=settings.first_pause, most=settings.longest_pause)
+    return pause * (0.75 + 0.25 * chance)

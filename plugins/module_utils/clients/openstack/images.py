@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from ...model.backoff import backoff
 from ...model.cloud import Image, ImageSpec
 from ...model.errors import (
     CloudError,
@@ -135,7 +136,7 @@ class CloudImages:
 
         :param sure: False when nobody knows whether the cloud has all of it: then an image without data stays so.
         """
-        pause = LONGEST_PAUSE / 10
+        looks = 0
         trouble: CloudError | None = None
         while True:
             try:
@@ -148,10 +149,11 @@ class CloudImages:
                 status = "gone" if image is None else image.status
                 if status not in ON_ITS_WAY or (status == "queued" and not sure):
                     raise self._broken(image_id, f"is {status} after its upload")
+            looks += 1
+            pause = backoff(looks, first=LONGEST_PAUSE / 10, most=LONGEST_PAUSE)
             if self._clock() + pause > deadline:
                 raise trouble or self._late("GET /images/{id}", f"image {image_id} is still {status}")
             self._sleeper(pause)
-            pause = min(LONGEST_PAUSE, 2 * pause)
 
     def verify(self, image: Image, file: DiskFile, known: Mapping[str, str]) -> list[str]:
         """Compares what glance says of an image with the file.

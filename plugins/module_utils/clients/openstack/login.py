@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ...model.backoff import backoff
 from .clouds import CloudEntry
 
 FIRST_PAUSE = 5.0
@@ -63,7 +64,7 @@ class Login:
 
     @property
     def _pause(self) -> float:
-        return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._refusals - 1, 10)) if self._refusals else 0.0
+        return backoff(self._refusals, first=FIRST_PAUSE, most=LONGEST_PAUSE)
 
     def reject(self, token: str) -> None:
         """*token* was answered with 401: the next access fetches another one, unless somebody did so already."""

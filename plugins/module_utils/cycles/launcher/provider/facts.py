@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ....launching.machine import backoff
 from ....model.api_timeouts import LONGEST_ABSENCE
+from ....model.backoff import backoff
 from ....model.errors import CloudError
 from ...frame.inbox import Inbox
 from ...frame.workers import WorkerSet
@@ -94,6 +94,6 @@ class Fact(Generic[T]):
             self.failures = 0
         else:
             asked = 0.0 if error is None or self.told else min(LONGEST_ABSENCE, error.retry_after or 0.0)
-            self.retry_at = now + max(asked, backoff(self.failures, 0.5, first=1.0, most=LONGEST_PAUSE))
             self.failures += 1
+            self.retry_at = now + max(asked, backoff(self.failures, first=1.0, most=LONGEST_PAUSE))
         self.changed(error)

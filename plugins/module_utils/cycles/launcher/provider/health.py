@@ -10,6 +10,7 @@ from typing import Any
 from ....clients.openstack.counters import CallCounters
 from ....model import reasons
 from ....model.api_timeouts import LONGEST_ABSENCE, ApiTimeouts
+from ....model.backoff import backoff
 from ....model.errors import (
     CloudAuthError,
     CloudError,
@@ -38,7 +39,7 @@ class Health:
         self._error: CloudError | None = None
         self._silent = ("", 0.0)
         self._creates: CloudError | None = None
-        self._creates_pause = 0.0
+        self._creates_failures = 0
         self._creates_until = 0.0
         self._creates_since = 0.0
         self._heard_at = float("-inf")
@@ -66,13 +67,13 @@ class Health:
 
     def _note_create(self, error: CloudError | None, now: float) -> None:
         if error is None:
-            self._creates, self._creates_pause, self._creates_until = None, 0.0, 0.0
+            self._creates, self._creates_failures, self._creates_until = None, 0, 0.0
         elif now >= self._creates_until:
             # Those that were under way together count once.
             self._creates_since = self._creates_since if self._creates is not None else now
             self._creates = error
-            self._creates_pause = min(self._timeouts.silence, max(FIRST_PAUSE, 2 * self._creates_pause))
-            self._creates_until = now + self._creates_pause
+            self._creates_failures += 1
+            self._creates_until = now + backoff(self._creates_failures, first=FIRST_PAUSE, most=self._timeouts.silence)
 
     def probe_due(self, now: float) -> bool:
         """True once when an API that asked to be left alone is to be tried with one cheap call."""

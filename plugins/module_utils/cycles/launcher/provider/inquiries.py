@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ....launching.machine import backoff
+from ....model.backoff import backoff
 from ....model.cloud import Server
 from ....model.errors import CloudError
 
@@ -116,11 +116,11 @@ class Inquiries:
             question.busy = False
             if result is not None:
                 question.told, question.failures = Told(*result), 0
-                pause = backoff(question.asks, 0.5, first=AGAIN, most=LONGEST_PAUSE)
                 question.asks += 1
+                pause = backoff(question.asks, first=AGAIN, most=LONGEST_PAUSE)
             else:
-                pause = backoff(question.failures, 0.5, first=retry, most=LONGEST_PAUSE)
                 question.failures += 1
+                pause = backoff(question.failures, first=retry, most=LONGEST_PAUSE)
             question.not_before = self._clock() + pause
 
         question.busy = True

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....clients.zookeeper.paths import segment
-from ....launching.machine import backoff
+from ....model.backoff import backoff
 from ....model.cloud import FloatingIp
 from ....model.documents import seconds, whole_or_zero
 from ....model.errors import (
@@ -306,10 +306,10 @@ class Removals:
         removal.locked = isinstance(error, CloudConflict) and "is locked" in str(error)
         # A server that does not go is asked ever more rarely; an API that is away may be back any moment.
         most = LONGEST_PAUSE if removal.heard else UNHEARD_PAUSE
-        pause = backoff(removal.tries, self._context.random(), most=most)
+        removal.tries += 1
+        pause = backoff(removal.tries, first=2.0, most=most, spread=0.25, chance=self._context.random())
         # Whether the API asked to be left alone is its health's to tell.
         removal.not_before = self._context.now() + pause
-        removal.tries += 1
         removal.news = True
 
     def _remember(self, key: str, removal: Removal) -> None:

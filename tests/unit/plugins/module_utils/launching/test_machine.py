@@ -233,14 +233,6 @@ def test_a_floating_ip_alone_is_cleared_too():
     assert (broken.floating_ip_id, broken.floating_address) == (None, None)
 
 
-@pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
-def test_backoff_doubles_and_is_bounded(jitter):
-    pauses = [machine.backoff(count, jitter, first=2.0, most=300.0) for count in range(100)]
-    assert pauses == sorted(pauses)
-    assert pauses[0] == 2.0 * (0.75 + 0.5 * jitter)
-    assert pauses[-1] == 300.0 * (0.75 + 0.5 * jitter)
-
-
 def test_a_launch_survives_its_document():
     full = launch(Phase.BOOTING, server_id="s1", failures=["x"], superseded=["7-0-a"], floating_ip_id="f")
     assert Launch.from_document({**full.document(), "of_a_newer_version": 1}) == full
