@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED, STARTING
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.ansible_config import write_config
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import last_words
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
@@ -203,11 +204,13 @@ class RunningCycle:
         variables.write_text(json.dumps(self._variables()), encoding="utf-8")
         parent = os.getpid()
         programs = os.path.realpath(self.settings.programs or os.path.dirname(sys.executable))
+        environment = self._environment(os.environ, programs)
+        write_config(self._folder / "project", environment)
         with (self._folder / "runner.log").open("wb") as log:
             return subprocess.Popen(
                 [os.path.join(programs, "ansible-runner"), *self._arguments()],
                 cwd=self._folder,
-                env=self._environment(os.environ, programs),
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
