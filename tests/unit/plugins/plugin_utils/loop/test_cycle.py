@@ -35,9 +35,15 @@ def folder(tmp_path, monkeypatch):
 
 def begin(folder: Path, **settings: Any) -> RunningCycle:
     """A cycle of the loop *launcher*."""
-    named = {"name": "launcher", "playbook": "stackci.nodepool.launcher", "prefix": "launcher"}
-    more = {"state_dir": str(folder.parent), "programs": str(folder.parent / "programs"), **settings}
-    return RunningCycle(Settings(**named, **more), 7, folder, "launcher:7:", 100.0)
+    table = Settings(
+        name="launcher",
+        playbook="stackci.nodepool.launcher",
+        prefix="launcher",
+        state_dir=str(folder.parent),
+        programs=str(folder.parent / "programs"),
+        **settings,
+    )
+    return RunningCycle(table, 7, folder, "launcher:7:", 100.0)
 
 
 def beat(folder: Path, state: str, pid: int) -> None:
