@@ -1,11 +1,19 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that several modules share; the doc fragment ``config`` describes them."""
+"""Options that several modules share, and how they become the options of a cycle."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from ..clients.zookeeper.session_file import default_folder
+from ..cycles.frame.options import ConfigOptions
+from ..model.errors import ConfigError
+
+Options = TypeVar("Options", bound=ConfigOptions)
 
 CONFIG_ARGUMENTS: dict[str, Any] = {
     "config": {"type": "path", "default": "/etc/nodepool/nodepool.yaml"},
@@ -13,17 +21,57 @@ CONFIG_ARGUMENTS: dict[str, Any] = {
     "strict_config": {"type": "bool", "default": False},
     "clouds_config": {"type": "path"},
 }
+"""Described by the doc fragment ``config``."""
 
-PROGRESS_ARGUMENTS: dict[str, Any] = {
-    "progress_file": {"type": "path"},
-}
+PROVIDERS_ARGUMENTS: dict[str, Any] = {"providers": {"type": "list", "elements": "str"}}
 
-CHECK_ARGUMENTS: dict[str, Any] = {
-    "strict_check": {"type": "bool", "default": True},
-}
-"""Described by the doc fragment ``check``."""
+API_ARGUMENTS: dict[str, Any] = {"api_timeout": {"type": "float", "default": 30.0}}
 
-CONTROL_ARGUMENTS: dict[str, Any] = {
+PROGRESS_ARGUMENTS: dict[str, Any] = {"progress_file": {"type": "path"}}
+
+CYCLE_ARGUMENTS: dict[str, Any] = {
+    **CONFIG_ARGUMENTS,
+    **PROGRESS_ARGUMENTS,
+    "duration": {"type": "float", "default": 300.0},
+    "until": {"type": "str", "choices": ["settled", "deadline"], "default": "settled"},
+    "state_dir": {"type": "path"},
     "control_file": {"type": "path"},
     "heartbeat_file": {"type": "path"},
+    "strict_check": {"type": "bool", "default": True},
 }
+"""What every cycle takes. The doc fragments ``control`` and ``check`` describe the last three."""
+
+AT_LEAST: dict[str, tuple[float, str]] = {
+    "duration": (0, "give the seconds to stay, 0 or more"),
+    "first_build_room": (0, "give MiB, 0 or more"),
+    "uploads_per_provider": (1, "give 1 or more"),
+}
+MORE_THAN_ZERO = ("api_timeout", "hook_timeout")
+
+
+def options_of(kind: type[Options], params: Mapping[str, Any], problems: Iterable[str] = (), **others: Any) -> Options:
+    """The options of a cycle, from the module's options of the same names.
+
+    :param kind: the class of the options.
+    :param params: the module's options.
+    :param problems: what else is wrong with these.
+    :param others: fields that no option of the module is named like.
+    :raises ConfigError: with all problems.
+    """
+    found = [*_out_of_range(params), *problems]
+    if found:
+        raise ConfigError(found)
+    values = {field.name: params[field.name] for field in fields(kind) if field.name in params} | others
+    values = {name: tuple(dict.fromkeys(value)) if isinstance(value, list) else value for name, value in values.items()}
+    if "state_dir" in values and values["state_dir"] is None:
+        values["state_dir"] = default_folder()
+    return kind(**values)
+
+
+def _out_of_range(params: Mapping[str, Any]) -> Iterable[str]:
+    for name, (least, remedy) in AT_LEAST.items():
+        if params.get(name, least) < least:
+            yield f"{name} is {params[name]:g}: {remedy}"
+    for name in MORE_THAN_ZERO:
+        if params.get(name, 1) <= 0:
+            yield f"{name} is {params[name]:g}: give seconds, more than 0"

@@ -10,13 +10,15 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..cycles.launcher.config_check import check_config
+from ..cycles.launcher.cycle import LauncherOptions
 from ..model.errors import PartlyFailed
-from .arguments import CONFIG_ARGUMENTS
-from .launching import PROVIDERS_ARGUMENTS, options_of
+from .arguments import API_ARGUMENTS, CONFIG_ARGUMENTS, PROVIDERS_ARGUMENTS, options_of
+from .cycle import told
 
 CONFIG_CHECK_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,
     **PROVIDERS_ARGUMENTS,
+    **API_ARGUMENTS,
     "offline": {"type": "bool", "default": False},
 }
 
@@ -26,9 +28,8 @@ def check(module: AnsibleModule) -> dict[str, Any]:
 
     :raises PartlyFailed: something of it cannot be used; it carries the result.
     """
-    result = check_config(options_of(module.params), offline=module.params["offline"])
-    for warning in result.pop("warnings"):
-        module.warn(warning)
+    options = options_of(LauncherOptions, module.params)
+    result = told(module, check_config(options, offline=module.params["offline"]))
     if result["unusable"]:
         raise PartlyFailed("\n".join(result["unusable"]), result)
     return result

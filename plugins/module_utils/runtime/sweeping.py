@@ -12,11 +12,12 @@ from ansible.module_utils.basic import AnsibleModule
 from ..cycles.launcher.leaks.by_hand import run_sweep
 from ..cycles.launcher.leaks.options import SweepOptions
 from ..sweeping.candidate import Kind
-from .arguments import CONFIG_ARGUMENTS
+from .arguments import CONFIG_ARGUMENTS, PROVIDERS_ARGUMENTS, options_of
+from .cycle import told
 
 SWEEP_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,
-    "providers": {"type": "list", "elements": "str"},
+    **PROVIDERS_ARGUMENTS,
     "kinds": {"type": "list", "elements": "str", "choices": list(Kind.ALL), "default": list(Kind.ALL)},
     "min_age": {"type": "float", "default": 600.0},
     "max_deletions": {"type": "int", "default": 50},
@@ -28,23 +29,4 @@ SWEEP_ARGUMENTS: dict[str, Any] = {
 
 def sweep(module: AnsibleModule) -> dict[str, Any]:
     """Sweep, or in check mode list what there is."""
-    params = module.params
-    options = SweepOptions(
-        config=params["config"],
-        secure_config=params["secure_config"],
-        strict_config=params["strict_config"],
-        clouds_config=params["clouds_config"],
-        providers=tuple(params["providers"]) if params["providers"] is not None else None,
-        kinds=tuple(params["kinds"]),
-        min_age=params["min_age"],
-        max_deletions=params["max_deletions"],
-        wait=params["wait"],
-        adopt_sites=tuple(params["adopt_sites"]),
-        adopt_unmarked=params["adopt_unmarked"],
-    )
-    result = run_sweep(options, check=module.check_mode)
-    if not module._diff:
-        result.pop("diff")
-    for warning in result.pop("warnings"):
-        module.warn(warning)
-    return result
+    return told(module, run_sweep(options_of(SweepOptions, module.params), check=module.check_mode))

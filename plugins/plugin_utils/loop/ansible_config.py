@@ -34,7 +34,7 @@ def write_config(folder: Path, environment: Mapping[str, str], system: Path = SY
 
 
 def _sets_something(path: Path) -> bool:
-    """False for a file that Ansible cannot read, and for one of comments only, such as packages of ansible-core bring."""
+    """False for a file that Ansible cannot read, and for one of comments only; packages of ansible-core have such."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -18,7 +18,6 @@ from ...clients.diskimage_builder.scratch import (
     claimed,
     leftovers,
 )
-from ...clients.statsd import Sink
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.components import Registration
 from ...imaging.due_builds import (
@@ -28,14 +27,12 @@ from ...imaging.due_builds import (
     served_request,
 )
 from ...imaging.snapshot import ImagesView
-from ...model.config.types import NodepoolConfig
 from ...model.image import BuildState
 from ...model.lines import Trouble
 from ..frame.clock import SteadyClock
-from ..frame.config_watch import ConfigWatch
 from ..frame.inbox import Inbox
-from ..frame.loop import Frame
-from ..frame.opening import opened
+from ..frame.loop import Frame, Work
+from ..frame.opening import Opened, opened
 from ..frame.options import SETTLED
 from ..frame.stop import SERVING, Stop
 from ..frame.tree_identity import (
@@ -86,45 +83,38 @@ def run_builds(
     :param isolation: how children are started; None for the best that this machine permits.
     :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
     """
-    config = options.load()
-    builder_id = ImagesDir(config.images_dir or "").builder_id()
     apart = isolation or find_isolation()
-    with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
-        steady = clock or SteadyClock()
-        inbox = Inbox(steady)
-        wish = stop or Stop()
+    with opened(options, progress) as begun:
+        images_dir, store, wish = ImagesDir(begun.config.images_dir or ""), begun.store, stop or Stop()
+        builder_id = images_dir.builder_id()
         site = site_of(store, create=True)
-        check_files(ImagesDir(config.images_dir or ""), store, site, write=True)
+        check_files(images_dir, store, site, write=True)
         image_builder = ImageBuilder(
             apart, say=progress, watch=lambda: wish.reason, first_room=options.first_build_room << 20
         )
-        context = BuildContext(store, builder_id, image_builder, wish, say=progress, clock=steady)
-        return BuildsCycle(options, config, context, inbox, apart, sink, site).run()
+        context = BuildContext(store, builder_id, image_builder, wish, say=progress, clock=clock or SteadyClock())
+        return BuildsCycle(begun, context, apart, site).run()
 
 
-class BuildsCycle:
+class BuildsCycle(Work):
     """One stay of the builder. Everything in it happens in the thread that calls :meth:`run`."""
 
     def __init__(
         self,
-        options: BuildOptions,
-        config: NodepoolConfig,
+        begun: Opened[BuildOptions],
         context: BuildContext,
-        inbox: Inbox,
         isolation: Isolation,
-        sink: Sink,
         site: str,
     ) -> None:
-        self._options = options
+        self._options = begun.options
+        self._config = begun.config
+        self._watch = begun.watch
+        self._sink = begun.sink
         self._site = site
-        self._config = config
         self._context = context
-        self._inbox = inbox
+        self._inbox = Inbox(context.clock)
         self._isolation = isolation
-        self._sink = sink
         self._tell_at = 0.0
-        self._watch = ConfigWatch(options, context.say)
-        self._watch.known = config
         self._formats: dict[str, str] = {}
         self._format_problems: dict[str, str] = {}
         self._reports: list[Report] = []
@@ -165,28 +155,9 @@ class BuildsCycle:
 
     # -- for the frame ---------------------------------------------------------------------------------------------
 
-    @property
-    def state(self) -> str:
-        """What the heartbeat tells."""
-        return SERVING
-
-    @property
-    def finishing(self) -> bool:
-        """False: a build is made within a pass."""
-        return False
-
     def rest(self, seconds: float) -> None:
         """Wait; a wish to stop ends it."""
         self._over.wait(seconds)
-
-    def lose(self) -> None:
-        """Nothing is kept from pass to pass."""
-
-    def leave(self) -> None:
-        """A build that runs has ended itself."""
-
-    def abandon(self) -> None:
-        """Nothing is under way between two passes."""
 
     def turn(self, now: float, deadline: float) -> str | None:
         """Look at the configuration, then make a pass."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ...clients.statsd import Sink
@@ -28,11 +27,10 @@ from ...imaging.retention import (
 )
 from ...model.errors import StoreError
 from ...model.lines import Trouble
-from ..frame.api_metrics import calls_to
 from ..frame.clock import SteadyClock
 from ..frame.config_watch import ConfigWatch
 from ..frame.inbox import Inbox
-from ..frame.loop import Frame
+from ..frame.loop import Frame, Work
 from ..frame.opening import opened
 from ..frame.options import SETTLED
 from ..frame.stop import SERVING, Stop
@@ -98,16 +96,14 @@ def run_uploads(
     :param stop: may ask the cycle to end early.
     :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
     """
-    watch = ConfigWatch(options, progress)
-    config = options.load()
-    with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
-        context = UploadContext(replace(options, told=calls_to(sink)), config, store)
-        check_files(context.images_dir, store, site_of(store, create=True), write=True)
+    with opened(options, progress) as begun:
+        context = UploadContext(begun.options, begun.config, begun.store)
+        check_files(context.images_dir, begun.store, site_of(begun.store, create=True), write=True)
         context.check_choice()
-        return UploadsCycle(context, watch, stop or Stop(), progress, clock or SteadyClock(), sink).run()
+        return UploadsCycle(context, begun.watch, stop or Stop(), progress, clock or SteadyClock(), begun.sink).run()
 
 
-class UploadsCycle:
+class UploadsCycle(Work):
     """One stay. Everything in it happens in the thread that calls :meth:`run`, but for the work in the lanes."""
 
     def __init__(
@@ -121,7 +117,6 @@ class UploadsCycle:
     ) -> None:
         self._context = context
         self._watch = watch
-        self._watch.known = context.config
         self._stop = stop
         self._say = say
         self._sink = sink
@@ -168,11 +163,6 @@ class UploadsCycle:
     # -- for the frame-----------------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> str:
-        """What the heartbeat tells."""
-        return SERVING
-
-    @property
     def finishing(self) -> bool:
         """True while something is uploaded or deleted: that is brought to its end."""
         return bool(self._workers.keys)
@@ -188,9 +178,6 @@ class UploadsCycle:
     def rest(self, seconds: float) -> None:
         """Wait; uploads that end meanwhile are heard."""
         self._inbox.take(seconds)
-
-    def lose(self) -> None:
-        """Nothing is kept from pass to pass."""
 
     def leave(self) -> None:
         """End what is under way; what does not end in time is found by the next cycle."""

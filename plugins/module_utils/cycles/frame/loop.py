@@ -13,7 +13,8 @@ from ...model.config.types import ZooKeeperSettings
 from ...model.errors import StoreError, TreeExchanged
 from ...model.lines import Trouble
 from .options import DEADLINE
-from .stop import Stop
+from .stop import SERVING, Stop
+from .zookeeper_absence import Connection
 
 AWAY_LOOK = 0.5
 """Seconds between two looks at a ZooKeeper that is away, or that has just failed."""
@@ -23,26 +24,21 @@ MOST_MISHAPS = 3
 """Passes in a row that ZooKeeper may spoil although it is there."""
 
 
-class Connection(Protocol):
-    """As much of the Store as the frame looks at."""
-
-    @property
-    def state(self) -> str: ...
-
-    @property
-    def generation(self) -> int: ...
-
-
 class Work(Protocol):
-    """What a cycle does within the frame. All of it is called by the thread that runs the frame."""
+    """What a cycle does within the frame. All of it is called by the thread that runs the frame.
+
+    Cycles inherit from it: one that keeps nothing from pass to pass needs no more than :meth:`turn` and :meth:`rest`.
+    """
 
     @property
     def state(self) -> str:
         """What the cycle is doing, for the heartbeat: one of the states of :mod:`stop`."""
+        return SERVING
 
     @property
     def finishing(self) -> bool:
         """True while something is under way that the deadline does not cut short."""
+        return False
 
     def turn(self, now: float, deadline: float) -> str | None:
         """One pass and the wait for the next.
@@ -54,14 +50,19 @@ class Work(Protocol):
     def rest(self, seconds: float) -> None:
         """Wait while nothing can be done; ends early when the cycle is asked to stop."""
 
+    # With a statement of its own, a method of a protocol is a default.
+
     def lose(self) -> None:
         """A pass was left in the middle: drop what was believed; the next one looks afresh."""
+        return
 
     def leave(self) -> None:
         """The cycle is asked to stop: end what is under way."""
+        return
 
     def abandon(self) -> None:
         """Another tree is in the place of the one that the cycle began with: end what is under way, write nothing."""
+        return
 
 
 class Frame:

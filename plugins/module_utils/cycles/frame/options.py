@@ -54,6 +54,13 @@ class ConfigOptions:
         """
         return load_config(self.config, self.secure_config, strict=self.strict_config)
 
+    def load(self) -> NodepoolConfig:
+        """Read the configuration at the beginning of a cycle, and check what other options choose of it.
+
+        :raises ConfigError: with all problems.
+        """
+        return self.reload()
+
     def stamps(self) -> dict[str, Stamp]:
         """What tells whether nodepool.yaml or secure.conf were written."""
         return file_stamps([self.config, *([self.secure_config] if self.secure_config else [])])

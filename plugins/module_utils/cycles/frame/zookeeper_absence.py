@@ -14,8 +14,8 @@ from ...clients.zookeeper.connect_errors import host_names
 from ...model.config.types import ZooKeeperSettings
 
 
-class Reached(Protocol):
-    """As much of the Store as is looked at."""
+class Connection(Protocol):
+    """As much of the Store as the frame looks at."""
 
     @property
     def state(self) -> str: ...
@@ -33,7 +33,7 @@ class ZooKeeperAbsence:
 
     def __init__(
         self,
-        store: Reached,
+        store: Connection,
         settings: ZooKeeperSettings,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,

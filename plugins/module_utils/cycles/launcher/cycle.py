@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...clients.statsd import Sink
@@ -15,11 +15,10 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import (
     ConfigError,
 )
-from ..frame.api_metrics import calls_to
 from ..frame.clock import SteadyClock
 from ..frame.config_watch import ConfigWatch, News
 from ..frame.inbox import Inbox
-from ..frame.loop import Frame
+from ..frame.loop import Frame, Work
 from ..frame.opening import opened
 from ..frame.options import (
     SETTLED,
@@ -93,18 +92,13 @@ def run_launcher(
     :param stop: may ask the cycle to end early.
     :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
     """
-    watch = ConfigWatch(options, progress)
-    config = options.load()
-    with opened(config.zookeeper, options.state_dir, progress) as (store, sink):
-        context = Context(
-            store, config, Inbox(clock or SteadyClock()), Account(say=progress), timeouts=options.timeouts
-        )
-        # Clients are made, and made anew, by the options, all within the cycle: they find the sink open.
-        options = replace(options, told=calls_to(sink))
-        return LauncherCycle(options, context, done, stop, watch, sink if sink.wanted else None).run()
+    with opened(options, progress) as begun:
+        inbox, account, sink = Inbox(clock or SteadyClock()), Account(say=progress), begun.sink
+        context = Context(begun.store, begun.config, inbox, account, timeouts=options.timeouts)
+        return LauncherCycle(begun.options, context, done, stop, begun.watch, sink if sink.wanted else None).run()
 
 
-class LauncherCycle:
+class LauncherCycle(Work):
     """One stay of the launcher. Everything in it happens in the thread that calls :meth:`run`."""
 
     def __init__(
@@ -153,11 +147,6 @@ class LauncherCycle:
             return SERVING
         return STANDING_BY if self._launcher_pass.warm else STARTING
 
-    @property
-    def finishing(self) -> bool:
-        """False: what is under way at the deadline is continued by the next cycle."""
-        return False
-
     def rest(self, seconds: float) -> None:
         """Answers stay where they are: what they lead to could not be written."""
         self._context.inbox.pause(seconds)
@@ -165,9 +154,6 @@ class LauncherCycle:
     def lose(self) -> None:
         """Drop every belief."""
         self._launcher_pass.lose()
-
-    def leave(self) -> None:
-        """Nothing: :meth:`run` gives everything back."""
 
     def abandon(self) -> None:
         """At the end nothing is written."""

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cycle as a module: how it runs, and how its result becomes the module's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..model.errors import PartlyFailed
+from .control import controlled
+from .progress import Progress
+
+Options = TypeVar("Options")
+Result = dict[str, Any]
+
+
+def run_cycle(
+    module: AnsibleModule, options: Options, run: Callable[..., Result], preview: Callable[[Options], Result]
+) -> Result:
+    """The result of *run*, which the module's files control; in check mode that of *preview*."""
+    if module.check_mode:
+        return preview(options)
+    params = module.params
+    with controlled(params["control_file"], params["heartbeat_file"]) as stop:
+        return run(options, progress=Progress(params["progress_file"]).line, stop=stop)
+
+
+def told(module: AnsibleModule, result: Result) -> Result:
+    """The result without its warnings, which the module gives, and without the diff when nobody wants it."""
+    if not module._diff:
+        result.pop("diff", None)
+    for warning in result.pop("warnings"):
+        module.warn(warning)
+    return result
+
+
+def cycle_result(module: AnsibleModule, result: Result, summary: Callable[[Result], Result] | None) -> Result:
+    """The result of a cycle with its summary. In check mode, what cannot be used is a failure if the user wants that.
+
+    :raises PartlyFailed: something cannot be used; it carries the result.
+    """
+    told(module, result)
+    if "unusable" not in result:  # otherwise it names them
+        for name, why in result.get("left_out", {}).items():
+            module.warn(f"provider {name} is left out: {why}")
+    if summary is not None:
+        result["summary"] = summary(result)
+    if module.check_mode and module.params["strict_check"] and result.get("unusable"):
+        raise PartlyFailed("\n".join(result["unusable"]), result)
+    return result
