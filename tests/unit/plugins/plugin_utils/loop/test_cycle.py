@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.proc import process
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED, SERVING, STARTING
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.heartbeat import started
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.cycle import RunningCycle
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
@@ -48,7 +48,8 @@ def begin(folder: Path, **settings: Any) -> RunningCycle:
 
 def beat(folder: Path, state: str, pid: int) -> None:
     """The module shows how it is."""
-    word = {"pid": pid, "started": started(pid), "state": state}
+    seen = process(pid)
+    word = {"pid": pid, "started": seen.started if seen else 0, "state": state}
     (folder / "heart").write_text(json.dumps(word), "utf-8")
 
 
