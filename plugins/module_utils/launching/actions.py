@@ -41,10 +41,11 @@ class Decline:
 
 @dataclass(frozen=True)
 class Wait:
-    """The request stays as it is."""
+    """The request stays as it is. *pools*: why each pool that could serve it cannot do so now, the best one first."""
 
     request_id: str
     reason: Reason
+    pools: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -176,14 +176,14 @@ class _Placement:
         self._reserve_for_tenant(request, obstacles)
         for_room = [item for item in obstacles if item.reason.code in (reasons.NO_ROOM, reasons.FROZEN)]
         if not for_room:
-            return Wait(request.id, _most_telling([item.reason for item in obstacles]))
+            return Wait(request.id, _most_telling([item.reason for item in obstacles]), _by_pool(obstacles))
         least = min(for_room, key=lambda item: (_lack(item.reason), item.rank))
         reason, option = least.reason, least.option
         if self._rooms.has_reservation(option.pool):
             reason = Reason(reason.code, {**reason.figures, "behind": True})
         self._rooms.reserve(option.pool, option.need)
         self._waiting.append((request, option.pool))
-        return Wait(request.id, reason)
+        return Wait(request.id, reason, _by_pool(obstacles))
 
     def _reserve_for_tenant(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> None:
         """Keep room within the tenant's limit, or its small requests would pass a large one for ever."""
@@ -236,6 +236,14 @@ class _Placement:
 def _lack(reason: Reason) -> float:
     figures = reason.figures
     return float((figures["needed"] - figures["left"]) / figures["needed"])
+
+
+def _by_pool(obstacles: Sequence[_Obstacle]) -> tuple[Reason, ...]:
+    """The obstacle of the best option of each pool."""
+    best: dict[str, Reason] = {}
+    for item in obstacles:
+        best.setdefault(item.option.pool.id, item.reason)
+    return tuple(best.values())
 
 
 def _most_telling(candidates: Sequence[Reason]) -> Reason:

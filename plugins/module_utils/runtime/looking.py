@@ -17,12 +17,24 @@ from ..clients.zookeeper.reading import TreeReading, read_tree
 from ..model.config.types import NodepoolConfig
 from ..model.errors import PartlyFailed
 from ..model.node import NodeState
+from ..model.request import RequestState
+from ..reporting.info.explain import (
+    ROOTS,
+    explanation,
+    launch_path,
+    nodes_of,
+)
 from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.names import KINDS, known_names
 from ..reporting.info.nodes import (
     NodeFilter,
     node_life,
     node_rows,
+)
+from ..reporting.info.requests import (
+    WAITS,
+    RequestFilter,
+    request_rows,
 )
 
 TREE_ARGUMENTS: dict[str, Any] = {
@@ -45,9 +57,18 @@ NODE_INFO_ARGUMENTS: dict[str, Any] = {
     "detail": {"type": "bool", "default": False},
 }
 
+REQUEST_INFO_ARGUMENTS: dict[str, Any] = {
+    **TREE_ARGUMENTS,
+    "ids": NAMES,
+    "states": {**NAMES, "choices": sorted(RequestState.ALL)},
+    "labels": NAMES,
+    "providers": NAMES,
+    "requestors": NAMES,
+    "older_than": {"type": "float", "default": 0.0},
+}
+
 LAUNCHERS = (paths.COMPONENTS, f"{paths.OWN}/pools")
 """What tells who works on the tree."""
-LAUNCHES = f"{paths.OWN}/launches"
 
 
 def load(module: AnsibleModule) -> NodepoolConfig:
@@ -88,8 +109,8 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
     """Nodes, and the lives of those that are asked for by id."""
     config, params = load(module), module.params
     ids = params["ids"]
-    launches = [f"{LAUNCHES}/{paths.segment(node_id)}" for node_id in ids]
-    reading = read_tree(config.zookeeper, (paths.NODES, *LAUNCHERS), launches)
+    launches = [launch_path(node_id) for node_id in ids]
+    reading = read_tree(config.zookeeper, (paths.NODES, *LAUNCHERS), lambda _reading: launches)
     now = time.time()
     refuse_unknown("ids", ids, reading.names(paths.NODES), "ZooKeeper has no node")
     refuse_unknown_names(module, config, reading)
@@ -98,8 +119,28 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
     result: dict[str, Any] = {"nodes": rows}
     if ids:
         result["lives"] = [
-            {"id": node.name, **node_life(node, reading.one(f"{LAUNCHES}/{paths.segment(node.name)}"), now)}
+            {"id": node.name, **node_life(node, reading.one(launch_path(node.name)), now)}
             for node in map(reading.one, (f"{paths.NODES}/{row['id']}" for row in rows))
             if node is not None
         ]
+    return told(module, reading, result)
+
+
+def request_info(module: AnsibleModule) -> dict[str, Any]:
+    """Requests, and an explanation of those that are asked for by id."""
+    config, ids = load(module), module.params["ids"]
+
+    def launches(reading: TreeReading) -> list[str]:
+        return [launch_path(node.name) for request_id in ids for node in nodes_of(reading, request_id)]
+
+    roots = (paths.REQUESTS, *LAUNCHERS, *(ROOTS if ids else (WAITS,)))
+    reading = read_tree(config.zookeeper, roots, launches)
+    now = time.time()
+    refuse_unknown("ids", ids, reading.names(paths.REQUESTS), "ZooKeeper has no request")
+    refuse_unknown_names(module, config, reading)
+    wanted = RequestFilter(**{field.name: module.params[field.name] for field in fields(RequestFilter)})
+    rows = request_rows(reading, now)
+    result: dict[str, Any] = {"requests": [row for row in rows if wanted.takes(row)]}
+    if ids:
+        result["explanations"] = [explanation(reading, rows, row["id"], now) for row in result["requests"]]
     return told(module, reading, result)

@@ -15,10 +15,21 @@ import pytest
 
 from tests.support.ansible_run import MODULES, run_alone, run_module
 from tests.support.documented import differences
-from tests.support.populated_tree import BUILDING, HELD, IN_USE, NOT_JSON, READY, populate
+from tests.support.populated_tree import (
+    BEHIND,
+    BUILDING,
+    DECLINED,
+    HELD,
+    IN_USE,
+    NOT_JSON,
+    PENDING,
+    READY,
+    WAITING,
+    populate,
+)
 from tests.support.zookeeper_server import HOST, free_port
 
-ROWS = {"node_info": ("nodes", {"detail": True})}
+ROWS = {"node_info": ("nodes", {"detail": True}), "request_info": ("requests", {})}
 """Module → key of its rows, and the options with which it tells all of them."""
 
 
@@ -133,3 +144,16 @@ def test_a_name_that_does_not_exist_is_told_with_the_nearest(full):
     assert told["msg"] == f"ids: ZooKeeper has no node '3'; did you mean {HELD}?"
     assert "did you mean west?" in full.run("node_info", providers=["wets"])["msg"]
     assert "did you mean small?" in full.run("node_info", labels=["smal"])["msg"]
+
+
+def test_requests_by_filters_and_one_explained(full):
+    assert [row["id"] for row in full.run("request_info", states=["requested"], older_than=150)["requests"]] == [
+        WAITING,
+        BEHIND,
+        DECLINED,
+    ]
+    result = full.run("request_info", ids=[PENDING, WAITING])
+    waits, works = result["explanations"]
+    assert (waits["waits_for"], waits["place"]) == ("2 instances needed, 1 left in west/main", 1)
+    assert [node["phase"] for node in works["nodes"]] == ["booting"] and works["expected_seconds"] is not None
+    assert f"did you mean {WAITING}?" in full.run("request_info", ids=["11"])["msg"]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,11 +76,16 @@ def _found(name: str, entry: Entry, locked: bool) -> Found:
 
 
 def read_tree(
-    settings: ZooKeeperSettings, roots: Iterable[str], single: Iterable[str] = (), *, connect_timeout: float = 10.0
+    settings: ZooKeeperSettings,
+    roots: Iterable[str],
+    more: Callable[[TreeReading], Iterable[str]] = lambda _reading: (),
+    *,
+    connect_timeout: float = 10.0,
 ) -> TreeReading:
-    """Read what is below *roots*, and the documents *single*.
+    """Read what is below *roots*, then single documents.
 
-    :param connect_timeout: seconds for connecting, and for each of *single*; the rest has a minute.
+    :param more: the paths of those, when the rest is known.
+    :param connect_timeout: seconds for connecting, and for each single document; the rest has a minute.
     :raises StoreError: ZooKeeper cannot be reached, or there is no tree of Nodepool's where the settings lead.
     :raises MissingLibraryError: kazoo is not installed.
     """
@@ -88,7 +93,7 @@ def read_tree(
     try:
         session.open(watch=False, roots=roots)
         _refuse_nothing(session, settings)
-        found = {path: session.read(path) for path in single}
+        found = {path: session.read(path) for path in more(TreeReading(session.tree))}
         return TreeReading(session.tree, {path: Entry(*pair) for path, pair in found.items() if pair is not None})
     finally:
         session.close()

@@ -145,10 +145,12 @@ class LauncherPass:
         name, reason = actor.provider.name, actor.health.blocked(now)
         if reason is not None and name not in self._troubled:
             self._troubled.add(name)
+            self._remembered_at = float("-inf")
             text = str(reason.figures["text"])
             self._context.account.say(Trouble(text if text.startswith("provider ") else f"provider {name}: {text}"))
         elif reason is None and name in self._troubled:
             self._troubled.discard(name)
+            self._remembered_at = float("-inf")
             self._context.account.say(f"provider {name}: its API works again")
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ...launching.actions import Wait
 from ...model import reasons
+from ...model.stored import is_number
 from .context.context import Context
 from .provider.usage import SECOND_READING
 from .requests.accepted_requests import DECLINES, WAITS
@@ -55,11 +56,12 @@ class Waits:
     def _write(self, wait: Wait, news: bool, now: float) -> None:
         if not news and now - self._news.get(wait.request_id, 0.0) < WAIT_NEWS_EVERY:
             return
-        own = self._context.store.own
+        own, path = self._context.store.own, f"{WAITS}/{wait.request_id}"
         self._news[wait.request_id] = now
-        document = {**wait.reason.document(), "since": now}
-        if own.get(f"{WAITS}/{wait.request_id}") != document:
-            own.put(f"{WAITS}/{wait.request_id}", document)
+        reason, before = wait.reason.document(), own.get(path) or {}
+        same = all(before.get(key) == reason.get(key) for key in ("code", "where")) and is_number(before.get("since"))
+        pools = [item.document() for item in wait.pools]
+        own.put(path, {**reason, "pools": pools, "since": before["since"] if same else now, "at": now})
         if news:
             self._context.account.say(f"request {wait.request_id} waits: {wait.reason.text()}")
 

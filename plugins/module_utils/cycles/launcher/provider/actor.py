@@ -103,6 +103,7 @@ class ProviderActor:
         self.known = Knowledge(provider.name, lambda: self.client, inbox.clock, self._fact)
         self.usage = Usage(provider.name, site, lambda: self.known.flavors.value)
         self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
+        self._stored_reading: Any = None
         self.listing: Fact[dict[str, Server]] = self._fact(
             "GET /servers/detail", self._read_servers, 0.0, self._new_listing
         )
@@ -172,6 +173,8 @@ class ProviderActor:
             "creates": self.creates.answers.document(),
             "builds": self.creates.builds.document(),
             "zones": self.known.denials.document(),
+            "reading": self._reading(),
+            "health": self.health.record(self.inbox.clock()),
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:
@@ -181,6 +184,15 @@ class ProviderActor:
         self.creates.answers.learn(document.get("creates"))
         self.creates.builds.learn(document.get("builds"))
         self.known.learn_zones(document.get("zones"))
+        self._stored_reading = document.get("reading")
+
+    def _reading(self) -> Any:
+        """Limits and the usage of others at the last reading, of this cycle or an earlier one, for operators."""
+        bounds, at = self.usage.bounds, self.capacity.asked_at
+        if bounds is not None and at is not None:
+            others = dict(self.usage.others.items())
+            self._stored_reading = {"at": at, "limits": dict(bounds.items()), "others": others}
+        return self._stored_reading
 
     # -- what is known -------------------------------------------------------------------------------------------
 

@@ -132,5 +132,11 @@ class Health:
             return {"state": "trouble", "text": str(self._creates), "seconds": round(now - self._creates_since, 1)}
         return {"state": "trouble", "text": reason.figures["text"], "seconds": round(self.troubled_for(now), 1)}
 
+    def record(self, now: float) -> dict[str, Any]:
+        """As it is stored: ``since`` (UNIX time) instead of ``seconds``."""
+        document = self.document(now)
+        seconds = document.pop("seconds", None)
+        return document if seconds is None else {**document, "since": round(now - seconds)}
+
     def _trouble(self, text: str) -> Reason:
         return Reason(reasons.PROVIDER_TROUBLE, {"where": self._provider, "text": text})

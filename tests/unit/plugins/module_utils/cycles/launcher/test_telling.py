@@ -48,3 +48,43 @@ def test_trouble_of_a_provider_is_said_when_it_begins_and_when_it_is_over():
         assert fault.until < world.agenda.now
         assert any(isinstance(line, Trouble) and "503" in line for line in said)
         assert said[-1] == "provider east: its API works again"
+
+
+def test_what_each_pool_says_of_a_request_that_waits_is_stored_with_since_when():
+    pools = [{"name": name, "labels": [label("small")], "max-servers": most} for name, most in (("a", 2), ("b", 1))]
+    with World(site(provider_document("east", *pools))) as world:
+        world.start()
+        served = world.request("small", "small")
+        assert world.run(300, until=lambda: world.state(served) == "fulfilled")
+        request = world.request("small", "small")
+        assert world.run(60, until=lambda: world.store.own.get(f"waits/{request}"))
+        first = world.store.own.get(f"waits/{request}")
+        assert first["code"] == "no-room" and first["since"] == first["at"]
+        assert [(item["where"], item["code"]) for item in first["pools"]] == [("east/a", "no-room")]
+        world.run(90)
+        world.request("small")
+        assert world.run(300, until=lambda: world.store.own.get(f"waits/{request}")["at"] > first["at"])
+        assert world.store.own.get(f"waits/{request}")["since"] == first["since"]
+
+
+def test_limits_usage_and_health_are_stored_with_the_provider():
+    def stored(key):
+        return (world.store.own.get("providers/east") or {}).get(key)
+
+    with World(one_provider()) as world:
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(300, until=lambda: world.state(request) == "fulfilled")
+        assert world.run(300, until=lambda: stored("reading"))
+        assert stored("health") == {"state": "ok"}
+        assert set(stored("reading")) == {"at", "limits", "others"} and stored("reading")["at"] <= world.agenda.now
+        world.fault("east", until=world.agenda.now + 60)
+        world.request("small")
+        assert world.run(50, until=lambda: stored("health")["state"] == "trouble")
+        assert "503" in stored("health")["text"] and stored("health")["since"] <= world.agenda.now
+        assert world.run(300, until=lambda: stored("health") == {"state": "ok"})
+        reading = stored("reading")
+        cycle.kill()
+        world.start()
+        assert world.run(60, until=lambda: stored("reading") is not None and not world.store.own.get("drain/east"))
+        assert stored("reading")["at"] >= reading["at"]

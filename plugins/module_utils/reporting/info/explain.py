@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One request in full: its place, what each pool says, what it waits behind, what unblocks it, what happened so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import Found, TreeReading
+from ...model import reasons
+from ...model.documents import seconds, text, words
+from ...model.launch import IN_FLIGHT, Launch
+from ...model.request import RequestState
+from ...model.stored import BadDocument, is_number
+from .fields import age, age_text
+from .names import pool_documents
+from .requests import WAITS
+
+DECLINES = f"{paths.OWN}/declines"
+LAUNCHES = f"{paths.OWN}/launches"
+PROVIDERS = f"{paths.OWN}/providers"
+ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS)
+MOST_AHEAD = 10
+OURS = "stackci-PoolWorker."
+"""How the ids of pools of this collection's launchers begin."""
+
+_ENDS = {
+    reasons.NO_ROOM: "nodes are given back, or the limit of the pool or the quota of the cloud is raised",
+    reasons.TENANT_LIMIT: "nodes of the tenant are given back, or its limit in tenant-resource-limits is raised",
+    reasons.CONCURRENCY: "launches under way end, or max-concurrency of the provider is raised",
+    reasons.BUILDING: "servers that the cloud is building become ACTIVE",
+    reasons.IMAGE_BUILDING: "the builder finishes the build or the upload of the image",
+    reasons.IMAGE_GONE: "an upload of the image is made anew (uploads.yml)",
+    reasons.FOREIGN_FIRST: "the launcher of the other pool serves or declines it, or its pool pauses",
+    reasons.FROZEN: "the freeze ends, or room is seen in the cloud",
+    reasons.NOT_ACTING: "a launcher that acts for the provider is started",
+    reasons.FACTS_UNREAD: "the first answers of the cloud arrive",
+    reasons.UNCONFIRMED: "a second reading of the limits of the cloud",
+    reasons.PROVIDER_TROUBLE: "the API of the cloud works again",
+    reasons.STARTING: "earlier launches reach the cloud",
+    reasons.BREAKER: "the breaker closes: the image and the flavor can be launched again",
+}
+
+
+def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request_id: str, now: float) -> dict[str, Any]:
+    """All that is known of a request.
+
+    :param rows: all requests in the order in which they are served.
+    """
+    row = next(item for item in rows if item["id"] == request_id)
+    wait, nodes = reading.one(f"{WAITS}/{request_id}"), nodes_of(reading, request_id)
+    reason = row["reason"] if row["state"] != RequestState.FULFILLED else None
+    launches = [_launch_row(reading, node, now) for node in nodes]
+    waiting = row["state"] == RequestState.REQUESTED
+    figures = wait.document if wait is not None else {}
+    seconds_left, basis = _expected(row, reason, figures, launches, reading, now)
+    return {
+        "id": request_id,
+        "state": row["state"],
+        "summary": _summary(row, reason, launches),
+        "place": row["place"],
+        "ahead": [item["id"] for item in rows if waiting and _is_ahead(item, row)][:MOST_AHEAD],
+        "ahead_count": sum(1 for item in rows if waiting and _is_ahead(item, row)),
+        "behind": _behind(reading, rows, row, figures) if waiting else [],
+        "waits_for": reason["text"] if waiting and reason else None,
+        "since": reason["since"] if waiting and reason else None,
+        "unblocked_by": _ENDS.get(reason["code"]) if waiting and reason else None,
+        "pools": [_pool_row(pool, reading, row, figures, now) for pool in _pools(reading)],
+        "nodes": launches,
+        "history": list(_history(row, reading, reason, launches, now)),
+        "expected_seconds": seconds_left,
+        "expected": basis,
+    }
+
+
+def nodes_of(reading: TreeReading, request_id: str) -> list[Found]:
+    """The nodes that belong to a request."""
+    return [found for found in reading.below(paths.NODES) if found.document.get("allocated_to") == request_id]
+
+
+def launch_path(node_id: str) -> str:
+    """The record of a node's launch."""
+    return f"{LAUNCHES}/{paths.segment(node_id)}"
+
+
+def _is_ahead(item: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    return item["place"] is not None and row["place"] is not None and item["place"] < row["place"]
+
+
+def _summary(row: Mapping[str, Any], reason: Mapping[str, Any] | None, launches: Sequence[Mapping[str, Any]]) -> str:
+    state = row["state"]
+    if state == RequestState.REQUESTED:
+        why = f": {reason['text']}" if reason else "; no launcher has said why"
+        return f"it waits at place {row['place']} of the queue{why}"
+    if state == RequestState.PENDING:
+        ready = sum(1 for launch in launches if launch["state"] == "ready")
+        return f"a launcher works on it: {ready} of {len(row['labels'])} nodes are ready"
+    if state == RequestState.FULFILLED:
+        return f"it is fulfilled with nodes {', '.join(row['nodes'])}; its requestor has not taken them yet"
+    if state == RequestState.FAILED:
+        return "it failed" + (f": {reason['text']}" if reason else "")
+    return "its record does not tell its state"
+
+
+# -- the pools -------------------------------------------------------------------------------------------------------
+
+
+def _pools(reading: TreeReading) -> list[Mapping[str, Any]]:
+    """All known pools by id, with whether they are registered now."""
+    known: dict[str, Mapping[str, Any]] = {}
+    registered = {item.name for item in reading.below(f"{paths.COMPONENTS}/pool")}
+    for found in pool_documents(reading):
+        component = found.name in registered
+        pool_id = text(found.document.get("id")) if component else found.name
+        if pool_id and not found.problem:
+            known[pool_id] = {**found.document, "id": pool_id, "registered": component}
+    return [known[pool_id] for pool_id in sorted(known)]
+
+
+def _pool_row(
+    pool: Mapping[str, Any], reading: TreeReading, row: Mapping[str, Any], wait: Mapping[str, Any], now: float
+) -> dict[str, Any]:
+    """What a pool says about a request."""
+    where = f"{text(pool.get('provider_name')) or '?'}/{text(pool.get('name')) or '?'}"
+    code, said, figures = _verdict(pool, where, reading, row, wait)
+    return {
+        "id": pool["id"],
+        "pool": where,
+        "registered": pool["registered"],
+        "declined": pool["id"] in row["declined_by"],
+        "code": code,
+        "text": said,
+        "figures": figures,
+        "as_of": age(seconds(wait.get("at")), now) if figures else None,
+    }
+
+
+def _verdict(
+    pool: Mapping[str, Any], where: str, reading: TreeReading, row: Mapping[str, Any], wait: Mapping[str, Any]
+) -> tuple[str, str, dict[str, Any]]:
+    """Code, sentence and figures."""
+    if pool["id"] in row["declined_by"]:
+        declined = [item for item in _past(reading, row["id"]) if item.get("where") == where]
+        why = "; ".join(str(item.get("text")) for item in declined) or "it declined and did not say why"
+        return next((str(item.get("code")) for item in declined), "declined"), why, {}
+    lacking = sorted(set(row["labels"]) - set(words(pool.get("supported_labels"))))
+    if lacking:
+        return reasons.LABEL_UNKNOWN, f"{where} does not offer {', '.join(lacking)}", {}
+    for item in (*_documents(wait.get("pools")), wait):
+        if item.get("where") == where and item.get("code"):
+            figures = {key: value for key, value in item.items() if is_number(value) and key not in ("since", "at")}
+            return str(item["code"]), str(item.get("text")), figures
+    if not pool["registered"]:
+        return "absent", f"no launcher acts for {where} now", {}
+    if not pool["id"].startswith(OURS):
+        paused = ", and is paused" if pool.get("paused") is True else ""
+        return "foreign", f"{where} belongs to another launcher, which stores no reasons{paused}", {}
+    return "unsaid", f"nothing is stored that {where} says about it", {}
+
+
+def _past(reading: TreeReading, request_id: str) -> list[dict[str, Any]]:
+    """The reasons of pools that declined."""
+    found = reading.one(f"{DECLINES}/{request_id}")
+    return _documents(found.document.get("reasons")) if found is not None else []
+
+
+def _documents(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _behind(
+    reading: TreeReading, rows: Iterable[Mapping[str, Any]], row: Mapping[str, Any], wait: Mapping[str, Any]
+) -> list[str]:
+    """The requests before it that wait for the same pool or tenant."""
+    key = "tenant" if wait.get("code") == reasons.TENANT_LIMIT else "where"
+    wanted = wait.get(key)
+    found = []
+    for item in rows:
+        other = reading.one(f"{WAITS}/{item['id']}") if _is_ahead(item, row) else None
+        if wanted and other is not None and other.document.get(key) == wanted:
+            found.append(str(item["id"]))
+    return found[:MOST_AHEAD]
+
+
+# -- what happened, and what is to come ------------------------------------------------------------------------------
+
+
+def _launch_row(reading: TreeReading, node: Found, now: float) -> dict[str, Any]:
+    """A node of the request with its launch."""
+    found = reading.one(launch_path(node.name))
+    try:
+        launch = Launch.from_document(found.document) if found is not None else None
+    except BadDocument:
+        launch = None
+    return {
+        "id": node.name,
+        "provider": text(node.document.get("provider")),
+        "state": text(node.document.get("state")),
+        "phase": launch.phase if launch else None,
+        "phase_age": age(launch.since, now) if launch else None,
+        "attempt": launch.attempt if launch else None,
+        "failures": list(launch.failures) if launch else [],
+        "created_at": launch.created_at if launch else None,
+        "in_flight": launch.phase in IN_FLIGHT if launch else False,
+    }
+
+
+def _history(
+    row: Mapping[str, Any],
+    reading: TreeReading,
+    reason: Mapping[str, Any] | None,
+    launches: Iterable[Mapping[str, Any]],
+    now: float,
+) -> Iterator[dict[str, Any]]:
+    """What happened, the earliest first; what has no time of its own comes where it belongs."""
+
+    def event(name: str, since: float | None, sentence: str) -> dict[str, Any]:
+        return {"event": name, "age": since, "age_text": age_text(since), "text": sentence}
+
+    yield event("requested", row["created_age"], f"requested by {row['requestor'] or '(nobody named)'}")
+    for item in _past(reading, row["id"]):
+        yield event("declined", None, str(item.get("text")))
+    if reason is not None and row["state"] == RequestState.REQUESTED:
+        yield event("waits", age(reason["since"], now), reason["text"])
+    for launch in launches:
+        for failure in launch["failures"]:
+            yield event("attempt failed", None, f"node {launch['id']}: {failure}")
+        phase = f", phase {launch['phase']}, attempt {launch['attempt']}" if launch["phase"] else ""
+        yield event("node", launch["phase_age"], f"node {launch['id']} is {launch['state']}{phase}")
+    if row["state"] != RequestState.REQUESTED:
+        yield event(str(row["state"]), row["age"], f"its record says {row['state']}")
+
+
+def _expected(
+    row: Mapping[str, Any],
+    reason: Mapping[str, Any] | None,
+    wait: Mapping[str, Any],
+    launches: Sequence[Mapping[str, Any]],
+    reading: TreeReading,
+    now: float,
+) -> tuple[float | None, str]:
+    """Seconds that it will still take, as far as that can be told, and on what that rests."""
+    if row["state"] in RequestState.FINISHED:
+        return None, "there is nothing to wait for"
+    if row["state"] == RequestState.PENDING:
+        return _until_booted(launches, reading, now)
+    code, left = (reason or {}).get("code"), wait.get("seconds")
+    at = seconds(wait.get("at"))
+    if code in (reasons.FROZEN, reasons.BREAKER) and is_number(left) and at is not None:
+        return round(
+            max(0.0, at + float(left or 0) - now), 1
+        ), "until the next attempt; whether it succeeds is not known"
+    return None, "it cannot be told: it depends on when others give nodes back or something is mended"
+
+
+def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, now: float) -> tuple[float | None, str]:
+    longest = 0.0
+    for launch in launches:
+        if launch["state"] == "ready":
+            continue
+        found = reading.one(f"{PROVIDERS}/{launch['provider']}") if launch["provider"] else None
+        samples = found.document.get("boot_seconds") if found is not None else None
+        known = [float(item) for item in samples if is_number(item)] if isinstance(samples, list) else []
+        if not known:
+            return None, f"it cannot be told: no boot of provider {launch['provider']} was seen lately"
+        begun = launch["created_at"]
+        longest = max(longest, median(known) - (now - begun if begun is not None else 0.0))
+    return round(max(0.0, longest), 1), "until the servers are ACTIVE, by the median of the boots seen lately"

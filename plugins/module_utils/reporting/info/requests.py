@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests as an operator sees them: the columns of ``nodepool request-list``, the queue, and what each waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import Found, TreeReading
+from ...model.documents import seconds, text, whole, words
+from ...model.request import NodeRequest, RequestState
+from .fields import Fields, age, age_text
+
+WAITS = f"{paths.OWN}/waits"
+PROBLEM = "the stored reason cannot be used"
+
+
+@dataclass(frozen=True)
+class RequestFilter:
+    """Which requests are wanted: empty means all. *older_than*: seconds since it was made."""
+
+    ids: Collection[str] = ()
+    states: Collection[str] = ()
+    labels: Collection[str] = ()
+    providers: Collection[str] = ()
+    requestors: Collection[str] = ()
+    older_than: float = 0.0
+
+    def takes(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row is wanted."""
+        return (
+            (not self.ids or row["id"] in self.ids)
+            and (not self.states or row["state"] in self.states)
+            and (not self.labels or any(label in self.labels for label in row["labels"]))
+            and (not self.providers or row["provider"] in self.providers)
+            and (not self.requestors or row["requestor"] in self.requestors)
+            and (not self.older_than or (row["created_age"] or 0.0) >= self.older_than)
+        )
+
+
+def request_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
+    """All requests in the order in which they are served."""
+    rows, waits = [], {found.name: found for found in reading.below(WAITS)}
+    for found in sorted(reading.below(paths.REQUESTS), key=_order):
+        rows.append(request_row(found, waits.get(found.name), now))
+    queue = [row for row in rows if row["state"] == RequestState.REQUESTED]
+    for place, row in enumerate(queue, start=1):
+        row["place"] = place
+    return rows
+
+
+def _order(found: Found) -> tuple[str, int, str]:
+    relative = whole(found.document.get("relative_priority")) or 0
+    return NodeRequest(id=found.name, relative_priority=relative).order
+
+
+def request_row(found: Found, wait: Found | None, now: float) -> dict[str, Any]:
+    """One request. Ages are seconds; what the document does not have, or has wrongly, is null."""
+    fields = Fields(found.document, found.problem)
+    fields.need("state", "node_types")
+    since, created = fields.moment("state_time"), fields.moment("created_time")
+    in_state = age(since, now)
+    return {
+        "id": found.name,
+        "priority": NodeRequest(id=found.name).priority,
+        "relative_priority": fields.read("relative_priority", whole) or 0,
+        "state": fields.read("state"),
+        "age": in_state,
+        "age_text": age_text(in_state),
+        "created_age": age(since if created is None else created, now),
+        "requestor": fields.read("requestor"),
+        "labels": fields.read("node_types", words),
+        "nodes": fields.read("nodes", words),
+        "declined_by": fields.read("declined_by", words),
+        "event_id": fields.read("event_id"),
+        "provider": fields.read("provider"),
+        "tenant": fields.read("tenant_name"),
+        "locked": found.locked,
+        "place": None,
+        "reason": reason_of(wait, now),
+        "problems": fields.problems,
+    }
+
+
+def reason_of(wait: Found | None, now: float) -> dict[str, Any] | None:
+    """Why a request waits or was declined, as a launcher stored it; None when none did."""
+    if wait is None or wait.problem is not None:
+        return None if wait is None else {"code": "", "text": f"{PROBLEM}: {wait.problem}", "since": None, "age": None}
+    document = wait.document
+    since = seconds(document.get("since"))
+    return {
+        "code": text(document.get("code")) or "",
+        "text": text(document.get("text")) or PROBLEM,
+        "since": since,
+        "age": age(wait.written if seconds(document.get("at")) is None else seconds(document.get("at")), now),
+    }

@@ -1,0 +1,395 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tells about requests."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: request_info
+short_description: List node requests, and explain why one waits
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Lists the node requests in ZooKeeper with the columns of Nodepool's C(nodepool request-list), in the order in which
+    they are served, each with its place in the queue and the reason for which it waits.
+  - For requests that are named by O(ids) it explains how they stand.
+  - Nothing is changed.
+options:
+  ids:
+    description:
+      - Only these requests; RV(explanations) is returned for them.
+      - When empty, all.
+    type: list
+    elements: str
+    default: []
+  states:
+    description:
+      - Only requests in these states. When empty, in any.
+    type: list
+    elements: str
+    default: []
+    choices: [failed, fulfilled, pending, requested]
+  labels:
+    description:
+      - Only requests that want one of these labels. When empty, all.
+    type: list
+    elements: str
+    default: []
+  providers:
+    description:
+      - Only requests that prefer one of these providers. When empty, all.
+    type: list
+    elements: str
+    default: []
+  requestors:
+    description:
+      - Only requests of these requestors. When empty, of all.
+    type: list
+    elements: str
+    default: []
+  older_than:
+    description:
+      - Only requests that were made so many seconds ago or earlier.
+    type: float
+    default: 0
+extends_documentation_fragment:
+  - stackci.nodepool.tree
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: stackci.nodepool.node_info
+  - module: stackci.nodepool.node_launch
+"""
+
+EXAMPLES = r"""
+- name: What has been waiting for ten minutes?
+  stackci.nodepool.request_info:
+    states: [requested]
+    older_than: 600
+  register: waiting
+
+- name: Show it
+  ansible.builtin.debug:
+    msg: "{{ item.place }} {{ item.id }} {{ item.labels | join(', ') }}: {{ item.reason.text | default('not said') }}"
+  loop: "{{ waiting.requests }}"
+  loop_control:
+    label: "{{ item.id }}"
+
+- name: Why does this one wait?
+  stackci.nodepool.request_info:
+    ids: [100-0000000011]
+"""
+
+RETURN = r"""
+requests:
+  description: The requests, in the order in which they are served.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Its id.
+      type: str
+      returned: always
+    priority:
+      description: The priority in its id; smaller is sooner.
+      type: int
+      returned: always
+    relative_priority:
+      description: The priority among those of the same priority, the column Priority of Nodepool; smaller is sooner.
+      type: int
+      returned: always
+    state:
+      description: The state, null when the record does not tell.
+      type: str
+      returned: always
+    age:
+      description: Seconds since it came into that state, null when the record does not tell.
+      type: float
+      returned: always
+    age_text:
+      description: The same as C(DD:HH:MM:SS), null when the record does not tell.
+      type: str
+      returned: always
+    created_age:
+      description: Seconds since it was made, null when the record does not tell.
+      type: float
+      returned: always
+    requestor:
+      description: Who made it, null when the record does not tell.
+      type: str
+      returned: always
+    labels:
+      description: The labels of the nodes that it wants.
+      type: list
+      elements: str
+      returned: always
+    nodes:
+      description: The nodes that it got.
+      type: list
+      elements: str
+      returned: always
+    declined_by:
+      description: The ids of the pools that have declined it.
+      type: list
+      elements: str
+      returned: always
+    event_id:
+      description: The id that its requestor gave the event, null for none.
+      type: str
+      returned: always
+    provider:
+      description: The provider that it prefers, null for any.
+      type: str
+      returned: always
+    tenant:
+      description: The tenant whose limits count, null for none.
+      type: str
+      returned: always
+    locked:
+      description: Whether a launcher works on it.
+      type: bool
+      returned: always
+    place:
+      description: Its place in the queue, from 1, null when it does not wait in the queue.
+      type: int
+      returned: always
+    reason:
+      description: Why it waits or what became of it, as a launcher stored it, null when none did.
+      type: dict
+      returned: always
+      contains:
+        code:
+          description: A code of docs/operating.md, or V(declined) or V(failed).
+          type: str
+          returned: always
+        text:
+          description: The same as a sentence.
+          type: str
+          returned: always
+        since:
+          description: UNIX time since which it waits for this, null when that is not stored.
+          type: float
+          returned: always
+        age:
+          description: Seconds since the launcher wrote it, null when that is not known.
+          type: float
+          returned: always
+    problems:
+      description: What cannot be used of the record.
+      type: list
+      elements: str
+      returned: always
+  sample:
+    - id: 100-0000000011
+      priority: 100
+      relative_priority: 0
+      state: requested
+      age: 300.2
+      age_text: "00:00:05:00"
+      created_age: 300.2
+      requestor: zuul
+      labels: [small, small]
+      nodes: []
+      declined_by: []
+      event_id: 4c1f5e5c6c7b4e7f9a38f4a1e0f3c2d1
+      provider: null
+      tenant: t1
+      locked: false
+      place: 1
+      reason:
+        code: no-room
+        text: 2 instances needed, 1 left in west/main
+        since: 1795198082.0
+        age: 5.1
+      problems: []
+explanations:
+  description: How each request of O(ids) stands that the other options let through.
+  returned: O(ids) is given
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Id of the request.
+      type: str
+      returned: always
+    state:
+      description: Its state, null when the record does not tell.
+      type: str
+      returned: always
+    summary:
+      description: A sentence about how it stands.
+      type: str
+      returned: always
+    place:
+      description: Its place in the queue, from 1, null when it does not wait in the queue.
+      type: int
+      returned: always
+    ahead:
+      description: The first ten requests before it in the queue.
+      type: list
+      elements: str
+      returned: always
+    ahead_count:
+      description: How many requests are before it.
+      type: int
+      returned: always
+    behind:
+      description: Those of them that wait for the same pool or tenant, ten at most.
+      type: list
+      elements: str
+      returned: always
+    waits_for:
+      description: What it waits for, null when it does not wait or no launcher has said why.
+      type: str
+      returned: always
+    since:
+      description: UNIX time since which it waits for this, null when that is not known.
+      type: float
+      returned: always
+    unblocked_by:
+      description: What would end that, null when it is not known.
+      type: str
+      returned: always
+    pools:
+      description: What each known pool says about it.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        id:
+          description: Id of the pool.
+          type: str
+          returned: always
+        pool:
+          description: Provider and name of the pool.
+          type: str
+          returned: always
+        registered:
+          description: Whether a launcher has registered the pool now.
+          type: bool
+          returned: always
+        declined:
+          description: Whether the pool has declined the request.
+          type: bool
+          returned: always
+        code:
+          description: A code of docs/operating.md, or V(absent), V(foreign), V(unsaid) or V(declined).
+          type: str
+          returned: always
+        text:
+          description: The same as a sentence.
+          type: str
+          returned: always
+        figures:
+          description: The numbers in it.
+          type: dict
+          returned: always
+        as_of:
+          description: Seconds since the launcher wrote the figures, null without figures.
+          type: float
+          returned: always
+    nodes:
+      description: Its nodes with their launches.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        id:
+          description: Id of the node.
+          type: str
+          returned: always
+        provider:
+          description: The provider, null when the record does not tell.
+          type: str
+          returned: always
+        state:
+          description: The state, null when the record does not tell.
+          type: str
+          returned: always
+        phase:
+          description: Where the launch is, null when there is no record of it.
+          type: str
+          returned: always
+        phase_age:
+          description: Seconds since the launch came there, null when there is no record of it.
+          type: float
+          returned: always
+        attempt:
+          description: The number of the present attempt, null when there is no record of it.
+          type: int
+          returned: always
+        failures:
+          description: What earlier attempts met with.
+          type: list
+          elements: str
+          returned: always
+        created_at:
+          description: UNIX time at which the cloud said yes to the server, null before that.
+          type: float
+          returned: always
+        in_flight:
+          description: Whether the launch is under way.
+          type: bool
+          returned: always
+    history:
+      description: What happened to it so far, as far as it is stored.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        event:
+          description: V(requested), V(declined), V(waits), V(attempt failed), V(node), or the state.
+          type: str
+          returned: always
+        age:
+          description: Seconds since then, null when the time is not stored.
+          type: float
+          returned: always
+        age_text:
+          description: The same as C(DD:HH:MM:SS), null when the time is not stored.
+          type: str
+          returned: always
+        text:
+          description: A sentence about it.
+          type: str
+          returned: always
+    expected_seconds:
+      description: Seconds that it will still take, null when that cannot be told.
+      type: float
+      returned: always
+    expected:
+      description: What that rests on, or why it cannot be told.
+      type: str
+      returned: always
+  sample:
+    - id: 100-0000000011
+      state: requested
+      summary: "it waits at place 1 of the queue: 2 instances needed, 1 left in west/main"
+      waits_for: 2 instances needed, 1 left in west/main
+      unblocked_by: nodes are given back, or the limit of the pool or the quota of the cloud is raised
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.looking import (
+    REQUEST_INFO_ARGUMENTS,
+    request_info,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(request_info, REQUEST_INFO_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()
