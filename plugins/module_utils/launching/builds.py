@@ -33,7 +33,7 @@ SHORTEST, LONGEST = 0.01, 86400.0
 RISE = 1.002
 """By so much the usual time may rise with each build: what the launcher itself has caused does not become usual."""
 RISE_ALONE = 1.1
-"""While hardly anything is in flight, slowness is not for our sake."""
+"""By so much where the launcher is not the cause: hardly anything is in flight, or half as many take as long."""
 ALONE = 3
 
 CONTRAST = 2.0
@@ -97,6 +97,8 @@ class Builds:
     """Kind → its last builds, with their seconds."""
     _samples: deque[_Sample] = field(default_factory=lambda: deque(maxlen=RECENT))
     _lowered_at: float = 0.0
+    _highest: float = 0.0
+    """The highest limit since builds were last as quick as usual."""
 
     def allowed(self, most: float) -> float:
         """How many may be in flight where the configuration allows *most*."""
@@ -148,6 +150,11 @@ class Builds:
         lately = [sample.time for sample in self._samples][-max(FEW, int((self.limit or 0) / 2)) :]
         return median(lately) if len(lately) >= FEW else 1.0
 
+    @property
+    def _lowered_in_vain(self) -> bool:
+        """The limit has been halved, and builds are still slow: the cloud is slower for another reason."""
+        return self.limit is not None and CONTRAST * self.limit <= self._highest and self.present > TOLERANCE
+
     # -- what follows --------------------------------------------------------------------------------------------
 
     def _learn(self, build: Build, sample: _Sample) -> list[_Sample]:
@@ -155,7 +162,7 @@ class Builds:
         last = self._last.setdefault(build.kind, deque(maxlen=FEW))
         last.append(sample)
         if len(last) == FEW:
-            rise = RISE_ALONE if build.beside <= ALONE else RISE
+            rise = RISE_ALONE if build.beside <= ALONE or self._lowered_in_vain else RISE
             before = self.usual.pop(build.kind, None)
             now = median(one.time for one in last)
             # Kinds are kept in the order of their last use.
@@ -186,6 +193,7 @@ class Builds:
         if len(self._samples) < FEW:
             return
         limit, present = self.limit or FEWEST, self.present
+        self._highest = limit if present <= TOLERANCE else max(limit, self._highest)
         if present <= EASY:
             limit += 1.0
         else:

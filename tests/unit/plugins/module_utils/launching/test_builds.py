@@ -158,6 +158,17 @@ def test_slow_answers_to_creates_begin_a_limit_with_what_was_built(most_beside, 
     assert builds.limit is not None and builds.limit >= limit
 
 
+def test_what_takes_as_long_with_half_as_many_has_become_usual():
+    builds = Builds()
+    builds.learn({"limit": 20.0, "usual": {"small": 10.0}})
+    lowest = 20.0
+    for _unused in range(100):
+        take(builds, 40.0, int(builds.allowed(MOST)))
+        lowest = min(lowest, builds.allowed(MOST))
+    assert lowest <= 10, "at first the launcher may be the cause"
+    assert builds.allowed(MOST) >= 20, "it was not"
+
+
 def test_what_nobody_waited_for_does_not_change_the_limit():
     builds = Builds()
     builds.learn({"limit": 20.0, "usual": {"small": 10.0}})

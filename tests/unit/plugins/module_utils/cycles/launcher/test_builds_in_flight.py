@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.provider_locks import PROVIDERS
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.accepted_requests import WAITS
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import Builds
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import MOST, Builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from tests.simcloud.plane import COLLAPSE, ControlPlane
 from tests.support.virtual_cloud import Fate, Timing
@@ -34,8 +34,10 @@ def ask(world: World, number: int) -> list[str]:
     return [world.request("small") for _unused in range(number)]
 
 
-def seconds_for(plane: ControlPlane, number: int, most: float | None = None) -> float:
+def seconds_for(plane: ControlPlane, number: int, most: float | None = None, known: float | None = None) -> float:
     with a_world(Timing(plane=plane), most) as world:
+        if known is not None:
+            learned(world, known, usual=12.0)
         world.start()
         began = world.agenda.now
         requests = ask(world, number)
@@ -53,6 +55,15 @@ def test_a_hundred_from_a_cold_start_come_near_the_best_fixed_number(peak, thras
     assert fixed / seconds_for(ControlPlane.contended(peak, thrash), 100) >= 0.8
 
 
+def test_a_cloud_that_has_become_slower_for_another_reason_is_not_held_back_for_that():
+    def at_noon() -> ControlPlane:
+        """What took 12 s at night takes three times as long, however many are in flight."""
+        return ControlPlane(alone=34.5, each=3.45, thrash=COLLAPSE, post=1.2, post_each=1.8)
+
+    fixed = seconds_for(at_noon(), 100, 16, known=MOST)
+    assert fixed / seconds_for(at_noon(), 100, known=16.0) >= 0.8
+
+
 def test_a_cloud_with_room_for_all_is_never_held_back():
     with a_world(Timing()) as world:
         world.start()
@@ -62,9 +73,9 @@ def test_a_cloud_with_room_for_all_is_never_held_back():
         assert not any("at a time best" in line for _when, line in world.cycles[0].lines)
 
 
-def learned(world: World, limit: float) -> None:
-    """An earlier cycle found that so many are best."""
-    world.store.own.put(f"{PROVIDERS}/{EAST}", {"builds": {"limit": limit, "usual": {"small": 20.0}}})
+def learned(world: World, limit: float, usual: float = 20.0) -> None:
+    """An earlier cycle found that so many are best, and that a build takes so many seconds."""
+    world.store.own.put(f"{PROVIDERS}/{EAST}", {"builds": {"limit": limit, "usual": {"small": usual}}})
 
 
 def test_who_waits_for_that_is_told_the_number():
