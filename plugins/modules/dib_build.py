@@ -22,7 +22,8 @@ description:
     C(build-timeout) is over, when the cycle is stopped, or when whoever started the module is gone, everything that it
     has started is ended. Loop devices, mounts, temporary files and processes of ours are cleared away after every
     build, and before the next where a cycle was killed.
-  - Nothing is built while there is less room than the last build took, or O(first_build_room) before the first.
+  - Nothing is built while there is less room than the last build took, or O(first_build_room) before the first. Check
+    mode says so, too.
   - Uploading is the work of another cycle.
 options:
   image_names:
@@ -352,7 +353,9 @@ plan:
       elements: dict
       returned: always
     wait:
-      description: Images that would not be, as in RV(not_built).
+      description:
+        - Images that would not be, as in RV(not_built). Of code V(cannot-begin) are those that are due, and cannot be
+          built for lack of room, or because of a folder or a C(dib-cmd) that cannot be used. Each is a warning, too.
       type: list
       elements: dict
       returned: always

@@ -19,11 +19,7 @@ from ..cycles.builder.manual_actions import (
     delete_build,
     set_flags,
 )
-from ..cycles.builder.unrecorded_build import (
-    build_apart,
-    formats_apart,
-    load_apart,
-)
+from ..cycles.builder.unrecorded_build import build_apart, preview_apart
 from ..model.errors import PartlyFailed
 from ..reporting.summary import builds_summary
 from .arguments import CYCLE_ARGUMENTS, options_of
@@ -102,17 +98,5 @@ def _work(module: AnsibleModule, options: BuildOptions) -> dict[str, Any]:
     if params["record"]:
         return run_cycle(module, options, run_builds, preview_builds)
     formats = tuple(params["formats"] or ())
-    run = partial(build_apart, output_dir=params["output_dir"], formats=formats)
-    return run_cycle(module, options, run, partial(_preview_apart, formats=formats))
-
-
-def _preview_apart(options: BuildOptions, formats: tuple[str, ...]) -> dict[str, Any]:
-    config = load_apart(options)
-    wanted = formats_apart(options, config, formats)
-    lines = [f"image {name}: build {', '.join(chosen)}, asked for\n" for name, chosen in wanted.items()]
-    return {
-        "changed": True,
-        "ended": "check",
-        "diff": {"before": "", "after": "".join(lines), "after_header": "builder plan"},
-        "warnings": list(config.warnings),
-    }
+    output = {"output_dir": params["output_dir"], "formats": formats}
+    return run_cycle(module, options, partial(build_apart, **output), partial(preview_apart, **output))

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_preview import preview_builds
 from tests.support.builder_case import CLEAN, image
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -42,7 +43,12 @@ def test_nothing_is_begun_where_the_last_build_would_not_fit(small):
     small.configure(image(formats=["raw", "qcow2"], env_vars={"FAKE_SIZE": str(2 * MIB)}))
     (report,) = small.run()["builds"]
     assert report["sizes"] == {"raw": 2 * MIB, "qcow2": 2 * MIB}
-    (report,) = small.run(images=("fake",), force=True)["builds"]  # 4 of 8 MiB are taken, 9.6 are needed
+    # 4 of 8 MiB are taken, 9.6 are needed.
+    plan = preview_builds(small.options(images=("fake",), force=True))
+    (case,) = plan["plan"]["wait"]
+    assert (case["code"], plan["changed"], plan["warnings"]) == ("cannot-begin", False, [f"fake: {case['reason']}"])
+    assert "3 MiB free, but 10 MiB are needed" in case["reason"] and case["reason"] in plan["diff"]["after"]
+    (report,) = small.run(images=("fake",), force=True)["builds"]
     assert (report["state"], report["build_id"]) == ("failed", "")
     assert "3 MiB free, but 10 MiB are needed" in report["error"]
     assert small.notes()["failures"] == 1

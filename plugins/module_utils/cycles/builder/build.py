@@ -132,16 +132,8 @@ class _Build:
         self._timeout = config.zookeeper.timeout
         self._notes_path = build_notes_path(case.image)
         self._notes = BuildNotes.from_document(context.store.own.get(self._notes_path))
-        self._job = Job(
-            image=config.diskimages[case.image],
-            build_id=context.nonce(),
-            formats=case.formats,
-            images_dir=config.images_dir or "",
-            log_dir=config.build_log_dir,
-            log_retention=config.build_log_retention,
-            elements_dir=config.elements_dir,
-            convert_vhd=convert_vhd,
-            notes=self._notes,
+        self._job = Job.of(
+            config, case.image, case.formats, context.nonce(), convert_vhd=convert_vhd, notes=self._notes
         )
 
     def run(self) -> Report:

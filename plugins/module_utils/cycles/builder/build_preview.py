@@ -7,26 +7,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
-from ...clients.diskimage_builder.scratch import (
-    Leftover,
-    leftovers,
-)
+from ...clients.diskimage_builder.isolation import Isolation
+from ...clients.diskimage_builder.scratch import Leftover, leftovers
 from ...clients.zookeeper.store import Store
 from ...imaging.due_builds import BuildCase, judge_build
 from ...imaging.retention import abandoned_builds
+from ...imaging.snapshot import ImagesView
 from ...model.image import Build
 from ..frame.provider_reach import reach_document, unreached
 from ..frame.tree_identity import site_of
 from .build_cycle import case_document, forced
 from .build_options import BuildOptions
+from .image_builder import ImageBuilder, Job
 from .image_files import check_files
-from .image_view import (
-    look_at_images,
-    provider_formats,
-)
+from .image_view import look_at_images, provider_formats
+
+CANNOT_BEGIN = "cannot-begin"
+"""Due, but a build would end before it begins: there is no room, for instance."""
 
 
 def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
@@ -44,6 +45,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
     # A build asks no cloud; what it needs to know of one is in clouds.yaml.
     providers = {name: reach_document(problems.get(name)) for name in sorted({*formats, *problems})}
     cases = [forced(judge_build(view, name), options.force) for name in options.chosen(config)]
+    cases = [_possible(case, options, view) if case.due else case for case in cases]
     abandoned = abandoned_builds(view)
     lines = list(_lines(cases, abandoned, left))
     return {
@@ -59,8 +61,19 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
         "unusable": unreached(providers),
         "left_out": problems,
         "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "builder plan"},
-        "warnings": list(config.warnings),
+        "warnings": [
+            *config.warnings,
+            *(f"{case.image}: {case.reason}" for case in cases if case.code == CANNOT_BEGIN),
+        ],
     }
+
+
+def _possible(case: BuildCase, options: BuildOptions, view: ImagesView) -> BuildCase:
+    """The case as a build finds it when it is begun: without room for its files it is not."""
+    notes = view.image(case.image).notes
+    job = Job.of(view.config, case.image, case.formats, "0" * 32, convert_vhd=options.convert_vhd, notes=notes)
+    problem = ImageBuilder(Isolation(), first_room=options.first_build_room << 20).problem(job)
+    return replace(case, due=False, code=CANNOT_BEGIN, reason=problem) if problem else case
 
 
 def _lines(cases: list[BuildCase], abandoned: list[Build], left: list[Leftover]) -> Iterator[str]:

@@ -51,7 +51,7 @@ from ...imaging.files import (
     logs_to_prune,
 )
 from ...imaging.notes import BuildNotes
-from ...model.config.types import Diskimage
+from ...model.config.types import Diskimage, NodepoolConfig
 from ...model.errors import ConfigError, ImageFileError
 
 PACE = 0.25
@@ -88,6 +88,34 @@ class Job:
     convert_vhd: bool = False
     notes: BuildNotes = field(default_factory=BuildNotes)
     nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        config: NodepoolConfig,
+        image: str,
+        formats: tuple[str, ...],
+        build_id: str,
+        *,
+        convert_vhd: bool,
+        notes: BuildNotes | None = None,
+        output_dir: str | None = None,
+    ) -> Job:
+        """The job for an image of the configuration.
+
+        :param output_dir: takes files and log in place of the directories of the configuration.
+        """
+        return cls(
+            image=config.diskimages[image],
+            build_id=build_id,
+            formats=formats,
+            images_dir=output_dir or config.images_dir or "",
+            log_dir=output_dir or config.build_log_dir,
+            log_retention=config.build_log_retention,
+            elements_dir=config.elements_dir,
+            convert_vhd=convert_vhd,
+            notes=notes or BuildNotes(),
+        )
 
     @property
     def base(self) -> str:
@@ -160,11 +188,11 @@ class ImageBuilder:
         self._first_room = first_room
         self._environment = dict(os.environ if environment is None else environment)
 
-    def prepare(self, job: Job) -> None:
-        """See whether the build can be begun at all; make the folder of the logs and prune it.
+    def check(self, job: Job) -> None:
+        """See whether the build can be begun. Writes nothing.
 
         :raises ConfigError: it never can with this configuration.
-        :raises ImageFileError: there is no room, or something cannot be written.
+        :raises ImageFileError: there is no room, or every user of the machine may write to a folder.
         """
         planned = self._command(job, self._formats(job))
         room = self._lacking(job, planned.temporary)
@@ -174,6 +202,22 @@ class ImageBuilder:
         refuse_shared(job.images_dir, "images-dir or output_dir")
         refuse_shared(job.log_dir, "build-log-dir")
         refuse_shared(scratch, "TMPDIR", sticky=True)
+
+    def problem(self, job: Job) -> str:
+        """What :meth:`check` says is wrong, for check mode; "" for nothing."""
+        try:
+            self.check(job)
+        except (ConfigError, ImageFileError) as problem:
+            return f"cannot be built: {problem}"
+        return ""
+
+    def prepare(self, job: Job) -> None:
+        """Check the job; make the folder of the logs and prune it.
+
+        :raises ConfigError: as :meth:`check`.
+        :raises ImageFileError: as :meth:`check`, or the folder cannot be made.
+        """
+        self.check(job)
         make_folder(job.log_dir)
         remove_logs(job.log_dir, logs_to_prune(list_logs(job.log_dir), job.image.name, job.log_retention))
 

@@ -78,6 +78,24 @@ def build_apart(
     }
 
 
+def preview_apart(options: BuildOptions, output_dir: str, formats: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The result of check mode: what :func:`build_apart` would build."""
+    config = load_apart(options)
+    checker = ImageBuilder(Isolation(), first_room=options.first_build_room << 20)
+    lines, problems = [], []
+    for name, chosen in formats_apart(options, config, formats).items():
+        job = Job.of(config, name, chosen, "0" * 32, convert_vhd=options.convert_vhd, output_dir=output_dir)
+        problem = checker.problem(job)
+        problems += [f"{name}: {problem}"] if problem else []
+        lines.append(f"image {name}: " + (f"leave, {problem}" if problem else f"build {', '.join(chosen)}, asked for"))
+    return {
+        "changed": len(problems) < len(lines),
+        "ended": "check",
+        "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "builder plan"},
+        "warnings": [*config.warnings, *problems],
+    }
+
+
 def load_apart(options: BuildOptions) -> NodepoolConfig:
     """The configuration for builds without a record.
 
@@ -120,17 +138,7 @@ def _build(
     options: BuildOptions,
     wish: Stop,
 ) -> Report:
-    image = config.diskimages[name]
-    job = Job(
-        image=image,
-        build_id=uuid.uuid4().hex,
-        formats=formats,
-        images_dir=output_dir,
-        log_dir=output_dir,
-        log_retention=config.build_log_retention,
-        elements_dir=config.elements_dir,
-        convert_vhd=options.convert_vhd,
-    )
+    job = Job.of(config, name, formats, uuid.uuid4().hex, convert_vhd=options.convert_vhd, output_dir=output_dir)
     report = Report(name, job.build_id, FAILED, BY_HAND, log=job.log)
     try:
         image_builder.prepare(job)

@@ -52,6 +52,14 @@ def test_no_room_no_build(tmp_path):
     image_builder.prepare(job(tmp_path, sizes={"raw": 1}))
 
 
+def test_what_would_be_in_the_way_is_told_without_a_trace(tmp_path):
+    image_builder = ImageBuilder(Isolation(), environment={})
+    text = image_builder.problem(job(tmp_path, sizes={"raw": 1 << 60}))
+    assert text.startswith(f"cannot be built: {tmp_path}/images has ") and "MiB are needed" in text
+    assert image_builder.problem(job(tmp_path, sizes={"raw": 1})) == ""
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_first_build_wants_some_room_too(tmp_path):
     image_builder = ImageBuilder(Isolation(), environment={}, first_room=1 << 60)
     with pytest.raises(ImageFileError, match=r"but 2199023255552 MiB are needed before the first build of an image"):
