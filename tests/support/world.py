@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import DEADLINE
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_identity import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import launcher_pass
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.context import Context
@@ -117,9 +118,15 @@ class Cycle:
         self.inbox = VirtualInbox(world.agenda)
         account = Account(say=lambda line: self.lines.append((world.agenda.now, line)))
         self.context = Context(
-            self.store, world.config, self.inbox, account, random=world.random.random, timeouts=options.timeouts
+            self.store,
+            world.config,
+            self.inbox,
+            account,
+            site_of(self.store, create=True),
+            random=world.random.random,
+            timeouts=options.timeouts,
+            nonce=lambda: f"{world.random.getrandbits(48):012x}",
         )
-        self.context.nonce = lambda: f"{world.random.getrandbits(48):012x}"
         self.clients: list[VirtualClient] = []
         self.options = options
         self.passes = 0

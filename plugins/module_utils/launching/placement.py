@@ -63,7 +63,7 @@ class _Placement:
         self._queues: dict[Hashable, list[_Obstacle]] = {}
         """By kind: what requests that must wait wait for."""
         self._waiting: list[tuple[OpenRequest, PoolState]] = []
-        self._everybody = {pool.id for pool in snapshot.others} | {pool.id for pool in snapshot.pools}
+        self._all_pools = snapshot.all_pools
 
     def run(self) -> Plan:
         admit: list[Admit] = []
@@ -135,8 +135,8 @@ class _Placement:
             # Stock rule: a pool that merely lacks a label stays silent while somebody else is able.
             verdicts = {key: reason for key, reason in verdicts.items() if reason.code != reasons.LABEL_UNKNOWN}
         # Where there is no pool at all nobody has declined; others may be about to be configured.
-        nobody_left = bool(self._everybody) and not others_left
-        fail = nobody_left and self._everybody <= (request.declined_by | set(verdicts) | self._absent(request))
+        nobody_left = bool(self._all_pools) and not others_left
+        fail = nobody_left and self._all_pools <= (request.declined_by | set(verdicts) | self._absent(request))
         if verdicts or fail:
             return Decline(request.id, verdicts, fail)
         return Wait(request.id, Reason(reasons.NOT_ACTING, {"where": "every pool that offers its labels"}))

@@ -149,3 +149,8 @@ class Snapshot:
     """What tenants with limits may still use."""
     tenant_limits: Mapping[str, Limits] = field(default_factory=dict)
     """What they may use in all."""
+
+    @property
+    def all_pools(self) -> frozenset[str]:
+        """Ids of the pools that may serve requests, ours and others': one that all have declined fails."""
+        return frozenset({pool.id for pool in self.others} | {pool.id for pool in self.pools})

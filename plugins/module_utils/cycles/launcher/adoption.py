@@ -38,7 +38,7 @@ class Adoption:
             if (
                 node.state in (NodeState.INIT, NodeState.BUILDING)
                 and node.provider in self._context.actors
-                and node.id not in self._launches
+                and node.id not in self._launches.in_progress
                 and not _is_pending(requests.get(node.allocated_to or ""))
                 and not node.broken
                 and not self._context.store.nodes.is_locked(node.id)

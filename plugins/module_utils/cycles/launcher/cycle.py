@@ -31,6 +31,7 @@ from ..frame.stop import (
     STARTING,
     Stop,
 )
+from ..frame.tree_identity import site_of
 from .context.account import Account
 from .context.context import Context
 from .context.metrics import Metrics
@@ -94,7 +95,8 @@ def run_launcher(
     """
     with opened(options, progress) as begun:
         inbox, account, sink = Inbox(clock or SteadyClock()), Account(say=progress), begun.sink
-        context = Context(begun.store, begun.config, inbox, account, timeouts=options.timeouts)
+        site = site_of(begun.store, create=True)
+        context = Context(begun.store, begun.config, inbox, account, site, timeouts=options.timeouts)
         return LauncherCycle(begun.options, context, done, stop, begun.watch, sink if sink.wanted else None).run()
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
@@ -18,6 +19,7 @@ from ...launching.actions import (
 )
 from ...launching.placement import place
 from ...launching.polling import Times
+from ...launching.snapshot import Snapshot
 from ...launching.upkeep import Idle, owners, upkeep
 from ...model import reasons
 from ...model.config.types import (
@@ -29,7 +31,7 @@ from ...model.errors import StoreError
 from ...model.launch import Launch
 from ...model.lines import Trouble
 from ..frame.config_watch import News
-from ..frame.tree_identity import check_tree, site_of
+from ..frame.tree_identity import check_tree
 from .acting_providers import ActingProviders, Chosen, Make
 from .adoption import Adoption
 from .context.context import LAUNCHES, Context
@@ -50,9 +52,9 @@ from .provider.warming import Warming
 from .removals.deletions import Deletions
 from .removals.removals import Removals
 from .requests.accepted_requests import AcceptedRequests
+from .requests.waits import Waits
 from .snapshot import InHand, observe
 from .throttling.gates import Gates
-from .waits import Waits
 
 FAREWELL = 5.0
 """Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
@@ -70,22 +72,19 @@ class LauncherPass:
     def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
         self._context = context
         self._provider_locks = ProviderLocks(context.store)
-        context.site = site_of(context.store, create=True)
         self._registry = Registry(context.store, context.config, context.site)
         self.acting_providers = ActingProviders(context, self._provider_locks, chosen, client, self._registry.origin)
         self._changes = self.acting_providers.changes
         self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
         self._warming = Warming(self._images_of)
         self._nodes, self._requests, self._ledger = context.store.nodes.view(), context.store.requests.view(), Ledger()
-        self._everybody: set[str] = set()
         self._removals = Removals(context)
         self._deletions = Deletions(context, self._removals)
-        self._accepted = AcceptedRequests(context, self._everybody)
         self._first_meeting = FirstMeeting(context)
         self._sweeps = LeakSweep(context, self._removals)
         self._gates = Gates.of(context)
-        self._launches = Launches(context, self._removals, self._gates, self._scanner, self._accepted.finished)
-        self._accepted.launches = self._launches
+        self._launches = Launches(context, self._removals, self._gates, self._scanner)
+        self._accepted = AcceptedRequests(context, self._launches)
         self._adoption = Adoption(context, self._nodes, self._requests, self._accepted, self._launches)
         self._inherited = Inherited(context)
         self._waits = Waits(context)
@@ -123,14 +122,15 @@ class LauncherPass:
         self._gates.freezes.look()
         if self._accepted.take_back(now):
             self._requests.refresh()
-        plan = self._plan(now)
+        snapshot = self._observe(now)
+        plan = place(snapshot)
         planned_with = self._in_flight
         self._waits.forget()
-        self._carry_out(plan, now)
+        self._carry_out(plan, snapshot.all_pools, now)
         self._removals.step(now)
         self._deletions.step(now)
         self._launches.step(now)
-        self._accepted.step()
+        self._accepted.step(snapshot.all_pools)
         self._inherited.look(self._nodes.free.values(), now)
         self._first_meeting.step(now)
         if now - self._remembered_at >= REMEMBER_EVERY:
@@ -176,15 +176,21 @@ class LauncherPass:
     @property
     def _in_flight(self) -> int:
         deletions = len(self._deletions.node_ids - self._removals.hopeless_nodes())
-        return len(self._launches) + self._removals.moving + deletions + len(self._accepted)
+        return len(self._launches.in_progress) + self._removals.moving + deletions + len(self._accepted)
 
     def _due(self, now: float) -> float:
-        due = min(self._launches.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now))
+        due = min(
+            self._launches.in_progress.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now)
+        )
         due = min(due, self._inherited.next_due(now))
         for actor in self._context.actors.values():
-            watched: Watched = self._launches.watched(actor)
-            watched.unclear += self._deletions.unclear(actor)
-            watched.deleting_since += self._removals.asked(actor)
+            launches = self._launches.in_progress.watched(actor)
+            watched = Watched(
+                launches.booting_since,
+                self._removals.asked(actor),
+                launches.unclear + self._deletions.unclear(actor),
+                launches.hurry or self._waits.for_room,
+            )
             due = min(due, actor.poll(now, watched))
         return max(0.01, due)
 
@@ -239,7 +245,8 @@ class LauncherPass:
         """Take what is new in the configuration; the next pass works with it."""
         context = self._context
         if news.config is not None:
-            context.config = self._registry.config = _with_zookeeper(context, news.config)
+            context.config = _with_zookeeper(context, news.config)
+            self._registry.reload(context.config)
         self.acting_providers.reload(clouds=news.clouds)
 
     def _follow(self, now: float) -> None:
@@ -270,18 +277,18 @@ class LauncherPass:
         context = self._context
         end = context.now() + (0.0 if self._abandoned else FAREWELL)
         try:
-            while context.store.state == "connected" and self._launches.creating and context.now() < end:
+            while context.store.state == "connected" and self._launches.in_progress.creating and context.now() < end:
                 context.inbox.take(0.2)
             if self._abandoned:
                 context.store.give_up()
             context.store.catch_up()
             self._remember()
-            context.account.freezes = self._gates.freezes.document()
-            context.account.breakers = self._gates.breakers.document()
-            context.account.stuck = [*self._removals.stuck(), *self._sweeps.stuck()]
-            context.account.health = {
-                name: actor.health.document(context.now()) for name, actor in context.actors.items()
-            }
+            context.account.end(
+                freezes=self._gates.freezes.document(),
+                breakers=self._gates.breakers.document(),
+                stuck=[*self._removals.stuck(), *self._sweeps.stuck()],
+                health={name: actor.health.document(context.now()) for name, actor in context.actors.items()},
+            )
         except StoreError:
             # The session went away at the end: locks and registrations go with it.
             pass
@@ -345,24 +352,21 @@ class LauncherPass:
                 context.account.say(f"request {action.request_id}: removed because {action.reason.text()}")
                 store.requests.delete(action.request_id)
 
-    def _plan(self, now: float) -> Plan:
-        context = self._context
+    def _observe(self, now: float) -> Snapshot:
+        context, launches = self._context, self._launches.in_progress
         if not context.actors:
-            return Plan()
+            return Snapshot()
         others = self._registry.others(context.pool_ids.values(), now)
-        self._everybody.clear()
-        self._everybody.update(pool.id for pool in others)
-        self._everybody.update(context.pool_ids.values())
         in_hand = InHand(
             requests=self._accepted,
-            launching={name: sum(1 for _unused in self._launches.of(actor)) for name, actor in context.actors.items()},
+            launching={name: sum(1 for _unused in launches.of(actor)) for name, actor in context.actors.items()},
             busy_nodes=self._busy(),
-            zones=self._launches.zones(),
-            queued=self._launches.queued(),
-            on_their_way=self._launches.on_their_way(),
+            zones=launches.zones(),
+            queued=launches.queued(),
+            on_their_way=launches.on_their_way(),
         )
-        self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), self._launches.to_float())
-        snapshot = observe(
+        self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float())
+        return observe(
             context,
             self._gates,
             self._ledger,
@@ -373,13 +377,12 @@ class LauncherPass:
             self._inherited,
             keep_spares=self._provider_locks.keeps_spares,
         )
-        return place(snapshot)
 
-    def _carry_out(self, plan: Plan, now: float) -> None:
+    def _carry_out(self, plan: Plan, all_pools: Collection[str], now: float) -> None:
         context = self._context
         self._accepted.admit(plan.admit)
         for decline in plan.decline:
-            self._accepted.decline(decline)
+            self._accepted.decline(decline, all_pools)
         for delete in plan.delete:
             self._deletions.start(delete)
         begun = self._launches.begin([Wanted(spare.pool_id, spare.label, spare.az) for spare in plan.spare])
@@ -392,7 +395,7 @@ class LauncherPass:
     def _busy(self) -> set[str]:
         busy = set(self._accepted.node_ids)
         for actor in self._context.actors.values():
-            busy.update(running.node.id for running in self._launches.of(actor))
+            busy.update(running.node.id for running in self._launches.in_progress.of(actor))
         return busy | self._deletions.node_ids
 
 

@@ -51,7 +51,7 @@ from .provider.actor import (
 )
 from .provider.provider_locks import PROVIDERS
 from .provider.registry import Registry
-from .requests.accepted_requests import all_reasons
+from .requests.waits import all_reasons
 from .snapshot import InHand, observe
 from .throttling.gates import Gates
 
@@ -62,20 +62,19 @@ PATIENCE = 60.0
 def preview(options: LauncherOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
     """The result of check mode: the plan in documents and in lines for ``--diff``."""
     config = options.load()
-    store = Store(config.zookeeper)
-    context = Context(store, config, Inbox(clock), Account())
+    store, actors = Store(config.zookeeper), dict[str, ProviderActor]()
     try:
         store.open(watch=False)
+        context = Context(store, config, Inbox(clock), Account(), site_of(store, create=False), actors)
         return _preview(context, options)
     finally:
-        for actor in context.actors.values():
+        for actor in actors.values():
             actor.close()
         store.close()
 
 
 def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     store, began = context.store, context.now()
-    context.site = site_of(store, create=False)
     registry = Registry(store, context.config, context.site)
     left_out = _take_providers(context, options, registry)
     actions = list(_upkeep(context))

@@ -73,6 +73,17 @@ class Account:
         """Note the end of an attempt."""
         self.attempts.append(Attempt(node.provider or "", node.az, node.requestor, outcome, seconds))
 
+    def end(
+        self,
+        *,
+        freezes: dict[str, dict[str, dict[str, Any]]],
+        breakers: dict[str, dict[str, dict[str, Any]]],
+        stuck: list[dict[str, Any]],
+        health: dict[str, dict[str, Any]],
+    ) -> None:
+        """Note how things are when the cycle ends."""
+        self.freezes, self.breakers, self.stuck, self.health = freezes, breakers, stuck, health
+
     def wait(self, request_id: str, reason: Reason, *, stored: bool) -> bool:
         """Note why a request waits; True when that is news compared with what was *stored* last."""
         document = reason.document()

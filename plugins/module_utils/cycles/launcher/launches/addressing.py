@@ -78,14 +78,6 @@ class Addressing:
         """True when the server can only be reached by a floating IP."""
         return needs_floating_ip(server, networks, private=actor.client.private, roles=actor.client.roles)
 
-    def doubt(self, launch: Launch) -> None:
-        """Somebody asked for a floating IP and did not hear the answer: it is looked for before another is made."""
-        launch.floating_doubt = True
-
-    def doubted(self, launch: Launch) -> bool:
-        """True until it is found, or another one has been made: then there is none."""
-        return launch.floating_doubt
-
     def drop(self) -> None:
         """Forget everything."""
         self._wishes.clear()
@@ -99,8 +91,8 @@ class Addressing:
         """One listing of ports for all that wait."""
         for name, wishes in self._wishes.items():
             actor = self._context.actors.get(name)
-            doubtful = [wish for wish in wishes if self.doubted(wish.launch)]
-            fresh = [wish for wish in wishes if not self.doubted(wish.launch)]
+            doubtful = [wish for wish in wishes if wish.launch.floating_doubt]
+            fresh = [wish for wish in wishes if not wish.launch.floating_doubt]
             if actor is not None and fresh:
                 self._look_up(actor, fresh)
             if actor is not None and doubtful:
@@ -165,7 +157,7 @@ class Addressing:
                 wish.launch.floating_address = created.address
             elif error is not None and (error.unclear or _is_second(error)):
                 # It may be there, and what is given up now nobody would ever look for.
-                self.doubt(wish.launch)
+                wish.launch.floating_doubt = True
                 again = replace(wish, unheard=(*wish.unheard, error))
                 self._wishes.setdefault(actor.provider.name, []).append(again)
                 return

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""New launches: the records of many nodes are written side by side, in two round trips for all of them."""
+"""Launches begin: the records of many new nodes are written side by side, or a launch of an ended cycle is adopted."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....clients.zookeeper.batch import Sent
-from ....launching import record
+from ....clients.zookeeper.locks import Held
+from ....launching import machine, record
 from ....model.cloud import Flavor
 from ....model.config.types import Pool, PoolLabel
-from ....model.launch import Launch
-from ....model.node import Node
+from ....model.launch import Launch, Phase
+from ....model.node import Node, NodeState
 from ....model.request import NodeRequest
 from ..context.context import LAUNCHES, Context
-from ..context.launch_in_progress import LaunchInProgress, request_values
 from ..context.offers import LaunchTemplate, label_template
 from ..provider.actor import ProviderActor
+from .launch_in_progress import Ended, LaunchInProgress, request_values
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A node to launch, for a request or (None) for nobody."""
+    """A node to launch, for a request or (None) for min-ready.
+
+    *ended*: called when the launch is ready or failed, see :class:`LaunchInProgress`.
+    """
 
     pool_id: str
     label: str
     az: str | None
     request: NodeRequest | None = None
+    ended: Ended | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,5 +97,29 @@ def _take(context: Context, draft: _Draft, now: float) -> tuple[LaunchInProgress
     store.nodes.write(node, batch=batch)
     sent = batch.send()
     held.claimed_by(sent)
-    values = request_values(wanted.request)
-    return LaunchInProgress(launch, node, held, draft.actor, draft.pool, draft.label, template.settings, values), sent
+    values, settings = request_values(wanted.request), template.settings
+    running = LaunchInProgress(launch, node, held, draft.actor, draft.pool, draft.label, settings, values, wanted.ended)
+    return running, sent
+
+
+def adopted(
+    context: Context, node: Node, held: Held, request: NodeRequest | None, ended: Ended | None
+) -> LaunchInProgress | None:
+    """The launch of a node that another cycle began; None when its pool or label is gone from the configuration."""
+    launch = context.launch(node.id, fresh=True)
+    actor = context.actors.get(node.provider or "")
+    pool = actor.provider.pools.get(node.pool or "") if actor else None
+    label = pool.labels.get(launch.label) if pool and launch else None
+    if launch is None or actor is None or pool is None or label is None:
+        return None
+    now = context.now()
+    if launch.phase == Phase.ADDRESSING:
+        # The other cycle may have asked for a floating IP: it is looked for before another is made.
+        launch.floating_doubt = True
+    machine.adopt(launch, now, actor.creates.answers.settle)
+    launch.request_id = request.id if request else None
+    if node.state == NodeState.INIT:
+        node.set_state(NodeState.BUILDING, now)
+    context.store.nodes.write(node)
+    settings = context.config.image_settings(actor.provider, label)
+    return LaunchInProgress(launch, node, held, actor, pool, label, settings, request_values(request), ended)

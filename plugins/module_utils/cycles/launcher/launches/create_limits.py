@@ -5,37 +5,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ....launching.retiring import retirement
 from ....model import reasons
 from ....model.launch import Phase
 from ....model.reasons import Reason
-from ....model.resources import Resources
 from ..context.context import Context
-from ..context.launch_in_progress import LaunchInProgress
 from ..context.ledger import size_of
-from ..provider.actor import ProviderActor
 from ..throttling.gates import Gates
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 
 
 class CreateLimits:
     """What gates, health and configuration say about one launch."""
 
-    def __init__(self, context: Context, gates: Gates) -> None:
+    def __init__(self, context: Context, gates: Gates, in_progress: LaunchesInProgress) -> None:
         self._context = context
         self._gates = gates
+        self._in_progress = in_progress
 
     def creates_allowed(self, running: LaunchInProgress) -> float:
         """How many creates of its pool may be without an answer at once."""
-        allowed = self._gates.freezes.allowed(self.pool_id(running), running.actor)
+        allowed = self._gates.freezes.allowed(pool_id_of(self._context, running), running.actor)
         return min(allowed, running.actor.provider.max_concurrency)
 
-    def held_up(self, running: LaunchInProgress, asked: Callable[[ProviderActor], Resources]) -> Reason | None:
-        """Why its create may not be sent now.
-
-        :param asked: tells what the creates of a provider that are without an answer will use.
-        """
+    def held_up(self, running: LaunchInProgress) -> Reason | None:
+        """Why its create may not be sent now."""
         if running.actor.blocked is not None:
             return running.actor.blocked
         gone = left_out(running)
@@ -51,24 +45,27 @@ class CreateLimits:
             if trouble is not None:
                 return trouble
         need = size_of(running.node)
-        freezes, pool_id = self._gates.freezes, self.pool_id(running)
+        freezes, pool_id = self._gates.freezes, pool_id_of(self._context, running)
         frozen = freezes.in_force(pool_id)
         if not frozen:
             return None
-        room = freezes.room(pool_id, running.actor, running.actor.usage.in_cloud + asked(running.actor))
+        room = freezes.room(
+            pool_id, running.actor, running.actor.usage.in_cloud + self._in_progress.unanswered(running.actor)
+        )
         return next((reason for resource, reason in frozen.items() if need[resource] > room[resource]), None)
 
-    def is_stuck(self, running: LaunchInProgress, asked: Callable[[ProviderActor], Resources], now: float) -> bool:
+    def is_stuck(self, running: LaunchInProgress, now: float) -> bool:
         """True when it does not get on because its pool is frozen or its provider is not well."""
         if running.launch.phase == Phase.QUEUED:
-            return self.held_up(running, asked) is not None
+            return self.held_up(running) is not None
         timeouts = running.actor.timeouts
         bound = timeouts.stuck if running.launch.server_id is None else timeouts.stuck_with_server
         return running.actor.health.troubled_for(now) >= bound
 
-    def pool_id(self, running: LaunchInProgress) -> str:
-        """The id of its pool; one that left the configuration meanwhile is still named in the record."""
-        return self._context.pool_ids.get(running.key) or running.node.launcher or ""
+
+def pool_id_of(context: Context, running: LaunchInProgress) -> str:
+    """The id of a launch's pool; one that left the configuration meanwhile is still named in the record."""
+    return context.pool_ids.get(running.key) or running.node.launcher or ""
 
 
 def left_out(running: LaunchInProgress) -> Reason | None:

@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol
-
 from ....launching import machine
 from ....launching.machine import Failure
 from ....model.cloud import Server
@@ -15,49 +12,30 @@ from ....model.errors import CloudError, CloudQuotaRefused
 from ....model.launch import Phase, node_of_mark
 from ....model.lines import Trouble
 from ..context.context import Context
-from ..context.launch_in_progress import LaunchInProgress, failure_of
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor
 from ..removals.removals import Removals
 from ..throttling.gates import Gates
-from .create_limits import CreateLimits
-from .creating import CreateDone
-from .images import lost_its_image, renew_image
+from .create_limits import pool_id_of
+from .creating import CreateDone, lost_its_image, renew_image
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress, failure_of
+from .outcomes import Outcomes
 
 ENDED = ("ERROR", "DELETED", "SOFT_DELETED")
 """Nothing more comes of a server in one of these."""
 
 
-class Fail(Protocol):
-    """Who is told that an attempt failed."""
-
-    def __call__(
-        self, running: LaunchInProgress, failure: Failure, text: str, now: float, named: Iterable[str] = (), /
-    ) -> None:
-        """*named*: the resources that a refusal named."""
-
-
 class Creates:
-    """The creates of a cycle's launches.
-
-    :param running: the launches by node id, as they are at any time.
-    """
+    """The creates of a cycle's launches."""
 
     def __init__(
-        self,
-        context: Context,
-        gates: Gates,
-        create_limits: CreateLimits,
-        removals: Removals,
-        running: Mapping[str, LaunchInProgress],
-        fail: Fail,
+        self, context: Context, gates: Gates, removals: Removals, in_progress: LaunchesInProgress, outcomes: Outcomes
     ) -> None:
         self._context = context
         self._gates = gates
-        self._create_limits = create_limits
         self._removals = removals
-        self._running = running
-        self._fail = fail
+        self._in_progress = in_progress
+        self._outcomes = outcomes
         self._examined: dict[str, float] = {}
         """Provider → the list whose servers were compared with what is wanted and what was given up."""
 
@@ -72,10 +50,8 @@ class Creates:
         launch, now = running.launch, self._context.now()
         if made is not None:
             running.actor.creates.answered(made.seconds, running.build.beside if running.build is not None else 0)
-        if self._running.get(running.node.id) is not running or not running.held.valid:
-            # Whoever has the launch now looks for the server by its mark.
-            self._too_late(running.actor, mark, made)
-        elif launch.mark != mark:
+        if not self._outcomes.is_ours(running) or launch.mark != mark:
+            # The cycle that has the launch now looks for the server by its mark.
             self._too_late(running.actor, mark, made)
         elif launch.phase != Phase.CREATING:
             # The list showed its server before the answer came.
@@ -94,12 +70,12 @@ class Creates:
 
     def _refused(self, running: LaunchInProgress, error: CloudError, now: float) -> None:
         if lost_its_image(running, error, now):
-            self._fail(running, Failure.IMAGE, str(error), now)
+            self._outcomes.fail(running, Failure.IMAGE, str(error), now)
             renew_image(self._context, running, now)
             return
         if not error.unclear:
             named = error.resources if isinstance(error, CloudQuotaRefused) else ()
-            self._fail(running, failure_of(error), str(error), now, named)
+            self._outcomes.fail(running, failure_of(error), str(error), now, named)
             return
         launch, answers = running.launch, running.actor.creates.answers
         silent = error.status is None and now - launch.asked_at >= answers.floor
@@ -112,7 +88,7 @@ class Creates:
 
     def _accepted(self, running: LaunchInProgress) -> None:
         sent_at, size = running.launch.asked_at or running.launch.started, size_of(running.node)
-        self._gates.freezes.accepted(self._create_limits.pool_id(running), running.actor, size, sent_at)
+        self._gates.freezes.accepted(pool_id_of(self._context, running), running.actor, size, sent_at)
 
     def _started(self, running: LaunchInProgress, server_id: str, now: float) -> None:
         """The launch has its server: write it down."""
@@ -133,7 +109,7 @@ class Creates:
 
     # -- the list ------------------------------------------------------------------------------------------------
 
-    def look(self, now: float) -> None:
+    def compare_lists(self, now: float) -> None:
         """Compare each new list with what is wanted.
 
         A server of a create that was given up, or that waits for its answer for long, is taken where its launch has
@@ -146,11 +122,11 @@ class Creates:
             self._examined[name] = listed_from
             for mark, server in actor.by_mark().items():
                 if server.id not in self._removals:
-                    self._look_at(actor, mark, server, now)
+                    self._compare(actor, mark, server, now)
 
-    def _look_at(self, actor: ProviderActor, mark: str, server: Server, now: float) -> None:
+    def _compare(self, actor: ProviderActor, mark: str, server: Server, now: float) -> None:
         node_id = node_of_mark(mark)
-        running = self._running.get(node_id)
+        running = self._in_progress.get(node_id)
         launch = running.launch if running is not None else self._context.launch(node_id)
         if launch is None:
             return
@@ -180,7 +156,7 @@ class Creates:
         if given_up and sent_at is not None:
             # It was not in the lists before: so long it has really taken.
             running.actor.creates.answered(now - sent_at)
-        running.busy, running.fed = False, 0.0
+        running.busy, running.list_seen = False, 0.0
         self._context.account.say(f"node {running.node.id}: server {server.id} turned up late, and is taken")
         self._started(running, server.id, now)
 

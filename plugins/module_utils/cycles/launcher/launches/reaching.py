@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ....clients.ssh import Scanner
 from ....clients.ssh.jobs import ScanJob, ScanResult
 from ....clients.zookeeper.batch import Batch
-from ....launching import record
+from ....launching import machine, record
+from ....launching.machine import Failure
 from ....model.errors import CloudError
+from ....model.launch import Phase
 from ..context.context import Context
-from ..context.launch_in_progress import LaunchInProgress
 from .addressing import Addressing
+from .launch_in_progress import LaunchInProgress
+from .outcomes import Outcomes
 
 SCANNED_TYPES = ("ssh", "network_cli")
 """Connection types whose host keys are collected; others only have to accept a connection."""
@@ -23,25 +24,13 @@ SHOWN_LINES = 10
 
 
 class Reaching:
-    """The scans of a cycle's launches.
+    """The scans of a cycle's launches."""
 
-    :param reached: takes the launch and its host keys.
-    :param unreached: takes the launch and what is wrong.
-    """
-
-    def __init__(
-        self,
-        context: Context,
-        scanner: Scanner,
-        addressing: Addressing,
-        reached: Callable[[LaunchInProgress, tuple[str, ...]], None],
-        unreached: Callable[[LaunchInProgress, str], None],
-    ) -> None:
+    def __init__(self, context: Context, scanner: Scanner, addressing: Addressing, outcomes: Outcomes) -> None:
         self._context = context
         self._scanner = scanner
         self._addressing = addressing
-        self._reached = reached
-        self._unreached = unreached
+        self._outcomes = outcomes
 
     def begin(self, running: LaunchInProgress, batch: Batch) -> None:
         """Write down where the server is, together with *batch*, and see whether it answers."""
@@ -73,6 +62,8 @@ class Reaching:
 
     def answered(self, running: LaunchInProgress, result: ScanResult) -> None:
         """The scanner's answer."""
+        if running.launch.phase != Phase.REACHING:
+            return
         running.busy = False
         if result.error is None:
             self._context.account.step(running.node.id, "scanned", self._context.now())
@@ -96,3 +87,14 @@ class Reaching:
             self._unreached(running, f"{error}; console: {' | '.join(lines[-SHOWN_LINES:])}")
 
         running.actor.call("POST /servers/{id}/action", lambda: client.console_log(server_id, CONSOLE_LINES), answered)
+
+    def _reached(self, running: LaunchInProgress, host_keys: tuple[str, ...]) -> None:
+        now = self._context.now()
+        if self._outcomes.is_ours(running):
+            running.host_keys = host_keys
+            machine.reached(running.launch, now)
+            self._outcomes.finish(running, now)
+
+    def _unreached(self, running: LaunchInProgress, text: str) -> None:
+        if self._outcomes.is_ours(running):
+            self._outcomes.fail(running, Failure.UNREACHABLE, text, self._context.now())

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ....clients.openstack.client import CloudClient
@@ -51,15 +51,15 @@ RETRY_WITHIN = 10.0
 """An API that asks to be left alone for longer is not waited for by whoever looks once."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Watched:
     """What the cycle waits for in the server list: when the creates and deletes were asked, and unclear creates."""
 
-    booting_since: list[float] = field(default_factory=list)
-    deleting_since: list[float] = field(default_factory=list)
+    booting_since: Sequence[float] = ()
+    deleting_since: Sequence[float] = ()
     unclear: int = 0
-    retrying: bool = False
-    """True while a launch waits for the end of a server that failed."""
+    hurry: bool = False
+    """True while a request waits for room, or a launch for the end of a server that failed."""
 
 
 class ProviderActor:
@@ -92,8 +92,6 @@ class ProviderActor:
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
         self.health = Health(provider.name, client.counters, self.timeouts)
         self._changed = changed
-        self.wanted = False
-        """True while somebody waits for room here."""
         self.servers: dict[str, Server] = {}
         """The latest listing, and what it lacks without a reason."""
         self.listed_from: float = 0.0
@@ -269,12 +267,11 @@ class ProviderActor:
 
     def _poll(self, now: float, watched: Watched) -> float:
         age = now - self.listed_from
-        hurry = self.wanted or watched.retrying
         due = min(
             RAREST - age if self.missing else float("inf"),
             self.creates.list_due(age),
             watch_due([now - since for since in watched.booting_since], age, self.boot_times, first=UNKNOWN_BOOT),
-            watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=hurry),
+            watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=watched.hurry),
             unclear_due(age) if watched.unclear else float("inf"),
         )
         if due <= 0:

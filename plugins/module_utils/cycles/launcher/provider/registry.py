@@ -53,18 +53,19 @@ class KnownPool:
 
 
 class Registry:
-    """Registrations of the providers that this cycle acts for, and the view of all others.
-
-    :ivar config: the configuration in force.
-    """
+    """Registrations of the providers that this cycle acts for, and the view of all others."""
 
     def __init__(self, store: Store, config: NodepoolConfig, site: str) -> None:
         self._store = store
-        self.config = config
+        self._config = config
         self._site = site
         self._pools: dict[str, Registration] = {}
         self._launcher: Registration | None = None
         self._hostname = socket.gethostname()
+
+    def reload(self, config: NodepoolConfig) -> None:
+        """Another configuration is in force."""
+        self._config = config
 
     def ids(self, provider: Provider) -> dict[tuple[str, str], str]:
         """(provider, pool) → id for all pools of a provider."""
@@ -146,7 +147,7 @@ class Registry:
                 priority=pool.priority,
                 present=False,
             )
-            for provider in self.config.providers.values()
+            for provider in self._config.providers.values()
             for pool in provider.pools.values()
             if pool.limits[INSTANCES] > 0
         ]
@@ -161,7 +162,7 @@ class Registry:
     @property
     def origin(self) -> str:
         """Host and path of the configuration."""
-        return f"{self._hostname}:{self.config.path}"
+        return f"{self._hostname}:{self._config.path}"
 
     def _known(self, key: str) -> KnownPool | None:
         return self._store.own.understood(f"{KNOWN_POOLS}/{key}", KnownPool.from_document)
@@ -170,7 +171,7 @@ class Registry:
         """Long unseen, or taken out of the very configuration that once registered it."""
         if abs(now - known.last_seen) > KNOWN_FOR:  # far in the future: stored by a clock that was ahead
             return True
-        provider = self.config.providers.get(known.provider_name)
+        provider = self._config.providers.get(known.provider_name)
         listed = provider is not None and known.name in provider.pools
         return known.config == self.origin and not listed
 

@@ -1,23 +1,41 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests are locked and become pending, many side by side in one round trip where nobody was there before us."""
+"""Requests are locked and become pending, many side by side in one round trip; their ready nodes are taken."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from ....clients.zookeeper.batch import Sent
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
+from ....launching import record
 from ....launching.actions import Admit
 from ....model.errors import StoreGone
+from ....model.node import Node, NodeState
 from ....model.request import NodeRequest, RequestState
 
-Accepted = tuple[NodeRequest, Held]
+
+@dataclass(eq=False)
+class AcceptedRequest:
+    """A pending request: *node_ids* in the order of its labels, *held* the locks of the nodes that are ready."""
+
+    request: NodeRequest
+    lock: Held
+    pool_id: str
+    node_ids: list[str] = field(default_factory=list)
+    held: dict[str, Held] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """True when all its nodes are ready."""
+        return len(self.held) == len(self.request.node_types)
 
 
-def accept(store: Store, actions: Sequence[Admit], now: float) -> list[Accepted | None]:
+def accept(store: Store, actions: Sequence[Admit], now: float) -> list[AcceptedRequest | None]:
     """Lock the requests and set them pending.
 
     :return: in the order of *actions*; None where something has changed since the plan was made.
@@ -42,17 +60,19 @@ def _claim(store: Store, action: Admit, now: float) -> tuple[NodeRequest, Held, 
     return request, held, sent
 
 
-def _outcome(store: Store, action: Admit, claim: tuple[NodeRequest, Held, Sent] | None, now: float) -> Accepted | None:
+def _outcome(
+    store: Store, action: Admit, claim: tuple[NodeRequest, Held, Sent] | None, now: float
+) -> AcceptedRequest | None:
     if claim is not None:
         request, held, sent = claim
         if sent.refused() is None:
-            return request, held
+            return AcceptedRequest(request, held, action.pool_id)
         held.release()
     return _step_by_step(store, action, now)
 
 
-def _step_by_step(store: Store, action: Admit, now: float) -> Accepted | None:
-    """Where somebody had the lock before: lock, look once more, write."""
+def _step_by_step(store: Store, action: Admit, now: float) -> AcceptedRequest | None:
+    """Lock, read, write: for a request that was locked before."""
     held = store.requests.lock(action.request_id)
     if held is None:
         return None
@@ -66,10 +86,50 @@ def _step_by_step(store: Store, action: Admit, now: float) -> Accepted | None:
     except StoreGone:
         held.release()
         return None
-    return request, held
+    return AcceptedRequest(request, held, action.pool_id)
 
 
 def _is_open(request: NodeRequest, action: Admit) -> bool:
     """True when the plan was made for the request as it is."""
     same = request.node_types == [slot.label for slot in action.slots]
     return same and request.state == RequestState.REQUESTED and action.pool_id not in request.declined_by
+
+
+def reuse(store: Store, accepted: AcceptedRequest, node_id: str) -> bool:
+    """Lock and allocate a ready node; False when it is not free any more."""
+    held = store.nodes.lock(node_id)
+    if held is None:
+        return False
+    node = store.nodes.read(node_id)
+    if node is None or node.state != NodeState.READY or node.allocated_to is not None:
+        held.release()
+        return False
+    record.allocate(node, accepted.request)
+    store.nodes.write(node)
+    accepted.node_ids.append(node_id)
+    accepted.held[node_id] = held
+    return True
+
+
+def lock_pending(store: Store, request_id: str, pool_id: str) -> AcceptedRequest | None:
+    """Lock a pending request that an ended cycle left."""
+    lock = store.requests.lock(request_id)
+    if lock is None:
+        return None
+    request = store.requests.read(request_id)
+    if request is None or request.state != RequestState.PENDING:
+        lock.release()
+        return None
+    return AcceptedRequest(request, lock, pool_id)
+
+
+def lock_node_of(store: Store, request_id: str, node_id: str) -> tuple[Node, Held] | None:
+    """Lock a node that is allocated to the request, and read it."""
+    held = store.nodes.lock(node_id)
+    if held is None:
+        return None
+    node = store.nodes.read(node_id)
+    if node is None or node.allocated_to != request_id:
+        held.release()
+        return None
+    return node, held

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.provider_locks import PROVIDERS
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.accepted_requests import WAITS
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.waits import WAITS
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import MOST, Builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from tests.simcloud.plane import COLLAPSE, ControlPlane

@@ -1,19 +1,24 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The reasons of waiting, kept in ZooKeeper where whoever asks can find them."""
+"""Why requests wait or were declined, stored where the explanation of a request reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from ...launching.actions import Wait
-from ...model import reasons
-from ...model.stored import is_number
-from .context.context import Context
-from .provider.usage import SECOND_READING
-from .requests.accepted_requests import DECLINES, WAITS
+from ....launching.actions import Wait
+from ....model import reasons
+from ....model.lines import Trouble
+from ....model.reasons import Reason
+from ....model.stored import BadDocument, is_number
+from ..context.context import Context
+from ..provider.usage import SECOND_READING
 
+WAITS = "waits"
+DECLINES = "declines"
+"""Why pools have declined a request, for as long as it exists: its failure names all of these reasons."""
 WAIT_NEWS_EVERY = 60.0
 """Seconds after which changed figures of the same reason are written again."""
 FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
@@ -22,11 +27,15 @@ PASSING = frozenset({reasons.FACTS_UNREAD, reasons.STARTING})
 
 
 class Waits:
-    """What the requests of this cycle wait for, as of the latest plan."""
+    """What the requests of this cycle wait for, as of the latest plan.
+
+    :ivar for_room: True while one of them waits for room.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._news: dict[str, float] = {}
+        self.for_room = False
 
     def publish(self, waits: Sequence[Wait], now: float) -> set[str]:
         """Take the waits of a new plan; written on change, not on every figure.
@@ -36,11 +45,8 @@ class Waits:
         context = self._context
         current = {wait.request_id for wait in waits}
         for request_id in [key for key in context.account.waiting if key not in current]:
-            context.account.forget_wait(request_id)
-            if context.store.own.get(f"{WAITS}/{request_id}") is not None:
-                context.store.own.delete(f"{WAITS}/{request_id}")
-        for actor in context.actors.values():
-            actor.wanted = any(wait.reason.code in FOR_ROOM for wait in waits)
+            forget_wait(context, request_id)
+        self.for_room = any(wait.reason.code in FOR_ROOM for wait in waits)
         paused: set[str] = set()
         for wait in waits:
             news = context.account.wait(wait.request_id, wait.reason, stored=wait.reason.code not in PASSING)
@@ -73,3 +79,37 @@ class Waits:
             for request_id in store.own.children(folder):
                 if request_id not in known:
                     store.own.delete(f"{folder}/{request_id}")
+
+
+def forget_wait(context: Context, request_id: str) -> None:
+    """The request does not wait any more."""
+    context.account.forget_wait(request_id)
+    if context.store.own.get(f"{WAITS}/{request_id}") is not None:
+        context.store.own.delete(f"{WAITS}/{request_id}")
+
+
+def _past_reasons(document: Mapping[str, Any]) -> list[Any]:
+    found = document.get("reasons", [])
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise BadDocument("'reasons' is not a list of objects")
+    return found
+
+
+def all_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> list[dict[str, Any]]:
+    """Why a request is declined, together with why others have declined it; causes first."""
+    past = context.store.own.understood(f"{DECLINES}/{request_id}", _past_reasons) or []
+    return reasons.causes_first([*past, *(reason.document() for reason in why)])
+
+
+def store_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> list[dict[str, Any]]:
+    """Add to the stored reasons of a request; all of them, as documents."""
+    documents = all_reasons(context, request_id, why)
+    context.store.own.put(f"{DECLINES}/{request_id}", {"reasons": documents})
+    return documents
+
+
+def store_end(context: Context, request_id: str, outcome: str, documents: list[dict[str, Any]]) -> None:
+    """The request was declined or has failed: its own document has no place for a reason."""
+    text = reasons.cause(documents) or "no pool offers its labels"
+    context.store.own.put(f"{WAITS}/{request_id}", {"code": outcome, "text": text, "reasons": documents})
+    context.account.say(Trouble(f"request {request_id}: {outcome}: {text}"))

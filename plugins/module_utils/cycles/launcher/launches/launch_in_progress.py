@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The launches in a cycle's hands: each is a record together with what only the living cycle has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....clients.zookeeper.batch import Batch
+from ....clients.zookeeper.locks import Held
+from ....launching.builds import Build
+from ....launching.machine import Failure, LaunchRules
+from ....model.cloud import Server
+from ....model.config.types import ImageSettings, Pool, PoolLabel
+from ....model.errors import (
+    CloudAuthError,
+    CloudError,
+    CloudQuotaRefused,
+    CloudUnavailable,
+)
+from ....model.launch import Launch, Phase
+from ....model.node import Node
+from ....model.reasons import Reason
+from ....model.request import NodeRequest
+from ....model.resources import Resources, total
+from ..context.ledger import size_of
+from ..provider.actor import ProviderActor, Watched
+
+ASKED_FOR = frozenset({Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING})
+"""A server may be on its way."""
+FAILED_BUILD = frozenset({Failure.CAPACITY, Failure.FAULT, Failure.TIMEOUT})
+"""The server went to ERROR, or nothing came of it in time."""
+
+Ended = Callable[["LaunchInProgress", Batch], None]
+
+
+@dataclass(eq=False)
+class LaunchInProgress:
+    """A launch in this cycle's hands.
+
+    *pool*, *label* and *image* are as they were when it began; the configuration may have changed since.
+    """
+
+    launch: Launch
+    node: Node
+    held: Held
+    actor: ProviderActor
+    pool: Pool
+    label: PoolLabel
+    image: ImageSettings
+    request: Mapping[str, Any] = field(default_factory=dict)
+    ended: Ended | None = None
+    """Called when the launch of a request is ready or failed, with the writes that say so, and sends them."""
+    busy: bool = False
+    list_seen: float = 0.0
+    """When the server list was asked for that this launch has last seen."""
+    host_keys: tuple[str, ...] = ()
+    pending: set[str] = field(default_factory=set)
+    """Marks of creates that a thread of this cycle still waits for."""
+    sent: dict[str, float] = field(default_factory=dict)
+    """Mark → when this cycle sent its create."""
+    build: Build | None = None
+    """The present attempt's server, if this cycle has asked for it."""
+    lacks: Reason | None = None
+    """Why there is no image for it at the moment, although there was one when it began."""
+
+    @property
+    def alone(self) -> bool:
+        """True for a node that belongs to no set: it may be launched in any zone."""
+        return len(self.request.get("labels", ())) <= 1
+
+    @property
+    def flavor(self) -> str:
+        """Name of its flavor, its id where the list of flavors is not known."""
+        known = self.actor.known.flavors.value or ()
+        return next((item.name for item in known if item.id == self.launch.flavor_id), self.launch.flavor_id or "?")
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """(provider, pool)."""
+        return (self.launch.provider, self.launch.pool)
+
+    @property
+    def rules(self) -> LaunchRules:
+        """The provider's settings that decide about its launches."""
+        provider = self.actor.provider
+        return LaunchRules(provider.launch_timeout, provider.boot_timeout, provider.launch_retries)
+
+    @property
+    def is_queued(self) -> bool:
+        """True for a launch of which nothing can be in the cloud."""
+        return self.launch.phase == Phase.QUEUED and not self.launch.superseded
+
+    @property
+    def is_on_its_way(self) -> bool:
+        """True for a launch whose server was asked for and is not yet ACTIVE."""
+        return self.launch.phase in ASKED_FOR
+
+    def next_zone(self) -> str | None:
+        """Another zone for a node that is in no set: nova does not look further than the zone it is told."""
+        zones = self.pool.availability_zones or tuple(self.actor.known.zones.value or ())
+        if self.launch.az not in zones:
+            return self.launch.az
+        return zones[(zones.index(self.launch.az) + 1) % len(zones)]
+
+    # -- how many servers the cloud builds side by side --------------------------------------------------------------
+
+    def build_begins(self, more: int, now: float) -> None:
+        """The create is about to be sent, as the last of *more* that are sent in this pass."""
+        self.build = Build(now, self.actor.creates.in_flight + more, self.flavor)
+
+    def build_is_active(self, others: Iterable[LaunchInProgress], now: float) -> None:
+        """The server is ACTIVE. What an earlier cycle has asked for tells nothing: it is not known what was beside it.
+
+        :param others: the launches of its provider.
+        """
+        build, self.build = self.build, None
+        if build is not None:
+            under_way = [other.build for other in others if other.build is not None and other.is_on_its_way]
+            self.actor.creates.builds.active(build, now, under_way)
+
+    def build_failed(self, failure: Failure, now: float) -> None:
+        """The attempt failed; its phase is still the one in which it did."""
+        build, self.build = self.build, None
+        if build is not None and failure in FAILED_BUILD and self.launch.phase == Phase.BOOTING:
+            self.actor.creates.builds.failed(build, now)
+
+    # -- messages ----------------------------------------------------------------------------------------------------
+
+    def beginning_text(self) -> str:
+        """Where the node is launched, and for which request."""
+        launch = self.launch
+        where = f"{launch.provider}/{launch.pool}" + (f" zone {launch.az}" if launch.az else "")
+        whose = f" for request {launch.request_id}" if launch.request_id else ""
+        return f"node {launch.node_id}: launching {launch.label} in {where}{whose}"
+
+    def ready_text(self, now: float) -> str:
+        """How long the launch took, and its server and address."""
+        node = self.node
+        where = f", {node.interface_ip}" if node.interface_ip else ""
+        seconds = now - (self.launch.started or now)
+        return f"node {node.id}: ready after {seconds:.1f} s, server {node.external_id}{where}"
+
+
+class LaunchesInProgress(dict[str, LaunchInProgress]):
+    """The launches of a cycle by node id, and what they add up to."""
+
+    def of(self, actor: ProviderActor) -> Iterator[LaunchInProgress]:
+        """The launches at one provider."""
+        return (running for running in self.values() if running.actor is actor)
+
+    @property
+    def creating(self) -> bool:
+        """True while a create is without an answer."""
+        return any(running.launch.phase == Phase.CREATING for running in self.values())
+
+    def zones(self) -> dict[tuple[str, str], list[str]]:
+        """(provider, pool) → zones of launches whose server is not up yet."""
+        zones: dict[tuple[str, str], list[str]] = {}
+        for running in self.values():
+            if running.launch.az is not None and running.node.az is None:
+                zones.setdefault(running.key, []).append(running.launch.az)
+        return zones
+
+    def on_their_way(self) -> Counter[str]:
+        """Provider → servers asked for and not yet ACTIVE."""
+        return Counter(running.actor.provider.name for running in self.values() if running.is_on_its_way)
+
+    def queued(self) -> Counter[tuple[str, str]]:
+        """(provider, pool) → launches whose create is not sent yet."""
+        return Counter(running.key for running in self.values() if running.launch.phase == Phase.QUEUED)
+
+    def to_float(self) -> set[str]:
+        """Ids of the nodes that will most likely ask for a floating IP."""
+        return {node_id for node_id, running in self.items() if running.actor.known.floats(running.pool, running.label)}
+
+    def unanswered(self, actor: ProviderActor) -> Resources:
+        """What the provider's creates that are without an answer will use."""
+        return total(
+            size_of(running.node)
+            for running in self.of(actor)
+            if running.launch.phase in (Phase.CREATING, Phase.UNCLEAR)
+        )
+
+    def watched(self, actor: ProviderActor) -> Watched:
+        """What these launches wait for in the provider's server list."""
+        launches = [running.launch for running in self.of(actor)]
+        return Watched(
+            booting_since=[launch.created_at or launch.since for launch in launches if launch.phase == Phase.BOOTING],
+            unclear=sum(1 for launch in launches if launch.phase == Phase.UNCLEAR),
+            hurry=any(launch.phase == Phase.CLEARING for launch in launches),
+        )
+
+    def next_due(self, now: float) -> float:
+        """Seconds until a launch that waits may go on by itself."""
+        waits = [
+            running.launch.not_before - now
+            for running in self.values()
+            if running.launch.phase in (Phase.QUEUED, Phase.ADDRESSING)
+            and not running.busy
+            and running.launch.not_before > now
+        ]
+        return max(0.05, min(waits, default=float("inf")))
+
+
+def failure_of(error: CloudError) -> Failure:
+    """The class of a failed call."""
+    if isinstance(error, CloudQuotaRefused):
+        return Failure.QUOTA
+    return Failure.API if isinstance(error, CloudUnavailable | CloudAuthError) else Failure.REFUSED
+
+
+def text_of(server: Server | None, failure: Failure) -> str:
+    """What is wrong with a server, for people."""
+    if server is None:
+        return "no server came of an unanswered create" if failure is Failure.API else "the server is gone"
+    return (server.fault or f"the server is in status {server.status}").strip()
+
+
+def request_values(request: NodeRequest | None) -> dict[str, Any]:
+    """What dynamic-instance-properties may use (Nodepool's list)."""
+    if request is None:
+        return {}
+    return {
+        "id": request.id,
+        "labels": list(request.node_types),
+        "requestor": request.requestor,
+        "requestor_data": request.requestor_data,
+        "relative_priority": request.relative_priority,
+        "event_id": request.event_id,
+        "created_time": request.created_time,
+        "tenant_name": request.tenant_name,
+    }

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How launches end: an attempt fails, a node is ready, a node is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ....clients.zookeeper.batch import Batch
+from ....launching import machine, record
+from ....launching.machine import Failure
+from ....model.launch import Phase
+from ....model.lines import Trouble
+from ....model.node import NodeState
+from ....model.resources import Resources
+from ..context.context import Context
+from ..throttling.gates import Gates
+from .create_limits import pool_id_of
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress
+
+
+class Outcomes:
+    """Writes down how launches end, and takes those that are over out of *in_progress*."""
+
+    def __init__(self, context: Context, gates: Gates, in_progress: LaunchesInProgress) -> None:
+        self._context = context
+        self._gates = gates
+        self._in_progress = in_progress
+
+    def is_ours(self, running: LaunchInProgress) -> bool:
+        """False for an answer that comes after the launch was dropped: the cycle that has it now acts on it."""
+        return self._in_progress.get(running.node.id) is running and running.held.valid
+
+    def quota_refused(
+        self,
+        running: LaunchInProgress,
+        named: Iterable[str],
+        text: str,
+        sent_at: float,
+        failing: Resources | None = None,
+    ) -> None:
+        """The cloud refused something for the *named* resources: they are frozen in the pool.
+
+        :param failing: what the server uses that was accepted all the same and then failed.
+        """
+        self._context.account.refused += 1
+        pool_id = pool_id_of(self._context, running)
+        self._gates.freezes.refuse(pool_id, running.actor, named, text, sent_at, failing)
+
+    def fail(
+        self,
+        running: LaunchInProgress,
+        failure: Failure,
+        text: str,
+        now: float,
+        named: Iterable[str] = (),
+        failing: Resources | None = None,
+    ) -> None:
+        """The attempt failed. *named*, *failing*: for a quota, the resources named and what the failed server uses."""
+        if failure is Failure.QUOTA:
+            self.quota_refused(running, named, text, running.launch.started, failing)
+        elif failure is Failure.REFUSED:
+            running.actor.known.forget_names()
+        running.build_failed(failure, now)
+        self._context.account.say(Trouble(f"node {running.node.id}: {failure.value}: {text}"))
+        self._context.account.attempt(running.node, failure.value, now - (running.launch.started or now))
+        machine.failed(running.launch, failure, text, now, running.rules, self._context.random)
+        if failure not in machine.DOES_NOT_COUNT:
+            self._gates.breakers.failed(running.launch.provider, running.label.image_name, running.flavor, text)
+            if running.alone:
+                running.launch.az = running.next_zone()
+        self._context.save(running.launch)
+        if running.launch.phase == Phase.FAILED:
+            self.give_up(running, now)
+
+    def finish(self, running: LaunchInProgress, now: float) -> None:
+        """The node is ready."""
+        self._gates.breakers.succeeded(running.launch.provider, running.label.image_name, running.flavor)
+        record.ready(running.node, running.host_keys, now)
+        batch = self._context.store.batch()
+        self._context.save(running.launch, batch)
+        self._context.store.nodes.write(running.node, batch=batch)
+        self._leave(running, batch)
+        self._context.account.ready.append(running.node.id)
+        self._context.account.say(running.ready_text(now))
+        self._context.account.attempt(running.node, "ready", now - (running.launch.started or now))
+        self._context.account.step(running.node.id, "ready", now)
+
+    def give_up(self, running: LaunchInProgress, now: float) -> None:
+        """The launch has failed: no attempt is left."""
+        running.node.set_state(NodeState.FAILED, now)
+        batch = self._context.store.batch()
+        self._context.store.nodes.write(running.node, batch=batch)
+        self._context.account.launch_failures[running.node.id] = list(running.launch.failures)
+        self._leave(running, batch)
+
+    def _leave(self, running: LaunchInProgress, batch: Batch) -> None:
+        del self._in_progress[running.node.id]
+        if running.ended is not None:
+            running.ended(running, batch)
+        else:
+            running.held.release(batch)
+            batch.commit()
