@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import snapshot
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import readings
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
 from tests.support.pace import allowed
@@ -162,7 +162,7 @@ def test_a_cloud_that_others_fill_makes_wait_until_they_go(site: Site):
 
 
 def test_others_that_go_are_noticed_by_a_staying_cycle(site: Site, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(snapshot, "LIMITS_AGE_WHEN_FULL", 1.0)
+    monkeypatch.setattr(readings, "LIMITS_AGE_WHEN_FULL", 1.0)
     site.configure()
     site.cloud.quota(instances=2)
     site.cloud.outsiders(2, flavor="small")

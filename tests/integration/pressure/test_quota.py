@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import snapshot
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import readings
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.throttling import (
     freezes as cycle_freezes,
 )
@@ -25,7 +25,7 @@ MOST_REFUSED = 6
 @pytest.fixture
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A full cloud is looked at every half second instead of every fifteen."""
-    monkeypatch.setattr(snapshot, "LIMITS_AGE_WHEN_FULL", 0.5)
+    monkeypatch.setattr(readings, "LIMITS_AGE_WHEN_FULL", 0.5)
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ class ActingProviders:
 
     # -- draining ------------------------------------------------------------------------------------------------
 
-    def look(self, nodes: Collection[Node]) -> bool:
+    def follow_drains(self, nodes: Collection[Node]) -> bool:
         """Once per pass: providers that are to be drained, and those that have been.
 
         :return: True when a provider in hand now belongs to somebody else; all work must be dropped and begun afresh.
@@ -218,7 +218,7 @@ class ActingProviders:
         if not names:
             return False
         left = Counter(node.provider for node in nodes)
-        abandoned = [name for name in sorted(names) if self._look_at(name, left[name])]
+        abandoned = [name for name in sorted(names) if self._follow_drain(name, left[name])]
         return bool(abandoned)
 
     def _find_left_behind(self, nodes: Iterable[Node]) -> None:
@@ -229,7 +229,7 @@ class ActingProviders:
             if known.get("config") == self._origin and "cloud" in known and own.get(f"{DRAIN}/{name}") is None:
                 own.put(f"{DRAIN}/{name}", {key: known[key] for key in CONNECTION if key in known})
 
-    def _look_at(self, name: str, left: int) -> bool:
+    def _follow_drain(self, name: str, left: int) -> bool:
         own = self._context.store.own
         document = own.understood(f"{DRAIN}/{name}", checked_connection)
         configured = self._configured.get(name)

@@ -76,7 +76,7 @@ class Inherited:
         """This cycle acts for nobody any more."""
         self._left.clear()
 
-    def look(self, nodes: Iterable[Node], now: float) -> None:
+    def ask_for_lists(self, nodes: Iterable[Node], now: float) -> None:
         """Once per pass: where a list that was read while standing by lacks a server, read another one."""
         for name, left in self._left.items():
             actor = self._context.actors.get(name)

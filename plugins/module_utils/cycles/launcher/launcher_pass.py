@@ -49,11 +49,12 @@ from .provider.actor import (
 from .provider.provider_locks import PROVIDERS, ProviderLocks
 from .provider.registry import Registry
 from .provider.warming import Warming
+from .readings import read_clouds
 from .removals.deletions import Deletions
 from .removals.removals import Removals
 from .requests.accepted_requests import AcceptedRequests
 from .requests.waits import Waits
-from .snapshot import InHand, observe
+from .snapshot import InHand, demand_of, observe
 from .throttling.gates import Gates
 
 FAREWELL = 5.0
@@ -105,23 +106,26 @@ class LauncherPass:
         store = self._context.store
         store.catch_up()
         check_tree(store, self._context.site)
-        self._ledger.follow(self._nodes.refresh(), self._nodes.records, self._ledger.stuck, self._ledger.to_float)
-        if self.acting_providers.look(self._nodes.records.values()):
+        changed, nodes = self._nodes.refresh(), self._nodes.records
+        self._ledger.follow(changed, nodes, self._ledger.stuck, self._ledger.to_float)
+        self._context.ages.follow(changed, nodes, now)
+        if self.acting_providers.follow_drains(self._nodes.records.values()):
             self.lose()
         self._gain(now)
         self._warm_up(now)
         for actor in self._context.actors.values():
             actor.check(now)
-            actor.health.look(now)
+            actor.health.follow(now)
             actor.probe(now)
             self._tell_health(actor, now)
             actor.settle(now)
         self._requests.refresh()
         self._adoption.step()
         self._keep_up(now)
-        self._gates.freezes.look()
+        self._gates.freezes.follow()
         if self._accepted.take_back(now):
             self._requests.refresh()
+        self._provider_locks.gain_min_ready()
         snapshot = self._observe(now)
         plan = place(snapshot)
         planned_with = self._in_flight
@@ -131,7 +135,7 @@ class LauncherPass:
         self._deletions.step(now)
         self._launches.step(now)
         self._accepted.step(snapshot.all_pools)
-        self._inherited.look(self._nodes.free.values(), now)
+        self._inherited.ask_for_lists(self._nodes.free.values(), now)
         self._first_meeting.step(now)
         if now - self._remembered_at >= REMEMBER_EVERY:
             self._remember()
@@ -235,7 +239,7 @@ class LauncherPass:
     def _warm_up(self, now: float) -> None:
         settings, clients = self.acting_providers.settings, self.acting_providers.clients
         names = [name for name in clients if name not in self._context.actors and name in settings]
-        self._warming.look({name: partial(self._actor, settings[name], clients[name]) for name in names}, now)
+        self._warming.follow({name: partial(self._actor, settings[name], clients[name]) for name in names}, now)
 
     def _images_of(self, provider: Provider) -> list[ImageSettings]:
         labels = [label for pool in provider.pools.values() for label in pool.labels.values()]
@@ -366,17 +370,11 @@ class LauncherPass:
             on_their_way=launches.on_their_way(),
         )
         self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float())
-        return observe(
-            context,
-            self._gates,
-            self._ledger,
-            self._nodes.free.values(),
-            self._requests.free.values(),
-            others,
-            in_hand,
-            self._inherited,
-            keep_spares=self._provider_locks.keeps_spares,
-        )
+        keep_spares = self._provider_locks.keeps_spares
+        demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand, keep_spares=keep_spares)
+        readings = read_clouds(context, self._gates, self._ledger, demand=bool(demand))
+        free = self._nodes.free.values()
+        return observe(context, self._gates, self._ledger, free, demand, readings, others, in_hand, self._inherited)
 
     def _carry_out(self, plan: Plan, all_pools: Collection[str], now: float) -> None:
         context = self._context

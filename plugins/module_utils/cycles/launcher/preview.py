@@ -41,7 +41,7 @@ from .context.context import (
     Context,
 )
 from .context.ledger import take_stock
-from .context.offers import label_template
+from .context.offers import ask_about, label_template
 from .cycle import LauncherOptions
 from .inherited import Inherited
 from .leaks.first_meeting import would_say
@@ -51,8 +51,9 @@ from .provider.actor import (
 )
 from .provider.provider_locks import PROVIDERS
 from .provider.registry import Registry
+from .readings import read_clouds
 from .requests.waits import all_reasons
-from .snapshot import InHand, observe
+from .snapshot import InHand, demand_of, observe
 from .throttling.gates import Gates
 
 PATIENCE = 60.0
@@ -75,6 +76,8 @@ def preview(options: LauncherOptions, *, clock: Callable[[], float] = time.time)
 
 def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     store, began = context.store, context.now()
+    known = {node.id: node for node in store.nodes.list()}
+    context.ages.follow(known, known, began)
     registry = Registry(store, context.config, context.site)
     left_out = _take_providers(context, options, registry)
     actions = list(_upkeep(context))
@@ -139,6 +142,7 @@ def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator
     for name, actor in context.actors.items():
         for pool in actor.provider.pools.values() if providers[name]["reached"] else ():
             for label in pool.labels.values() if pool.max_servers > 0 else ():
+                ask_about(context, actor, pool, label, math.inf)
                 offer = label_template(context, actor, pool, label, math.inf).offer
                 if offer.never is not None and offer.never.code == reasons.LABEL_BROKEN:
                     yield f"{name}/{pool.name}", label.name, str(offer.never.figures["text"])
@@ -159,9 +163,9 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
     deadline = context.now() + PATIENCE
     while True:
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
-        snapshot = observe(
-            context, gates, ledger, free, requests, others, in_hand, Inherited(context), keep_spares=True
-        )
+        demand = demand_of(context, ledger, requests, in_hand, keep_spares=True)
+        readings = read_clouds(context, gates, ledger, demand=bool(demand))
+        snapshot = observe(context, gates, ledger, free, demand, readings, others, in_hand, Inherited(context))
         plan = place(replace(snapshot, pools=tuple(replace(pool, admissible=math.inf) for pool in snapshot.pools)))
         busy = any(actor.reading or actor.retries for actor in context.actors.values())
         if not busy or context.now() >= deadline:

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from ...launching.catalog import unused_zones
 from ...launching.snapshot import (
-    LabelOffer,
     OpenRequest,
     OtherPool,
     PoolState,
@@ -22,23 +19,15 @@ from ...launching.snapshot import (
     SpareNeed,
 )
 from ...model import reasons
-from ...model.config.types import Pool, PoolLabel
+from ...model.config.types import Pool
 from ...model.node import Node, NodeState
 from ...model.reasons import Reason
 from ...model.request import NodeRequest, RequestState
-from ...model.resources import (
-    Resources,
-)
 from .context.context import Context
 from .context.ledger import Ledger, size_of
-from .context.offers import label_template
 from .inherited import Inherited
-from .provider.actor import (
-    LIMITS_AGE,
-    LIMITS_AGE_WHEN_FULL,
-    PROBE_AGE,
-    ProviderActor,
-)
+from .provider.actor import ProviderActor
+from .readings import PoolReading
 from .throttling.gates import Gates
 
 
@@ -57,46 +46,57 @@ class InHand:
     """Provider → servers asked for and not yet ACTIVE."""
 
 
+@dataclass(frozen=True)
+class Demand:
+    """The open requests, and the labels with min-ready."""
+
+    requests: Sequence[OpenRequest]
+    spares: Sequence[SpareNeed]
+
+    def __bool__(self) -> bool:
+        """True when nodes are wanted."""
+        return bool(self.requests) or any(need.have < need.wanted for need in self.spares)
+
+
+def demand_of(
+    context: Context, ledger: Ledger, requests: Iterable[NodeRequest], in_hand: InHand, *, keep_spares: bool
+) -> Demand:
+    """What is asked for.
+
+    :param requests: the requests that are not locked.
+    """
+    return Demand(_open_requests(requests, in_hand), _spare_needs(context, ledger) if keep_spares else [])
+
+
 def observe(
     context: Context,
     gates: Gates,
     ledger: Ledger,
     free: Iterable[Node],
-    requests: Iterable[NodeRequest],
-    others: list[OtherPool],
+    demand: Demand,
+    readings: Mapping[tuple[str, str], PoolReading],
+    others: Sequence[OtherPool],
     in_hand: InHand,
     inherited: Inherited,
-    *,
-    keep_spares: bool,
 ) -> Snapshot:
-    """The snapshot of this moment. Facts that are missing or too old are asked for on the way.
+    """The snapshot of this moment. Reads only, what is in memory already.
 
     :param ledger: what all nodes use.
-    :param free: the nodes that nobody has locked.
-    :param requests: the requests that nobody has locked.
+    :param free: the nodes that are not locked.
+    :param readings: by (provider, pool), see :func:`.readings.read_clouds`.
     :param inherited: ready nodes of which little is known yet.
     """
-    now = context.now()
-    open_requests = _open_requests(requests, in_hand)
-    spares = _spare_needs(context, ledger) if keep_spares else []
-    demand = bool(open_requests) or any(need.have < need.wanted for need in spares)
-    ready = _ready(context, free, in_hand, inherited)
-    providers: dict[str, ProviderState] = {}
-    pools: list[PoolState] = []
-    for actor in context.actors.values():
-        providers[actor.provider.name] = _provider_state(gates, actor, ledger, in_hand, demand, now)
-        # Without demand nothing is asked again, only what was never asked.
-        max_age = None if demand else math.inf
-        for pool in actor.provider.pools.values():
-            pools.append(_pool_state(context, gates, actor, pool, ledger, in_hand, max_age))
-        actor.usage.expect(_largest_need(pool for pool in pools if pool.provider == actor.provider.name))
     return Snapshot(
-        providers=providers,
-        pools=tuple(pools),
+        providers={name: _provider_state(actor, ledger, in_hand) for name, actor in context.actors.items()},
+        pools=tuple(
+            _pool_state(context, gates, actor, pool, ledger, in_hand, readings[name, pool.name])
+            for name, actor in context.actors.items()
+            for pool in actor.provider.pools.values()
+        ),
         others=tuple(others),
-        requests=tuple(open_requests),
-        ready=tuple(ready),
-        spares=tuple(spares),
+        requests=tuple(demand.requests),
+        ready=tuple(_ready(context, free, in_hand, inherited)),
+        spares=tuple(demand.spares),
         tenant_room={
             name: limits.less(ledger.by_tenant[name]) for name, limits in context.config.tenant_limits.items()
         },
@@ -140,14 +140,8 @@ def _spare_needs(context: Context, ledger: Ledger) -> list[SpareNeed]:
     ]
 
 
-def _provider_state(
-    gates: Gates, actor: ProviderActor, ledger: Ledger, in_hand: InHand, demand: bool, now: float
-) -> ProviderState:
-    name = actor.provider.name
-    # Without demand it is read once all the same, so that the first request need not wait for it.
-    actor.capacity.want(now, _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf)
-    usage = actor.usage
-    usage.observe(actor.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids)
+def _provider_state(actor: ProviderActor, ledger: Ledger, in_hand: InHand) -> ProviderState:
+    name, usage = actor.provider.name, actor.usage
     return ProviderState(
         name=name,
         bounds=usage.bounds,
@@ -172,21 +166,6 @@ def _builds(actor: ProviderActor, in_hand: InHand) -> dict[str, float]:
     return {"best_at_once": best, "builds_left": best - in_hand.on_their_way.get(name, 0) - queued}
 
 
-def _limits_age(actor: ProviderActor, frozen: bool) -> float:
-    if actor.blocked is not None:
-        return PROBE_AGE
-    return LIMITS_AGE_WHEN_FULL if actor.usage.near_limit or frozen else LIMITS_AGE
-
-
-def _largest_need(pools: Iterable[PoolState]) -> Resources:
-    most: dict[str, float] = {}
-    for pool in pools:
-        for offer in pool.offers.values():
-            for name, amount in offer.resources.items():
-                most[name] = max(most.get(name, 0), amount)
-    return Resources(most)
-
-
 def _pool_state(
     context: Context,
     gates: Gates,
@@ -194,11 +173,9 @@ def _pool_state(
     pool: Pool,
     ledger: Ledger,
     in_hand: InHand,
-    max_age: float | None,
+    reading: PoolReading,
 ) -> PoolState:
     key = (actor.provider.name, pool.name)
-    given = [zone for zone in pool.availability_zones if zone not in unused_zones(pool, actor.known.every_zone.value)]
-    known = given or actor.known.zones.want(context.now(), max_age)
     load = Counter(ledger.zones[key]) + Counter(in_hand.zones.get(key, ()))
     unread = Reason(reasons.FACTS_UNREAD, {"where": f"{actor.provider.name}/{pool.name}"})
     return PoolState(
@@ -206,26 +183,15 @@ def _pool_state(
         provider=actor.provider.name,
         name=pool.name,
         priority=pool.priority,
-        offers={name: _offer(context, gates, actor, pool, label, max_age) for name, label in pool.labels.items()},
+        offers=reading.offers,
         limits=pool.limits,
         used=ledger.by_pool[key],
         freeing=ledger.freeing_in_pool[key],
         ignore_provider_quota=pool.ignore_provider_quota,
-        az_load={zone: load[zone] for zone in known or ()},
-        blocked=unread if known is None else None,
+        az_load={zone: load[zone] for zone in reading.zones or ()},
+        blocked=unread if reading.zones is None else None,
         frozen=gates.freezes.in_force(context.pool_ids[key]),
         frozen_room=gates.freezes.room(context.pool_ids[key], actor, ledger.by_provider[actor.provider.name]),
         queued=in_hand.queued.get(key, 0),
         admissible=gates.freezes.admissible(context.pool_ids[key], actor, in_hand.queued.get(key, 0)),
     )
-
-
-def _offer(
-    context: Context, gates: Gates, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
-) -> LabelOffer:
-    template = label_template(context, actor, pool, label, max_age)
-    if not template.complete or template.flavor is None:
-        return template.offer
-    where = f"{actor.provider.name}/{pool.name}"
-    reason = gates.breakers.hindrance(actor.provider.name, where, label.image_name, template.flavor.name)
-    return template.offer if reason is None else replace(template.offer, not_now=reason)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ....clients.openstack.client import CloudClient
@@ -19,13 +19,41 @@ from ....model.errors import CloudAuthError
 from ....model.launch import Launch
 from ....model.lines import Trouble
 from ....model.node import Node
-from ...frame.ages import Ages
 from ...frame.inbox import Inbox
 from ..provider.actor import ProviderActor
 from .account import Account
 from .sweep_memory import add_tombstone
 
 LAUNCHES = "launches"
+
+
+class Ages:
+    """Since when nodes are in their states.
+
+    A time of the future was written by a clock that was ahead: then it is when the record was first seen here.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, float]] = {}
+
+    def follow(self, changed: Iterable[str], nodes: Mapping[str, Node], now: float) -> None:
+        """Bring it up to date.
+
+        :param changed: ids of nodes that are new, different or gone.
+        :param nodes: all nodes by id.
+        """
+        for node_id in changed:
+            node = nodes.get(node_id)
+            if node is not None and (node.state_time or 0.0) > now:
+                if self._seen.get(node_id, (None,))[0] != node.version:
+                    self._seen[node_id] = (node.version, now)
+            else:
+                self._seen.pop(node_id, None)
+
+    def since(self, node: Node, now: float) -> float:
+        """UNIX seconds; never later than *now*."""
+        version, seen = self._seen.get(node.id, (None, now))
+        return min(node.state_time or 0.0, seen if version == node.version else now)
 
 
 @dataclass

@@ -31,7 +31,7 @@ from ....model.resources import (
     Resources,
 )
 from ..provider.actor import ProviderActor
-from ..provider.usable import SOON, catalog_of, missing
+from ..provider.usable import SOON, ask_for_names, catalog_of, missing
 from .context import Context
 
 
@@ -51,26 +51,52 @@ class LaunchTemplate:
         return self.offer.never is None and self.offer.not_now is None
 
 
+def ask_about(context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None) -> None:
+    """Ask the cloud for what :func:`label_template` needs and is not known yet or older than *max_age* seconds."""
+    now, known = context.now(), actor.known
+    if known.flavors.want(now, max_age) is None:
+        return
+    ask_for_names(actor, pool, label, now, max_age)
+    lacks = missing(actor, pool, label, now, max_age)
+    if lacks is None:
+        return
+    if not lacks and pool.auto_floating_ip:
+        known.networks.want(now, max_age)
+    ask_for_image(context, actor, context.config.image_settings(actor.provider, label), max_age)
+
+
+def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSettings, max_age: float | None) -> None:
+    """The same for :func:`image_of`."""
+    if settings.kind == "diskimage":
+        return
+    now, fact = context.now(), actor.known.image(settings.image_id or settings.image_name or settings.name)
+    found = fact.want(now, max_age)
+    denied = None if found is None else actor.known.denials.images.denied_at(settings.image_id or found.id, now)
+    if denied is not None and fact.age(now) > now - denied:
+        # nova says that it is not there: glance is asked before either is believed.
+        fact.want(now, now - denied)
+    elif found is None and fact.answered_at is not None and settings.image_id is None:
+        actor.known.image_names.want(now, max_age)
+
+
 def label_template(
     context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
 ) -> LaunchTemplate:
-    """What the label costs and boots from; asks the cloud for what is not known yet or older than *max_age* seconds."""
+    """What the label costs and boots from, as far as is known; asks for nothing.
+
+    :param max_age: with which :func:`ask_about` has asked.
+    """
     now = context.now()
     settings = context.config.image_settings(actor.provider, label)
     where = f"{actor.provider.name}/{pool.name}"
-    flavors = actor.known.flavors.want(now, max_age)
-    if flavors is None:
-        return LaunchTemplate(LabelOffer(not_now=_unread(actor, where)), settings)
-    lacks = missing(actor, pool, label, now, max_age)
-    if lacks is None:
+    flavors, lacks = actor.known.flavors.value, missing(actor, pool, label, now, max_age)
+    if flavors is None or lacks is None:
         return LaunchTemplate(LabelOffer(not_now=_unread(actor, where)), settings)
     if lacks:
-        return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks, max_age), settings)
+        return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks), settings)
     flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
-    if pool.auto_floating_ip:
-        actor.known.networks.want(now, max_age)
     need = resources_of(pool, label, flavor, floats=actor.known.floats(pool, label))
-    image_id, upload, why = image_of(context, actor, settings, label, where, max_age)
+    image_id, upload, why = image_of(context, actor, settings, label, where)
     if why is None:
         return LaunchTemplate(LabelOffer(need), settings, flavor, image_id, upload)
     permanent = why.code in reasons.WITHOUT_IMAGE
@@ -79,17 +105,11 @@ def label_template(
 
 
 def _lacking(
-    context: Context,
-    actor: ProviderActor,
-    settings: ImageSettings,
-    label: PoolLabel,
-    where: str,
-    lacks: list[str],
-    max_age: float | None,
+    context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str, lacks: list[str]
 ) -> LabelOffer:
-    """A label that cannot be launched: a wrong image is told beside the rest, if the cloud answers soon."""
+    """A label that cannot be launched: a wrong image is named with the rest, if the cloud answers soon."""
     if settings.kind == "cloud-image":
-        _image, _upload, why = image_of(context, actor, settings, label, where, max_age)
+        _image, _upload, why = image_of(context, actor, settings, label, where)
         if why is not None and why.code == reasons.LABEL_BROKEN:
             lacks = [*lacks, str(why.figures["text"])]
         elif why is not None and any(fact.waited(context.now()) < SOON for fact in actor.known.images.values()):
@@ -108,7 +128,7 @@ def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool =
 
 
 def image_of(
-    context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str, max_age: float | None
+    context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str
 ) -> tuple[str | None, Upload | None, Reason | None]:
     """(id in the cloud, upload record, why there is none)."""
     figures = {"where": where, "label": label.name, "image": settings.name}
@@ -124,11 +144,9 @@ def image_of(
         building = images.is_building(settings.name)
         return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
     fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
-    found = fact.want(now, max_age)
+    found = fact.value
     denied = None if found is None else lost.denied_at(settings.image_id or found.id, now)
     if denied is not None and fact.age(now) > now - denied:
-        # nova says that it is not there: glance is asked before anybody believes either.
-        fact.want(now, now - denied)
         return None, None, _unread(actor, where)
     if found is not None:
         return settings.image_id or found.id, None, None
@@ -138,10 +156,8 @@ def image_of(
         # An id needs no looking up; it is only seen whether it is there.
         sure = settings.image_id is not None and fact.error is not None
         return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where))
-    if settings.image_id is None:
-        actor.known.image_names.want(now, max_age)
-        if actor.known.image_names.busy and actor.known.image_names.waited(now) < SOON:
-            return None, None, _unread(actor, where)
+    if settings.image_id is None and actor.known.image_names.waited(now) < SOON:
+        return None, None, _unread(actor, where)
     return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
 
 

@@ -16,7 +16,7 @@ from ....model.cloud import ServerSpec
 from ....model.errors import CloudError, CloudUnavailable
 from ....model.launch import make_mark
 from ..context.context import Context
-from ..context.offers import image_of
+from ..context.offers import ask_for_image, image_of
 from ..provider.lost_images import denies_image
 from .launch_in_progress import LaunchInProgress
 
@@ -60,7 +60,8 @@ def renew_image(context: Context, running: LaunchInProgress, now: float) -> bool
     running.lacks = None
     if actor.known.denials.images.denied_at(launch.cloud_image_id, now) is None:
         return True
-    image_id, upload, why = image_of(context, actor, running.image, running.label, "/".join(running.key), None)
+    ask_for_image(context, actor, running.image, None)
+    image_id, upload, why = image_of(context, actor, running.image, running.label, "/".join(running.key))
     if why is None and image_id != launch.cloud_image_id:
         launch.cloud_image_id = image_id
         record.take_image(running.node, running.image, upload)

@@ -88,7 +88,7 @@ class Health:
         if error is None:
             self.wait_until = 0.0
 
-    def look(self, now: float) -> None:
+    def follow(self, now: float) -> None:
         """Once per pass: see whether calls are without an answer for too long.
 
         A create may take minutes while everything else is answered: then it is only slow.

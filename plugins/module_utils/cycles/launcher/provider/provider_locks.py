@@ -25,10 +25,13 @@ class ProviderLocks:
         """Take what is free; returns the providers that are newly ours."""
         return [name for name in providers if self._take(name, f"{PROVIDERS}/{name}")]
 
+    def gain_min_ready(self) -> None:
+        """Take min-ready of the whole tree, if it is free."""
+        self._take("", MIN_READY)
+
     @property
     def keeps_spares(self) -> bool:
         """True when min-ready of the whole tree is in this cycle's hands."""
-        self._take("", MIN_READY)
         return "" in self._held
 
     def __contains__(self, provider: str) -> bool:

@@ -14,7 +14,7 @@ from .actor import ProviderActor
 from .facts import Fact
 
 MISS_AGE = 60.0
-"""Seconds: nobody is turned away on a reading that is older. What is missing may have been made meanwhile."""
+"""Seconds: no request is declined on a reading that is older. What is missing may have been made meanwhile."""
 SOON = 5.0
 """Seconds for which a launch waits for the first answer about names; then it goes on without."""
 
@@ -47,22 +47,40 @@ def catalog_of(actor: ProviderActor) -> Catalog:
     )
 
 
-def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None) -> list[str] | None:
-    """What the label asks for and the cloud does not have; None while that is not known.
-
-    A reading that fails keeps nobody from launching: then nothing is missing as far as is known.
+def ask_for_names(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None) -> None:
+    """Ask for what the label's names are looked up in.
 
     :param max_age: seconds after which a reading is made anew; infinite: only what was never read is read.
     """
     facts = named_facts(actor, pool, label)
     for fact in facts:
         fact.want(now, max_age)
-    if any(fact.answered_at is None and fact.error is None and fact.waited(now) < SOON for fact in facts):
+    if max_age != math.inf and not _is_unread(facts, now) and _misses(actor, pool, label):
+        for fact in _too_old(actor, facts, now):
+            fact.want(now, MISS_AGE)
+
+
+def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None) -> list[str] | None:
+    """What the label asks for and the cloud does not have; None while that is not known.
+
+    A reading that fails does not stop a launch: then nothing is missing as far as is known.
+
+    :param max_age: with which :func:`ask_for_names` has asked.
+    """
+    facts = named_facts(actor, pool, label)
+    if _is_unread(facts, now):
         return None
-    found = actor.known.looked_up(pool, label, lambda: misses(pool, label, catalog_of(actor)))
-    if not found or max_age == math.inf:
-        return found
-    old = [fact for fact in (actor.known.flavors, *facts) if fact.age(now) > MISS_AGE]
-    for fact in old:
-        fact.want(now, MISS_AGE)
-    return None if old else found
+    found = _misses(actor, pool, label)
+    return None if found and max_age != math.inf and _too_old(actor, facts, now) else found
+
+
+def _is_unread(facts: list[Fact[Any]], now: float) -> bool:
+    return any(fact.answered_at is None and fact.error is None and fact.waited(now) < SOON for fact in facts)
+
+
+def _misses(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[str]:
+    return actor.known.looked_up(pool, label, lambda: misses(pool, label, catalog_of(actor)))
+
+
+def _too_old(actor: ProviderActor, facts: list[Fact[Any]], now: float) -> list[Fact[Any]]:
+    return [fact for fact in (actor.known.flavors, *facts) if fact.age(now) > MISS_AGE]

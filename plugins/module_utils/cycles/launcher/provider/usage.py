@@ -68,7 +68,7 @@ class Usage:
 
     # -- from pass to pass ---------------------------------------------------------------------------------------
 
-    def observe(
+    def follow(
         self,
         servers: Mapping[str, Server],
         in_cloud: Resources,

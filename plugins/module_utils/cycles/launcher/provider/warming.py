@@ -43,7 +43,7 @@ class Warming:
         self._waiting: dict[str, _Waiting] = {}
         self._looked = False
 
-    def look(self, waiting: Mapping[str, Callable[[], ProviderActor]], now: float) -> None:
+    def follow(self, waiting: Mapping[str, Callable[[], ProviderActor]], now: float) -> None:
         """Begin with those that are new; forget those that are not waited for any more."""
         self._looked = True
         for name in self._waiting.keys() - waiting.keys():

@@ -40,18 +40,13 @@ class Freezes:
         self._context = context
         self._windows: dict[str, Window] = {}
 
-    def window(self, pool_id: str) -> Window:
-        """How many creates the pool may have under way."""
-        return self._windows.setdefault(pool_id, Window())
-
     def allowed(self, pool_id: str, actor: ProviderActor) -> int:
         """How many creates may be without an answer at once: few near a limit, told or found out."""
         now = self._context.now()
         lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in self.of(pool_id).items()]
-        window = self.window(pool_id).allowed(
-            actor.usage.near_limit, min(lessons, default=float("inf")), actor.creates.opened
-        )
-        return min(window, int(actor.creates.answers.at_once))
+        window = self._windows.get(pool_id, Window())
+        allowed = window.allowed(actor.usage.near_limit, min(lessons, default=float("inf")), actor.creates.opened)
+        return min(allowed, int(actor.creates.answers.at_once))
 
     def admissible(self, pool_id: str, actor: ProviderActor, queued: int) -> int:
         """How many more launches may be taken on: only what can be created soon, the rest of the queue stays free.
@@ -62,7 +57,7 @@ class Freezes:
 
     def accepted(self, pool_id: str, actor: ProviderActor, size: Resources, sent_at: float) -> None:
         """nova accepted a create that was sent at *sent_at* for a server of *size*."""
-        self.window(pool_id).accepted()
+        self._windows.setdefault(pool_id, Window()).accepted()
         actor.usage.accepted(size)
         known = self.of(pool_id)
         fresh = {name: accepted(freeze, size[name], sent_at) for name, freeze in known.items()}
@@ -83,7 +78,7 @@ class Freezes:
         :param failing: what the server uses that was accepted all the same and then failed; its removal is no news.
         """
         context, now = self._context, self._context.now()
-        self.window(pool_id).refused()
+        self._windows.setdefault(pool_id, Window()).refused()
         known = self.of(pool_id)
         for resource in list(named) or [INSTANCES]:
             before = known.get(resource)
@@ -134,7 +129,7 @@ class Freezes:
             }
         )
 
-    def look(self) -> None:
+    def follow(self) -> None:
         """Once per pass: complete what was known at a refusal, end what a raised limit ends."""
         now = self._context.now()
         for (provider, _unused), pool_id in self._context.pool_ids.items():

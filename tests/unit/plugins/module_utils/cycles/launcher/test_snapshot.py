@@ -1,15 +1,21 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What nodes use, summed up for the plan."""
+"""What nodes use, summed up for the plan, and the look itself."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import launcher_pass
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.ledger import size_of, take_stock
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.snapshot import observe
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources
+from tests.support.world import Habit, World, one_provider
 
 
 def node(key: str, state: str = "ready", **more) -> Node:
@@ -75,3 +81,37 @@ def test_a_tenant_pays_for_what_it_has_not_for_what_it_once_asked_for(state, all
 def test_zones_count_nodes_that_stay():
     ledger = take_stock([node("1", az="z1"), node("2", az="z1"), node("3", "used", az="z2"), node("4")])
     assert dict(ledger.zones["east", "main"]) == {"z1": 2}
+
+
+def _state_of(world: World, context: Context, parts: Any) -> list[str]:
+    """Everything that a look must leave as it is: what was written, asked for, and is remembered."""
+    actors = context.actors.values()
+    facts = [fact for actor in actors for fact in (*actor._facts, *actor.known.names)]
+    memories = [vars(actor.usage) for actor in actors] + [vars(actor.health) for actor in actors]
+    return [
+        repr([world.keeper.writes, context.account, context.ages._seen, parts.freezes._windows]),
+        repr([(fact.what, fact.busy, fact.asked_at, fact.begun_at) for fact in facts]),
+        repr([{key: value for key, value in memory.items() if not callable(value)} for memory in memories]),
+        repr([client.calls for cycle in world.cycles for client in cycle.clients]),
+    ]
+
+
+def test_a_look_writes_nothing_and_asks_for_nothing(monkeypatch):
+    looked: list[Any] = []
+
+    def watched(context: Context, gates: Any, *more: Any) -> Any:
+        before = _state_of(world, context, gates)
+        snapshot = observe(context, gates, *more)
+        assert _state_of(world, context, gates) == before
+        assert observe(context, gates, *more) == snapshot, "looking again shows the same"
+        looked.append(snapshot)
+        return snapshot
+
+    monkeypatch.setattr(launcher_pass, "observe", watched)
+    with World(one_provider(min_ready={"small": 1}), quota={"east": {"instances": 4}}) as world:
+        world.start()
+        requests = [world.request("small", habit=Habit(work=lambda chance: 20.0)) for _unused in range(6)]
+        world.fault("east", "GET /limits", left=2)
+        assert world.run(120, until=lambda: all(request in world.fulfilled for request in requests))
+    assert any(snapshot.pools and snapshot.pools[0].offers["small"].not_now for snapshot in looked)
+    assert any(snapshot.requests and snapshot.providers["east"].bounds for snapshot in looked)

@@ -102,7 +102,7 @@ def test_a_call_without_an_answer_makes_suspect_after_a_third_of_the_patience():
     counters.started("GET /limits")
     for moment, silent in ((2.9, False), (3.1, True)):
         now[0] = moment
-        one.look(moment)
+        one.follow(moment)
         assert (one.blocked(moment) is not None) == silent
     assert "GET /limits" in one.document(3.1)["text"]
 
@@ -115,11 +115,11 @@ def test_a_create_is_only_slow_while_other_calls_are_answered():
     for moment in (2.0, 4.0, 6.0):
         now[0] = moment
         one.note(None, moment, "GET /servers/detail")
-        one.look(moment)
+        one.follow(moment)
         assert one.blocked(moment) is None
     for moment, silent in ((8.9, False), (9.1, True)):
         now[0] = moment
-        one.look(moment)
+        one.follow(moment)
         assert (one.blocked(moment) is not None) == silent
 
 
@@ -130,5 +130,5 @@ def test_answers_to_creates_do_not_hide_that_nothing_else_is_answered():
     counters.started("GET /servers/detail")
     now[0] = 3.1
     one.note(None, 3.0, CREATE)
-    one.look(3.1)
+    one.follow(3.1)
     assert one.blocked(3.1) is not None

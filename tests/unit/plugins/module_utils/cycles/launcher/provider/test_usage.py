@@ -45,18 +45,18 @@ def limits(instances: int, used: int) -> CloudLimits:
 def test_others_have_what_no_node_of_ours_explains():
     found = usage()
     servers = listing(ours("a", "1"), ours("leaked", "2"), ours("elder", "3", site=""), server("foreign"))
-    found.observe(servers, ONE, {"1"}, {"elder"})
+    found.follow(servers, ONE, {"1"}, {"elder"})
     assert found.others == ONE + ONE
     assert found.in_cloud == ONE
-    found.observe(servers, ONE, {"1", "2"}, set())
+    found.follow(servers, ONE, {"1", "2"}, set())
     assert found.others == ONE + ONE
 
 
 def test_what_the_services_count_and_nobody_can_see_is_used_by_others():
     found = usage()
-    found.observe({}, ONE, set())
+    found.follow({}, ONE, set())
     found.read(Capacity(limits(20, 9), listing(server("foreign"))), 100.0)
-    found.observe(listing(server("foreign")), ONE, set())
+    found.follow(listing(server("foreign")), ONE, set())
     assert found.others["instances"] == 8
 
 
@@ -74,8 +74,8 @@ def test_near_a_limit_is_what_has_room_for_few_more():
     found = usage()
     found.expect(Resources({"instances": 1}))
     found.read(Capacity(limits(20, 0), {}), 100.0)
-    found.observe({}, Resources({"instances": 17}), set())
+    found.follow({}, Resources({"instances": 17}), set())
     assert not found.near_limit
     found.accepted(Resources({"instances": 1}))
-    found.observe({}, found.in_cloud, set())
+    found.follow({}, found.in_cloud, set())
     assert found.near_limit

@@ -71,14 +71,14 @@ def warming():
 
 def test_every_fact_is_asked_for_once(warming, actor):
     for now in (0.0, 1.0, 2.0):
-        warming.look({"east": lambda: actor}, now)
+        warming.follow({"east": lambda: actor}, now)
     assert set(actor.known.images) == {"debian", "ubuntu"}
     assert [fact.wanted for fact in actor.facts] == [1] * 6
 
 
 def test_it_is_warm_when_all_have_answered_or_failed(warming, actor):
     assert not warming.warm(0.0), "nobody has looked yet"
-    warming.look({"east": lambda: actor}, 0.0)
+    warming.follow({"east": lambda: actor}, 0.0)
     for fact in actor.facts:
         assert not warming.warm(1.0)
         fact.answered_at = 1.0
@@ -88,18 +88,18 @@ def test_it_is_warm_when_all_have_answered_or_failed(warming, actor):
 
 
 def test_a_silent_cloud_is_not_waited_for_for_ever(warming, actor):
-    warming.look({"east": lambda: actor}, 0.0)
+    warming.follow({"east": lambda: actor}, 0.0)
     assert not warming.warm(PATIENCE)
     assert warming.warm(PATIENCE + 0.1)
 
 
 def test_with_nothing_to_wait_for_it_is_warm_at_once(warming):
-    warming.look({}, 0.0)
+    warming.follow({}, 0.0)
     assert warming.warm(0.0)
 
 
 def test_who_takes_over_gets_the_actor(warming, actor):
-    warming.look({"east": lambda: actor}, 0.0)
+    warming.follow({"east": lambda: actor}, 0.0)
     assert warming.take("east", actor.provider, actor.client) is actor
     assert warming.take("east", actor.provider, actor.client) is None
     assert not actor.closed
@@ -107,7 +107,7 @@ def test_who_takes_over_gets_the_actor(warming, actor):
 
 @pytest.mark.parametrize("what", ["provider", "client"])
 def test_with_other_settings_it_is_of_no_use(warming, actor, what):
-    warming.look({"east": lambda: actor}, 0.0)
+    warming.follow({"east": lambda: actor}, 0.0)
     provider = Provider("east", cloud="other") if what == "provider" else actor.provider
     client = object() if what == "client" else actor.client
     assert warming.take("east", provider, client) is None
@@ -115,9 +115,9 @@ def test_with_other_settings_it_is_of_no_use(warming, actor, what):
 
 
 def test_what_is_not_waited_for_any_more_is_closed(warming, actor):
-    warming.look({"east": lambda: actor}, 0.0)
-    warming.look({}, 1.0)
+    warming.follow({"east": lambda: actor}, 0.0)
+    warming.follow({}, 1.0)
     assert actor.closed
-    warming.look({"east": Actor}, 2.0)
+    warming.follow({"east": Actor}, 2.0)
     warming.drop()
     assert not warming.warm(2.0)

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the clouds offer: asked for where it is not known or too old, and returned as far as it is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...launching.catalog import unused_zones
+from ...launching.snapshot import LabelOffer
+from ...model.config.types import Pool, PoolLabel
+from ...model.resources import Resources
+from .context.context import Context
+from .context.ledger import Ledger
+from .context.offers import ask_about, label_template
+from .provider.actor import LIMITS_AGE, LIMITS_AGE_WHEN_FULL, PROBE_AGE, ProviderActor
+from .throttling.gates import Gates
+
+
+@dataclass(frozen=True)
+class PoolReading:
+    """What is known of a pool in its cloud. *zones*: those that may be used, None while that is not known."""
+
+    offers: Mapping[str, LabelOffer]
+    zones: Sequence[str] | None
+
+
+def read_clouds(context: Context, gates: Gates, ledger: Ledger, *, demand: bool) -> dict[tuple[str, str], PoolReading]:
+    """Ask the clouds, and bring their usage up to date. Answers come later and wake the cycle.
+
+    :param ledger: what all nodes use.
+    :param demand: True when nodes are wanted; without that only what was never read is asked for.
+    :return: by (provider, pool).
+    """
+    readings: dict[tuple[str, str], PoolReading] = {}
+    max_age = None if demand else math.inf
+    for name, actor in context.actors.items():
+        # Also without demand limits are read once, so that the first request need not wait for them.
+        age = _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf
+        actor.capacity.want(context.now(), age)
+        actor.usage.follow(actor.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids)
+        pools = actor.provider.pools.values()
+        mine = {pool.name: _read_pool(context, gates, actor, pool, max_age) for pool in pools}
+        actor.usage.expect(_largest_need(mine.values()))
+        readings |= {(name, pool): reading for pool, reading in mine.items()}
+    return readings
+
+
+def _limits_age(actor: ProviderActor, frozen: bool) -> float:
+    if actor.blocked is not None:
+        return PROBE_AGE
+    return LIMITS_AGE_WHEN_FULL if actor.usage.near_limit or frozen else LIMITS_AGE
+
+
+def _largest_need(readings: Iterable[PoolReading]) -> Resources:
+    most: dict[str, float] = {}
+    for reading in readings:
+        for offer in reading.offers.values():
+            for name, amount in offer.resources.items():
+                most[name] = max(most.get(name, 0), amount)
+    return Resources(most)
+
+
+def _read_pool(context: Context, gates: Gates, actor: ProviderActor, pool: Pool, max_age: float | None) -> PoolReading:
+    given = [zone for zone in pool.availability_zones if zone not in unused_zones(pool, actor.known.every_zone.value)]
+    zones = given or actor.known.zones.want(context.now(), max_age)
+    offers = {name: _offer(context, gates, actor, pool, label, max_age) for name, label in pool.labels.items()}
+    return PoolReading(offers, zones)
+
+
+def _offer(
+    context: Context, gates: Gates, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
+) -> LabelOffer:
+    ask_about(context, actor, pool, label, max_age)
+    template = label_template(context, actor, pool, label, max_age)
+    if not template.complete or template.flavor is None:
+        return template.offer
+    where = f"{actor.provider.name}/{pool.name}"
+    reason = gates.breakers.hindrance(actor.provider.name, where, label.image_name, template.flavor.name)
+    return template.offer if reason is None else replace(template.offer, not_now=reason)
