@@ -50,7 +50,7 @@ test: setup ## everything below up to scenarios
 quick: setup ## style, types and unit tests of what has changed: for the loop of a developer
 	@$(PY) -m tools.quick
 
-test-slow: setup ## unit tests with ten times as many random cases, whole simulated hours, a whole Debian image
+test-slow: setup ## unit tests with all their cases, whole simulated hours, a whole Debian image
 	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) --dist worksteal -o timeout=1200 tests/slow tests/unit
 	@sed -n 's|^SKIPPED \[1\] tests/slow/[^ ]* |skipped: |p' .build/log/$@.log
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hypothesis import settings
-
 ROOT = Path(__file__).resolve().parent
 TREE = ROOT / "playbooks" / "collections"
 LINK = TREE / "ansible_collections" / "stackci" / "nodepool"
@@ -20,6 +18,3 @@ if not LINK.exists():
 for entry in (str(TREE), str(ROOT)):
     if entry not in sys.path:
         sys.path.insert(0, entry)
-
-settings.register_profile("no-durations", deadline=None)
-settings.load_profile("no-durations")

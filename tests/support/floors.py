@@ -9,6 +9,7 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -83,12 +84,18 @@ def imports(module: str, tree: ast.AST, guarded: bool = False) -> Iterator[Impor
             yield from imports(module, node, guarded)
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """The tree of a file; several rules look at each of them."""
+    return ast.parse(source)
+
+
 def breaches(module: str, source: str) -> list[str]:
     """What *module* (named from the collection's root) does that its floor does not allow, one sentence each."""
     here = room(module)
     if here not in HEIGHTS:
         return [f"{module}: there is no such room; the rooms are {', '.join(HEIGHTS)}"]
-    tree = ast.parse(source)
+    tree = parsed(source)
     found = [
         f"{module}:{entry.line}: {complaint}" for entry in imports(module, tree) if (complaint := complain(here, entry))
     ]
@@ -125,7 +132,7 @@ def edges(sources: Mapping[str, str]) -> dict[str, set[str]]:
     known = {module.removesuffix(".__init__"): module for module in sources}
     graph: dict[str, set[str]] = {}
     for module, source in sources.items():
-        tree = ast.parse(source)
+        tree = parsed(source)
         named = {entry.name for entry in imports(module, tree)}
         # "from package import module" names the module only in its second half.
         named |= {

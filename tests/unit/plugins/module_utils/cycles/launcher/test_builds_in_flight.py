@@ -12,6 +12,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.r
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import MOST, Builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from tests.simcloud.plane import COLLAPSE, ControlPlane
+from tests.support.effort import first
 from tests.support.virtual_cloud import Fate, Timing
 from tests.support.world import World, label, provider_document, site
 
@@ -48,7 +49,8 @@ def seconds_for(plane: ControlPlane, number: int, most: float | None = None, kno
 
 # The best of 4, 6, 8, 10, 13, 16, 22, 28, 40, 50, 60 and 100 in flight is given beside each.
 @pytest.mark.parametrize(
-    ("peak", "thrash", "best"), [(4, COLLAPSE, 8), (10, COLLAPSE, 16), (10, 0.0, 16), (40, COLLAPSE, 40)]
+    ("peak", "thrash", "best"),
+    first(1, [(10, COLLAPSE, 16), (4, COLLAPSE, 8), (10, 0.0, 16), (40, COLLAPSE, 40)]),
 )
 def test_a_hundred_from_a_cold_start_come_near_the_best_fixed_number(peak, thrash, best):
     fixed = seconds_for(ControlPlane.contended(peak, thrash), 100, best)

@@ -10,11 +10,12 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
+from tests.support.effort import first
 from tests.support.world import Cycle, Habit, World, one_provider
 
 HOUR = 3600.0
 CREATE = "POST /servers"
-LEAPS = pytest.mark.parametrize("leap", [3 * HOUR, 400 * 24 * HOUR, 7.0, -7.0, -3 * HOUR, -400 * 24 * HOUR])
+LEAPS = pytest.mark.parametrize("leap", first(2, [400 * 24 * HOUR, -3 * HOUR, 7.0, -7.0, 3 * HOUR, -400 * 24 * HOUR]))
 
 
 class Machine:

@@ -13,6 +13,7 @@ from kazoo.exceptions import ConnectionLoss
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Unanswered
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from tests.support.effort import EFFORT, first
 from tests.support.virtual_cloud import Timing
 from tests.support.virtual_time import Killed
 from tests.support.world import Habit, World, one_provider
@@ -22,8 +23,8 @@ BRIEF = Habit(work=lambda chance: 10.0)
 CREATE = "POST /servers"
 FIRST, LAST = 8, 90
 """Before the first write of these a cycle that meets trouble ends at once; a life has about as many as the last."""
-STEP = 4
-"""Every so many writes there is a test that kills there; each write in between is met by another seed."""
+STEP = 1 if EFFORT > 1 else 7
+"""Every so many writes there is a test that kills there."""
 
 
 def small_world(seed: int = 1, **more: Any) -> World:
@@ -89,7 +90,7 @@ def test_a_cycle_killed_at_any_write_is_continued(kill_at, before):
         finish(world, requests)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", first(3, range(12)))
 def test_cycles_that_are_killed_again_and_again(seed):
     chance = random.Random(seed)
     with small_world(seed=seed) as world:
@@ -102,7 +103,7 @@ def test_cycles_that_are_killed_again_and_again(seed):
         finish(world, requests)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", first(3, range(6)))
 def test_a_create_under_way_at_the_kill_is_found_again(seed):
     with small_world(seed=seed) as world:
         requests = [world.request("small", habit=BRIEF)]
@@ -147,7 +148,7 @@ def test_of_two_cycles_one_acts_and_the_other_stands_by_until_the_first_is_gone(
         finish(world, requests)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", first(3, range(6)))
 def test_a_lost_session_drops_every_belief_and_goes_on(seed):
     chance = random.Random(seed)
     with small_world(seed=seed) as world:
@@ -160,7 +161,7 @@ def test_a_lost_session_drops_every_belief_and_goes_on(seed):
         assert not cycle.ended
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", first(3, range(6)))
 def test_a_connection_that_comes_and_goes_costs_nothing_but_time(seed):
     chance = random.Random(seed)
     with small_world(seed=seed) as world:

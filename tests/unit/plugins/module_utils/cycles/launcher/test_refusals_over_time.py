@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
+from tests.support.effort import first
 from tests.support.world import Cycle, Habit, World, one_provider
 
 HOUR = 3600.0
@@ -70,7 +71,7 @@ def test_an_hour_below_a_hidden_limit_costs_few_refusals_and_wastes_no_room():
     assert not cycle.account.failed
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", first(1, [1, 2, 3]))
 def test_limits_that_lie_for_two_minutes(seed: int):
     """Thirty requests wait; everything is served soon after the first look after the lift."""
     with lying_world(seed=seed) as world:
@@ -93,7 +94,8 @@ def test_limits_that_lie_for_two_minutes(seed: int):
 
 
 @pytest.mark.parametrize(
-    ("lie", "wait"), [(45.0, 60.0), (120.0, 60.0), (300.0, 60.0), (599.0, 60.0), (1800.0, 180.0), (3600.0, 180.0)]
+    ("lie", "wait"),
+    first(3, [(45.0, 60.0), (599.0, 60.0), (1800.0, 180.0), (120.0, 60.0), (300.0, 60.0), (3600.0, 180.0)]),
 )
 @pytest.mark.parametrize("real", [0, 10])
 def test_what_waits_is_served_soon_after_a_lie_of_minutes_or_of_an_hour(lie: float, wait: float, real: int):
@@ -142,7 +144,7 @@ def test_others_that_go_end_a_freeze():
         assert cycle.account.refused <= MOST_REFUSED
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", first(1, [1, 2, 3]))
 def test_what_is_given_back_is_used_although_one_that_should_have_fitted_was_refused(seed: int):
     """Somebody takes four places that nobody sees, for half a minute, while nodes are given back."""
     with lying_world(seed=seed) as world:
@@ -166,7 +168,7 @@ def test_what_is_given_back_is_used_although_one_that_should_have_fitted_was_ref
     assert world.agenda.now - lifted <= 40 / 10 * (120 + 30) + 60
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", first(1, [1, 2, 3]))
 def test_places_that_are_given_back_and_cannot_be_had_cost_few_refusals(seed: int):
     """The list does not show a server any more, and its place is not free for an hour: all that is seen is wrong."""
     with lying_world(seed=seed) as world:

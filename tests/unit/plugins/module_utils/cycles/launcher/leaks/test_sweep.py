@@ -12,6 +12,7 @@ from unittest import mock
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_identity import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import sweep as sweeps
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import view
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     META_LAUNCH,
     META_NODE_ID,
@@ -23,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict, CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import floating_ip_description
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping import tree
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 BRIEF = Habit(work=lambda chance: 30.0)
@@ -47,11 +49,11 @@ def there(world: World, machine: Any) -> bool:
 
 
 def busy(world: World, seconds: float) -> None:
-    """Nodes come and go all the time."""
+    """Nodes come and go all the time: the next is asked for while the last is still there."""
     end = world.agenda.now + seconds
     while world.agenda.now < end:
         world.request("small", habit=BRIEF)
-        world.run(10)
+        world.run(30)
 
 
 def test_a_leaked_server_goes_at_the_second_look_and_nothing_else():
@@ -256,7 +258,10 @@ def test_a_volume_that_cannot_be_deleted_is_reported_and_tried_ever_more_rarely(
         assert 3 <= len(calls(cycle, "DELETE /volumes/{id}")) <= 10
 
 
-def test_the_tree_is_swept_a_little_at_a_time():
+def test_the_tree_is_swept_a_little_at_a_time(monkeypatch):
+    age = 3600.0
+    for place in (tree, view):
+        monkeypatch.setattr(place, "REQUEST_LOCK_AGE", age)
     with World(one_provider()) as world:
         cycle = world.start()
         store = world.store
@@ -267,7 +272,7 @@ def test_the_tree_is_swept_a_little_at_a_time():
         held = store.requests.lock(alive)
         store._session.create("/nodepool/nodes/0000088888", b"", parents=True)
         store.own.put("waits/200-0000000001", {"code": "no-room"})
-        world.run(7.9 * 3600)
+        world.run(0.9 * age)
         assert store.nodes.empty() == []
         assert len(store.requests.lock_ids()) == 62
         world.run(1800)
