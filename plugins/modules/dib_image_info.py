@@ -127,6 +127,14 @@ images:
       description: Whether somebody asked for a build that was not made yet.
       type: bool
       returned: always
+    request_age:
+      description: Seconds since that, null when nobody asked.
+      type: float
+      returned: always
+    request_age_text:
+      description: The same as C(DD:HH:MM:SS), null when nobody asked.
+      type: str
+      returned: always
     building:
       description: Whether somebody is building it.
       type: bool
@@ -160,6 +168,8 @@ images:
       paused: false
       paused_in_config: false
       requested: false
+      request_age: null
+      request_age_text: null
       building: false
       sizes: {qcow2: 421527552, raw: 1932735283}
       seconds: 182.4
@@ -186,6 +196,10 @@ builds:
     age:
       description: Seconds since it came into that state.
       type: float
+      returned: always
+    age_text:
+      description: The same as C(DD:HH:MM:SS), null when the record does not tell.
+      type: str
       returned: always
     stale:
       description: Whether that is more than twice the C(rebuild-age) of its image.
@@ -231,6 +245,7 @@ builds:
       build_id: 62ee55d4b3414869b6b292a38d9f6cf0
       state: ready
       age: 11520.0
+      age_text: "00:03:12:00"
       stale: false
       builder: builder01.example.org
       builder_id: 0f5c8a55-3f4e-4f55-9f0b-6a3a3f1d1c52

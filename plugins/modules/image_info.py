@@ -110,6 +110,10 @@ uploads:
       description: Seconds since it came into that state.
       type: float
       returned: always
+    age_text:
+      description: The same as C(DD:HH:MM:SS), null when the record does not tell.
+      type: str
+      returned: always
     build_age:
       description: Seconds since its build came into its present state, null when there is no such build.
       type: float
@@ -140,6 +144,7 @@ uploads:
       format: qcow2
       state: ready
       age: 11400.0
+      age_text: "00:03:10:00"
       build_age: 11520.0
       stale: false
       current: true

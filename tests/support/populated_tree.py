@@ -240,7 +240,15 @@ def _own(now: float) -> dict[str, Any]:
             "sets": [{"request": PENDING, "nodes": []}, {"request": None, "nodes": [HELD, "0000000999"]}],
         },
         "/nodepool/stackci/leases/odd": {"name": "odd", "labels": "small", "sets": 4},
-        "/nodepool/stackci/stuck/s-9": {"provider": "west", "server_id": "s-9", "answer": "409", "tries": 4},
+        "/nodepool/stackci/stuck/s-9": {
+            "provider": "west",
+            "server": "s-9",
+            "floating_ip": None,
+            "node": "0000000099",
+            "since": now - 900,
+            "tries": 4,
+            "answer": "409 Conflict",
+        },
     }
 
 

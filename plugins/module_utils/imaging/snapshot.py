@@ -55,6 +55,8 @@ class ImageState:
     empty: frozenset[str] = frozenset()
     unreadable: frozenset[str] = frozenset()
     notes: BuildNotes = field(default_factory=BuildNotes)
+    requested_at: float | None = None
+    """UNIX time at which a build was asked for."""
     upload_failures: Mapping[str, Failures] = field(default_factory=dict)
     """Provider → failed uploads in a row."""
 

@@ -27,6 +27,7 @@ from ..imaging.retention import (
 )
 from ..imaging.snapshot import ImageState, ImagesView
 from ..model.image import Build, Upload, UploadState
+from .info.fields import age_text
 
 STALE_AFTER = 2
 """An image is stale when it is older than so many times its rebuild-age."""
@@ -125,6 +126,8 @@ def image_row(view: ImagesView, state: ImageState) -> dict[str, Any]:
         "paused": state.paused is not None,
         "paused_in_config": known and view.config.diskimages[state.name].pause,
         "requested": open_request(state) is not None,
+        "request_age": (waited := _age(view, state.requested_at if open_request(state) is not None else None)),
+        "request_age_text": age_text(waited),
         "building": state.locked,
         "sizes": dict(notes.sizes),
         "seconds": notes.seconds,
@@ -138,7 +141,8 @@ def build_row(view: ImagesView, state: ImageState, build: Build, deletion: Delet
         "image": state.name,
         "build_id": build.id,
         "state": build.state,
-        "age": _age(view, build.state_time),
+        "age": (passed := _age(view, build.state_time)),
+        "age_text": age_text(passed),
         "stale": _is_stale(view, build),
         "builder": build.builder,
         "builder_id": build.builder_id,
@@ -170,7 +174,8 @@ def upload_row(view: ImagesView, state: ImageState, upload: Upload, deletion: De
         "external_id": upload.external_id,
         "format": upload.format,
         "state": upload.state,
-        "age": _age(view, upload.state_time),
+        "age": (passed := _age(view, upload.state_time)),
+        "age_text": age_text(passed),
         "build_age": _age(view, build.state_time) if build is not None else None,
         "stale": build is not None and _is_stale(view, build),
         "current": newest is not None and newest.path == upload.path,

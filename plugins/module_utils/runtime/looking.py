@@ -18,19 +18,22 @@ from ..model.config.types import NodepoolConfig
 from ..model.errors import PartlyFailed
 from ..model.node import NodeState
 from ..model.request import RequestState
+from ..reporting.info import explain, labels, leases, providers
 from ..reporting.info.explain import (
-    ROOTS,
     explanation,
     launch_path,
     nodes_of,
 )
 from ..reporting.info.fields import refuse_unknown
+from ..reporting.info.labels import label_rows
+from ..reporting.info.leases import lease_rows
 from ..reporting.info.names import KINDS, known_names
 from ..reporting.info.nodes import (
     NodeFilter,
     node_life,
     node_rows,
 )
+from ..reporting.info.providers import provider_rows
 from ..reporting.info.requests import (
     WAITS,
     RequestFilter,
@@ -66,6 +69,10 @@ REQUEST_INFO_ARGUMENTS: dict[str, Any] = {
     "requestors": NAMES,
     "older_than": {"type": "float", "default": 0.0},
 }
+
+PROVIDER_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "providers": NAMES}
+LABEL_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "labels": NAMES, "providers": NAMES}
+LEASE_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "names": NAMES, "providers": NAMES}
 
 LAUNCHERS = (paths.COMPONENTS, f"{paths.OWN}/pools")
 """What tells who works on the tree."""
@@ -133,7 +140,7 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
     def launches(reading: TreeReading) -> list[str]:
         return [launch_path(node.name) for request_id in ids for node in nodes_of(reading, request_id)]
 
-    roots = (paths.REQUESTS, *LAUNCHERS, *(ROOTS if ids else (WAITS,)))
+    roots = (paths.REQUESTS, *LAUNCHERS, *(explain.ROOTS if ids else (WAITS,)))
     reading = read_tree(config.zookeeper, roots, launches)
     now = time.time()
     refuse_unknown("ids", ids, reading.names(paths.REQUESTS), "ZooKeeper has no request")
@@ -144,3 +151,42 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
     if ids:
         result["explanations"] = [explanation(reading, rows, row["id"], now) for row in result["requests"]]
     return told(module, reading, result)
+
+
+def provider_info(module: AnsibleModule) -> dict[str, Any]:
+    """Providers with their pools."""
+    config, asked = load(module), module.params["providers"]
+    reading = read_tree(config.zookeeper, (*providers.ROOTS, *LAUNCHERS))
+    refuse_unknown_names(module, config, reading)
+    rows = provider_rows(config, reading, time.time())
+    return told(module, reading, {"providers": [row for row in rows if not asked or row["name"] in asked]})
+
+
+def label_info(module: AnsibleModule) -> dict[str, Any]:
+    """Labels with their pools, nodes and requests."""
+    config, asked, offering = load(module), module.params["labels"], set(module.params["providers"])
+    reading = read_tree(config.zookeeper, (*labels.ROOTS, *LAUNCHERS))
+    refuse_unknown_names(module, config, reading)
+    rows = label_rows(config, reading, time.time())
+
+    def wanted(row: dict[str, Any]) -> bool:
+        offered_by = {pool.partition("/")[0] for pool in (*row["pools"], *row["pools_absent"])}
+        return (not asked or row["label"] in asked) and (not offering or bool(offering & offered_by))
+
+    return told(module, reading, {"labels": [row for row in rows if wanted(row)]})
+
+
+def lease_info(module: AnsibleModule) -> dict[str, Any]:
+    """Leases with their nodes and requests."""
+    config, asked, where = load(module), module.params["names"], set(module.params["providers"])
+    reading = read_tree(config.zookeeper, (*leases.ROOTS, *LAUNCHERS))
+    rows = lease_rows(reading, time.time())
+    refuse_unknown("names", asked, (row["name"] for row in rows), "there is no lease")
+    refuse_unknown_names(module, config, reading)
+
+    def wanted(row: dict[str, Any]) -> bool:
+        return (not asked or row["name"] in asked) and (
+            not where or any(node["provider"] in where for node in row["nodes"])
+        )
+
+    return told(module, reading, {"leases": [row for row in rows if wanted(row)]})

@@ -148,6 +148,7 @@ def test_builds_files_flags_and_what_is_due(site, zk_client):
 
     images = {row["image"]: row for row in result["images"]}
     debian = images["debian"]
+    assert debian["request_age"] is not None and debian["request_age_text"].startswith("00:00:")
     assert (debian["due"], debian["code"], debian["requested"], debian["paused"]) == (False, "paused", True, True)
     assert (debian["failures"], debian["last_error"], debian["sizes"], debian["seconds"]) == (
         1,
@@ -160,7 +161,7 @@ def test_builds_files_flags_and_what_is_due(site, zk_client):
     assert images["gone"]["code"] == "removed"
     builds = {row["build_id"]: row for row in result["builds"]}
     assert builds[current.id]["kept"] == "current" and builds[current.id]["providers"] == ["first"]
-    assert builds[previous.id]["kept"] == "previous"
+    assert builds[previous.id]["kept"] == "previous" and builds[previous.id]["age_text"].startswith("00:00:1")
     assert builds[old.id]["deletion"] == "there are two newer ready builds and no provider needs it"
     assert {file["name"]: file["size"] >= 5000 for file in builds[old.id]["files"]} == {
         f"debian-{old.id}.d": False,

@@ -29,7 +29,13 @@ from tests.support.populated_tree import (
 )
 from tests.support.zookeeper_server import HOST, free_port
 
-ROWS = {"node_info": ("nodes", {"detail": True}), "request_info": ("requests", {})}
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "node_info": ("nodes", {"detail": True}),
+    "request_info": ("requests", {}),
+    "provider_info": ("providers", {}),
+    "label_info": ("labels", {}),
+    "lease_info": ("leases", {}),
+}
 """Module → key of its rows, and the options with which it tells all of them."""
 
 
@@ -157,3 +163,16 @@ def test_requests_by_filters_and_one_explained(full):
     assert (waits["waits_for"], waits["place"]) == ("2 instances needed, 1 left in west/main", 1)
     assert [node["phase"] for node in works["nodes"]] == ["booting"] and works["expected_seconds"] is not None
     assert f"did you mean {WAITING}?" in full.run("request_info", ids=["11"])["msg"]
+
+
+def test_providers_labels_and_leases(full):
+    (west,) = full.run("provider_info", providers=["west"])["providers"]
+    assert (west["acting"], west["acted_for_by"], west["pools"][0]["paused"]) == (True, ["launcher1"], True)
+    assert [freeze["resource"] for freeze in west["pools"][0]["freezes"]] == ["instances"]
+    assert [row["label"] for row in full.run("label_info", providers=["north"])["labels"]] == ["arm"]
+    (small,) = full.run("label_info", labels=["small"])["labels"]
+    assert (small["min_ready"], small["free"], small["wanted"]) == (2, 1, 4)
+    (debug,) = full.run("lease_info", names=["debug"], providers=["east"])["leases"]
+    assert [node["state"] for node in debug["nodes"]] == ["hold", "gone"]
+    assert "did you mean debug?" in full.run("lease_info", names=["debgu"])["msg"]
+    assert "did you mean west?" in full.run("provider_info", providers=["wset"])["msg"]

@@ -175,6 +175,11 @@ class ImageView:
         """The number of the transaction that asked for a build (compare ``Build.born``); None without one."""
         return self._written(image, REQUEST)
 
+    def requested_at(self, image: str) -> float | None:
+        """UNIX time at which a build was asked for; None without a request."""
+        entry = self._session.tree.entry(f"{paths.image(image)}/{REQUEST}")
+        return entry.stat.mtime / 1000.0 if entry is not None else None
+
     def paused(self, image: str) -> int | None:
         """The number of the transaction that set the pause flag; None when it is not set."""
         return self._written(image, PAUSE)

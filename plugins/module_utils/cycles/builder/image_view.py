@@ -105,6 +105,7 @@ def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState
         builds=tuple(builds),
         uploads=tuple(uploads),
         requested=images.requested(name),
+        requested_at=images.requested_at(name),
         paused=images.paused(name),
         locked=locked,
         uploading=frozenset(uploading),

@@ -21,12 +21,20 @@ from ...model.errors import ConfigError
 from ...model.stored import kind_of
 
 Reader = Callable[[Any], Any]
+
+
+def items(value: Any) -> list[Any] | None:
+    """A list of anything, or None."""
+    return value if isinstance(value, list) else None
+
+
 _WORDS: Mapping[Reader, str] = {
     text: "a text",
     seconds: "a finite number",
     whole: "a whole number",
     words: "a list of texts",
     mapping: "an object",
+    items: "a list",
 }
 _EARLIEST, _LATEST = 0.0, 4e9
 """UNIX times of documents; beyond these a time is none."""

@@ -38,6 +38,7 @@ def seen():
         ],
         paused=8,
         requested=7,
+        requested_at=NOW - 65,
         notes=BuildNotes(failed(Failures(), "no space", NOW - 5, 0.5), {"qcow2": 9}, 12.0),
         upload_failures={"cloud2": failed(Failures(), "refused", NOW - 5, 0.5, build=build_id(3))},
     )
@@ -65,6 +66,8 @@ def test_an_image_with_all_that_is_known_of_it(seen):
         "paused": True,
         "paused_in_config": False,
         "requested": True,
+        "request_age": 65.0,
+        "request_age_text": "00:00:01:05",
         "building": False,
         "sizes": {"qcow2": 9},
         "seconds": 12.0,

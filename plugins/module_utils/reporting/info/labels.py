@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Labels: which pools offer them, which nodes there are of them, how many are asked for."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import TreeReading
+from ...model.config.types import NodepoolConfig
+from ...model.documents import text, words
+from ...model.node import NodeState
+from ...model.request import RequestState
+from .names import known_names
+from .requests import request_rows
+
+ROOTS = (paths.NODES, paths.REQUESTS)
+COMING = (NodeState.READY, NodeState.BUILDING, NodeState.INIT)
+"""Of these a free node counts for min-ready."""
+
+
+def label_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list[dict[str, Any]]:
+    """All labels of the configuration and of the tree, by name."""
+    offered, absent = _pools(reading)
+    states: dict[str, Counter[str]] = defaultdict(Counter)
+    free: Counter[str] = Counter()
+    spare: Counter[str] = Counter()
+    for node in reading.below(paths.NODES):
+        state, unused = text(node.document.get("state")), node.document.get("allocated_to") is None
+        for label in words(node.document.get("type")):
+            states[label][state or "unknown"] += 1
+            free[label] += unused and state == NodeState.READY and not node.locked
+            spare[label] += unused and state in COMING
+    waiting: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in request_rows(reading, now):
+        if row["state"] in (RequestState.REQUESTED, RequestState.PENDING):
+            for label in row["labels"]:
+                waiting[label].append(row)
+    rows = []
+    for name in sorted(known_names("label", config, reading) | set(waiting)):
+        settings, asked = config.labels.get(name), waiting[name]
+        wanted = settings.min_ready if settings else 0
+        rows.append(
+            {
+                "label": name,
+                "configured": settings is not None,
+                "min_ready": settings.min_ready if settings else None,
+                "max_ready_age": settings.max_ready_age if settings else None,
+                "min_ready_missing": max(0, wanted - spare[name]),
+                "pools": sorted(offered[name]),
+                "pools_absent": sorted(absent[name] - offered[name]),
+                "nodes": dict(sorted(states[name].items())),
+                "free": free[name],
+                "wanted": len(asked),
+                "requests": len({row["id"] for row in asked}),
+                "oldest_request_age": max((row["created_age"] or 0.0 for row in asked), default=None),
+            }
+        )
+    return rows
+
+
+def _pools(reading: TreeReading) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Label → pools that are registered, and those that are only remembered."""
+    found: list[dict[str, set[str]]] = []
+    for root in (f"{paths.COMPONENTS}/pool", f"{paths.OWN}/pools"):
+        by_label: dict[str, set[str]] = defaultdict(set)
+        for pool in reading.below(root):
+            where = f"{text(pool.document.get('provider_name')) or '?'}/{text(pool.document.get('name')) or '?'}"
+            for label in words(pool.document.get("supported_labels")):
+                by_label[label].add(where)
+        found.append(by_label)
+    return found[0], found[1]

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Leases: who has which nodes under which name, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import Found, TreeReading
+from ...model.documents import text, whole, words
+from ...model.lease import LEASES, hold_job
+from ...model.node import NodeState
+from .fields import (
+    Fields,
+    age,
+    age_text,
+    items,
+)
+
+ROOT = f"{paths.OWN}/{LEASES}"
+ROOTS = (ROOT, paths.NODES, paths.REQUESTS)
+
+
+def lease_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
+    """All leases, by name."""
+    nodes = {found.name: found for found in reading.below(paths.NODES)}
+    requests = {found.name: found for found in reading.below(paths.REQUESTS)}
+    rows = [_lease_row(found, nodes, requests, now) for found in reading.below(ROOT)]
+    return sorted(rows, key=lambda row: str(row["name"]))
+
+
+def _lease_row(found: Found, nodes: dict[str, Found], requests: dict[str, Found], now: float) -> dict[str, Any]:
+    fields = Fields(found.document, found.problem)
+    fields.need("name", "labels", "sets")
+    name, created, ends = fields.read("name") or found.name, fields.moment("created_time"), fields.moment("expires_at")
+    sets = fields.read("sets", items) or []
+    labels, made = fields.read("labels", words), age(created, now)
+    held = [_node_row(node_id, nodes.get(node_id), name) for part in sets for node_id in _nodes_of(part)]
+    asked = [_request_row(request, requests.get(request)) for part in sets for request in _requests_of(part)]
+    wanted = len(labels) * len(sets)
+    return {
+        "name": name,
+        "labels": labels,
+        "count": len(sets),
+        "wanted": wanted,
+        "held": sum(1 for node in held if node["held"]),
+        "complete": bool(wanted) and sum(1 for node in held if node["held"]) == wanted,
+        "age": made,
+        "age_text": age_text(made),
+        "expires": fields.read("expires", whole),
+        "expires_in": None if ends is None else round(ends - now, 1),
+        "requests": asked,
+        "nodes": held,
+        "problems": fields.problems,
+    }
+
+
+def _nodes_of(part: Any) -> Iterator[str]:
+    yield from words(part.get("nodes")) if isinstance(part, dict) else ()
+
+
+def _requests_of(part: Any) -> Iterator[str]:
+    request = text(part.get("request")) if isinstance(part, dict) else None
+    if request:
+        yield request
+
+
+def _node_row(node_id: str, found: Found | None, name: str) -> dict[str, Any]:
+    """A node of the lease; it is gone where ZooKeeper does not have it."""
+    document = found.document if found is not None else {}
+    state = text(document.get("state"))
+    return {
+        "id": node_id,
+        "state": state if found is not None else "gone",
+        "held": state == NodeState.HOLD and document.get("hold_job") == hold_job(name),
+        "provider": text(document.get("provider")),
+        "address": text(document.get("interface_ip")),
+    }
+
+
+def _request_row(request_id: str, found: Found | None) -> dict[str, Any]:
+    return {"id": request_id, "state": text(found.document.get("state")) if found is not None else "gone"}

@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Providers and their pools: who acts for them, how well they are, what is used of what, what is frozen."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import EMPTY, Found, TreeReading
+from ...model.config.types import NodepoolConfig, Provider
+from ...model.documents import (
+    mapping,
+    seconds,
+    text,
+    whole,
+    words,
+)
+from ...model.resources import INSTANCES, ORDER
+from ...model.stored import is_number
+from .fields import (
+    Fields,
+    age,
+    age_text,
+    items,
+)
+from .names import known_names
+
+PROVIDERS = f"{paths.OWN}/providers"
+FREEZES = f"{paths.OWN}/freezes"
+BREAKERS = f"{paths.OWN}/breakers"
+DRAIN = f"{paths.OWN}/drain"
+STUCK = f"{paths.OWN}/stuck"
+ROOTS = (paths.NODES, PROVIDERS, FREEZES, BREAKERS, DRAIN, STUCK)
+MOST = 1e12
+"""Of any resource; a record that claims more is not counted."""
+
+
+@dataclass
+class _Load:
+    """What the nodes of a provider or pool are and use."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    used: Counter[str] = field(default_factory=Counter)
+
+    def add(self, node: Mapping[str, Any]) -> None:
+        """Count a node."""
+        self.states[text(node.get("state")) or "unknown"] += 1
+        sizes = mapping(node.get("resources")) or {}
+        for name, amount in {INSTANCES: 1, **sizes}.items():
+            if is_number(amount) and 0 <= amount <= MOST:
+                self.used[name] += amount
+
+
+def provider_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list[dict[str, Any]]:
+    """All providers of the configuration and of the tree, by name."""
+    loads: dict[tuple[str, ...], _Load] = defaultdict(_Load)
+    for node in reading.below(paths.NODES):
+        provider, pool = text(node.document.get("provider")), text(node.document.get("pool"))
+        if provider:
+            loads[(provider,)].add(node.document)
+            loads[provider, pool or ""].add(node.document)
+    stored = {found.name for found in reading.below(PROVIDERS)}
+    names = known_names("provider", config, reading) | stored
+    return [_provider_row(name, config, reading, loads, now) for name in sorted(names)]
+
+
+def _provider_row(
+    name: str,
+    config: NodepoolConfig,
+    reading: TreeReading,
+    loads: Mapping[tuple[str, ...], _Load],
+    now: float,
+) -> dict[str, Any]:
+    settings, found = config.providers.get(name), reading.one(f"{PROVIDERS}/{name}")
+    fields = Fields(found.document, None if found.problem == EMPTY else found.problem) if found else Fields({})
+    reading_of, health = fields.read("reading", mapping), fields.read("health", mapping)
+    load = loads.get((name,)) or _Load()
+    pools = [_pool_row(pool, name, settings, reading, loads, now) for pool in _pools(name, settings, reading, loads)]
+    hosts = sorted({pool["hostname"] for pool in pools if pool["hostname"]})
+    locked = bool(found and found.locked)
+    return {
+        "name": name,
+        "configured": settings is not None,
+        "cloud": settings.cloud if settings else fields.read("cloud"),
+        "region": settings.region_name if settings else fields.read("region"),
+        "acting": locked,
+        "acted_for_by": hosts,
+        "draining": reading.one(f"{DRAIN}/{name}") is not None,
+        "health": _health(health, now),
+        "reading_age": (read_at := age(seconds((reading_of or {}).get("at")), now)),
+        "reading_age_text": age_text(read_at),
+        "boot_seconds": _median(fields),
+        "nodes": dict(sorted(load.states.items())),
+        "resources": _resources(load.used, mapping((reading_of or {}).get("limits")), reading_of),
+        "breakers": list(_breakers(reading.one(f"{BREAKERS}/{name}"), now)),
+        "pools": pools,
+        "stuck": [row for row in _stuck(reading, now) if row["provider"] == name],
+        "problems": fields.problems,
+    }
+
+
+def _health(document: Mapping[str, Any] | None, now: float) -> dict[str, Any] | None:
+    if document is None:
+        return None
+    since = age(seconds(document.get("since")), now)
+    return {"state": text(document.get("state")) or "", "text": text(document.get("text")), "age": since}
+
+
+def _median(fields: Fields) -> float | None:
+    samples = fields.read("boot_seconds", items)
+    known = [float(item) for item in samples or () if is_number(item)]
+    return round(median(known), 1) if known else None
+
+
+def _resources(
+    used: Mapping[str, float], limits: Mapping[str, Any] | None, reading: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """Used, used by others, limit and what is left, for each resource that is used or limited."""
+    bounds = {name: value for name, value in (limits or {}).items() if is_number(value)}
+    others = {name: value for name, value in (mapping((reading or {}).get("others")) or {}).items() if is_number(value)}
+    rows = []
+    for name in sorted({*used, *bounds}, key=lambda item: (ORDER.index(item) if item in ORDER else len(ORDER), item)):
+        limit, ours, theirs = bounds.get(name), used.get(name, 0), others.get(name, 0)
+        left = None if limit is None else max(0, limit - ours - theirs)
+        rows.append({"resource": name, "used": ours, "others": theirs, "limit": limit, "left": left})
+    return rows
+
+
+# -- pools -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pool:
+    name: str
+    id: str | None = None
+    document: Mapping[str, Any] = field(default_factory=dict)
+    registered: bool = False
+
+
+def _pools(
+    provider: str, settings: Provider | None, reading: TreeReading, loads: Mapping[tuple[str, ...], _Load]
+) -> list[_Pool]:
+    """The pools of a provider by name: a registered one goes over a remembered one, that over a configured one."""
+    names = {*(settings.pools if settings else ()), *(key[1] for key in loads if len(key) > 1 and key[0] == provider)}
+    found = {name: _Pool(name) for name in names if name}
+    for root, registered in ((f"{paths.OWN}/pools", False), (f"{paths.COMPONENTS}/pool", True)):
+        for item in reading.below(root):
+            name = text(item.document.get("name"))
+            if name and item.document.get("provider_name") == provider:
+                pool_id = text(item.document.get("id")) if registered else item.name
+                found[name] = _Pool(name, pool_id, item.document, registered)
+    return [found[name] for name in sorted(found)]
+
+
+def _pool_row(
+    pool: _Pool,
+    provider: str,
+    settings: Provider | None,
+    reading: TreeReading,
+    loads: Mapping[tuple[str, ...], _Load],
+    now: float,
+) -> dict[str, Any]:
+    configured = settings.pools.get(pool.name) if settings else None
+    load = loads.get((provider, pool.name)) or _Load()
+    document = pool.document
+    return {
+        "name": pool.name,
+        "id": pool.id,
+        "configured": configured is not None,
+        "registered": pool.registered,
+        "hostname": text(document.get("hostname")) if pool.registered else None,
+        "version": text(document.get("version")) if pool.registered else None,
+        "paused": document.get("paused") is True,
+        "priority": configured.priority if configured else whole(document.get("priority")),
+        "labels": sorted(configured.labels) if configured else words(document.get("supported_labels")),
+        "nodes": dict(sorted(load.states.items())),
+        "resources": _resources(load.used, dict(configured.limits.items()) if configured else None),
+        "freezes": list(_freezes(reading.one(f"{FREEZES}/{pool.id}") if pool.id else None, now)),
+    }
+
+
+def _freezes(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
+    """The freezes in force."""
+    for resource, item in sorted((found.document if found else {}).items()):
+        document = mapping(item) or {}
+        until = seconds(document.get("until"))
+        if until is not None and now < until:
+            refusals = document.get("refusals")
+            yield {
+                "resource": resource,
+                "ends_in": round(until - now, 1),
+                "refusals": len(refusals) if isinstance(refusals, list) else 0,
+                "text": text(document.get("text")),
+            }
+
+
+def _breakers(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
+    """The breakers that are open."""
+    for key, item in sorted((found.document if found else {}).items()):
+        document = mapping(item) or {}
+        until = seconds(document.get("until"))
+        if until is not None and now < until:
+            image, _slash, flavor = key.partition("/")
+            yield {
+                "image": image,
+                "flavor": flavor,
+                "ends_in": round(until - now, 1),
+                "failures": whole(document.get("failures")) or 0,
+                "text": text(document.get("text")),
+            }
+
+
+def _stuck(reading: TreeReading, now: float) -> Iterator[dict[str, Any]]:
+    """Deletions that do not get on."""
+    for found in reading.below(STUCK):
+        document = found.document
+        yield {
+            "provider": text(document.get("provider")),
+            "server": text(document.get("server")),
+            "floating_ip": text(document.get("floating_ip")),
+            "node": text(document.get("node")),
+            "age": age(seconds(document.get("since")), now),
+            "tries": whole(document.get("tries")) or 0,
+            "answer": text(document.get("answer")),
+        }

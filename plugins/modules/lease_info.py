@@ -1,0 +1,182 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tells about leases."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: lease_info
+short_description: List leases with their nodes and requests
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Lists the leases that M(stackci.nodepool.nodepool_request) made.
+  - Nothing is changed.
+options:
+  names:
+    description:
+      - Only these leases. When empty, all.
+    type: list
+    elements: str
+    default: []
+  providers:
+    description:
+      - Only leases that have a node of one of these providers. When empty, all.
+    type: list
+    elements: str
+    default: []
+extends_documentation_fragment:
+  - stackci.nodepool.tree
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: stackci.nodepool.nodepool_request
+  - module: stackci.nodepool.node_info
+"""
+
+EXAMPLES = r"""
+- name: Which leases are there?
+  stackci.nodepool.lease_info:
+  register: there
+
+- name: Show them
+  ansible.builtin.debug:
+    msg: "{{ item.name }}: {{ item.held }} of {{ item.wanted }} nodes, for another {{ item.expires_in | int }} s"
+  loop: "{{ there.leases }}"
+  loop_control:
+    label: "{{ item.name }}"
+"""
+
+RETURN = r"""
+leases:
+  description: The leases, by name.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Its name.
+      type: str
+      returned: always
+    labels:
+      description: The labels of one set.
+      type: list
+      elements: str
+      returned: always
+    count:
+      description: The number of sets.
+      type: int
+      returned: always
+    wanted:
+      description: The number of nodes.
+      type: int
+      returned: always
+    held:
+      description: How many of them are held for it.
+      type: int
+      returned: always
+    complete:
+      description: Whether all of them are.
+      type: bool
+      returned: always
+    age:
+      description: Seconds since it was made, null when that is not stored.
+      type: float
+      returned: always
+    age_text:
+      description: The same as C(DD:HH:MM:SS), null when that is not stored.
+      type: str
+      returned: always
+    expires:
+      description: Seconds for which its nodes are held once they are handed over, null when that is not stored.
+      type: int
+      returned: always
+    expires_in:
+      description: Seconds until nothing of it can be left, null when that is not stored.
+      type: float
+      returned: always
+    requests:
+      description: Its requests that are not fulfilled yet.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        id:
+          description: Id of the request.
+          type: str
+          returned: always
+        state:
+          description: Its state, or V(gone), null when the record does not tell.
+          type: str
+          returned: always
+    nodes:
+      description: Its nodes, in the order of sets and labels.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        id:
+          description: Id of the node.
+          type: str
+          returned: always
+        state:
+          description: Its state, or V(gone), null when the record does not tell.
+          type: str
+          returned: always
+        held:
+          description: Whether it is held for this lease.
+          type: bool
+          returned: always
+        provider:
+          description: The provider, null when it is gone.
+          type: str
+          returned: always
+        address:
+          description: The address to connect to, null when it is gone.
+          type: str
+          returned: always
+    problems:
+      description: What cannot be used of the document.
+      type: list
+      elements: str
+      returned: always
+  sample:
+    - name: debug
+      labels: [debian-12]
+      count: 1
+      wanted: 1
+      held: 1
+      complete: true
+      age: 1000.0
+      age_text: "00:00:16:40"
+      expires: 7200
+      expires_in: 6200.0
+      requests: []
+      nodes:
+        - {id: "0000000003", state: hold, held: true, provider: cloud1, address: 198.51.100.7}
+      problems: []
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.looking import (
+    LEASE_INFO_ARGUMENTS,
+    lease_info,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(lease_info, LEASE_INFO_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()
