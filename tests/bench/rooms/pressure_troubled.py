@@ -19,7 +19,7 @@ from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LONGEST_WAIT
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launcher_pass import FAREWELL
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launcher_pass import END_WAIT
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import SETTLE_SECONDS
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import ApiTimeouts
 from tests.bench.figures import Findings
@@ -350,7 +350,7 @@ class Troubled:
         _control(world).write_text("stop\n", encoding="utf-8")
         if not until(lambda: not Path(f"/proc/{heartbeat['pid']}").exists(), LONGEST, 0.02):
             raise BenchError(f"the module does not end: {launcher.tail()}")
-        findings.add("all APIs hang: wish to end → it has ended", time.monotonic() - began, at_most=FAREWELL + TOLD)
+        findings.add("all APIs hang: wish to end → it has ended", time.monotonic() - began, at_most=END_WAIT + TOLD)
         result = launcher.finish()
         findings.add("  ended otherwise than by the wish", int(result["ended"] != "stopped"), "", at_most=0)
         wrong = [name for name in ENDPOINTS if result["health"][name]["state"] == "trouble"]
@@ -368,7 +368,7 @@ class Troubled:
             if not until(lambda: _is_over(world), LONGEST):
                 raise BenchError(f"the module does not end: {launcher.tail()}")
             result = launcher.finish()
-        findings.add("all APIs hang: deadline → it has ended", result["seconds"] - duration, at_most=FAREWELL + TOLD)
+        findings.add("all APIs hang: deadline → it has ended", result["seconds"] - duration, at_most=END_WAIT + TOLD)
 
 
 def _launcher(world: World, duration: float, resolver: Resolver) -> LauncherRun:

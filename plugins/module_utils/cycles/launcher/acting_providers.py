@@ -6,7 +6,7 @@
 A provider that leaves the configuration while it has nodes is *drained*: it keeps its connection, offers no pools any
 more, and is forgotten when its last node is gone. So is one whose cloud or region changes: its nodes are where they
 were launched, and the new cloud would answer that they do not exist. What the connection was is kept in
-``drain/<provider>`` (no secrets: whoever goes on reads those from clouds.yaml).
+``drain/<provider>`` (no secrets: those are read from clouds.yaml).
 """
 
 from __future__ import annotations
@@ -81,16 +81,16 @@ class ActingProviders:
     # -- a provider is taken -------------------------------------------------------------------------------------
 
     def begin(self, name: str) -> tuple[Provider, CloudClient]:
-        """The provider is ours now: settings and client to act with.
+        """The settings and the client to act with for a provider that is ours now.
 
-        Its nodes may be elsewhere: then it was moved while nobody looked, and is drained first.
+        Its nodes may be elsewhere: then it was moved while no cycle ran, and is drained first.
         """
         known = self._context.store.own.understood(f"{PROVIDERS}/{name}", checked_connection) or {}
         provider = self.settings[name]
         moved = name not in self._draining and "cloud" in known and not self._is_home(name, provider, known)
         if moved and self._remaining(name):
             former = replace(provider, cloud=known["cloud"], region_name=known.get("region"))
-            self._take_over(name, self._note_drain(former, Place.from_document(known.get("place"))))
+            self._take_over(name, self._store_drain(former, Place.from_document(known.get("place"))))
         return self.settings[name], self.clients[name]
 
     def remember(self, name: str, learned: Mapping[str, Any]) -> None:
@@ -113,7 +113,7 @@ class ActingProviders:
         self._homes.clear()
         self._configured = self._read_configured()
         for name in [name for name in self.settings if name not in self._draining and name not in self._configured]:
-            self._take_leave(name)
+            self._remove(name)
         for name, provider in self._configured.items():
             if name not in self._draining:
                 self._renew(name, provider, clouds=clouds)
@@ -165,30 +165,30 @@ class ActingProviders:
         if actor is not None:
             actor.renew(provider, fresh)
 
-    def _take_leave(self, name: str) -> None:
+    def _remove(self, name: str) -> None:
         """The provider is not in the configuration any more."""
         left = self._remaining(name)
         if name in self._context.actors and left:
-            self._note_drain(self.settings[name], self.clients[name].place)
+            self._store_drain(self.settings[name], self.clients[name].place)
             self._set_draining(name, self.settings[name])
             self._context.account.say(
                 f"provider {name}: not in the configuration any more; its {left} nodes live out their life"
             )
         else:
-            self._drop(name)
+            self._forget(name)
             self._context.account.say(f"provider {name}: not in the configuration any more")
 
     def _move(self, name: str, former: Provider, client: CloudClient) -> None:
         """Its cloud or region is another one now."""
         left = self._remaining(name)
         if name in self._context.actors and left:
-            self._note_drain(former, client.place)
+            self._store_drain(former, client.place)
             self._set_draining(name, former)
             self._context.account.say(
                 f"provider {name}: moves to another cloud when its {left} nodes in {former.cloud} are gone"
             )
         else:
-            self._drop(name)
+            self._forget(name)
             self._renew(name, self._configured[name], clouds=True)
 
     def _log_in_again(self, name: str) -> None:
@@ -208,7 +208,7 @@ class ActingProviders:
     def follow_drains(self, nodes: Collection[Node]) -> bool:
         """Once per pass: providers that are to be drained, and those that have been.
 
-        :return: True when a provider in hand now belongs to somebody else; all work must be dropped and begun afresh.
+        :return: True when a provider in hand now belongs to another launcher; all work must be begun afresh.
         """
         own = self._context.store.own
         if not self._looked:
@@ -268,8 +268,8 @@ class ActingProviders:
         fresh.close()
         return fresh.place.matches(place)
 
-    def _note_drain(self, provider: Provider, place: Place) -> dict[str, Any]:
-        """For whoever comes after this cycle."""
+    def _store_drain(self, provider: Provider, place: Place) -> dict[str, Any]:
+        """Store for the next cycle that the provider is drained, and how it is reached."""
         document = {**self._connection(provider, place), "since": self._context.now()}
         self._context.store.own.put(f"{DRAIN}/{provider.name}", document)
         return document
@@ -289,7 +289,7 @@ class ActingProviders:
             self._cannot_drain(name, document, f"{where} leads to another project or cloud than that of its nodes")
             return
         if name in self._context.actors:
-            self._drop(name)
+            self._forget(name)
         self._retire_client(name)
         self.clients[name] = client
         self.settings[name] = former
@@ -316,7 +316,7 @@ class ActingProviders:
         if left == 0:
             self._context.account.say(f"provider {name}: nothing is left of it")
         if configured is None or left == 0:
-            self._drop(name)
+            self._forget(name)
         if configured is not None:
             self._renew(name, configured, clouds=True)
         return abandoned
@@ -339,8 +339,8 @@ class ActingProviders:
             "config": self._origin,
         }
 
-    def _drop(self, name: str) -> None:
-        """This cycle has nothing to do with the provider any more."""
+    def _forget(self, name: str) -> None:
+        """Close its client and release its lock: this cycle does not act for the provider any more."""
         actor = self._context.actors.pop(name, None)
         if actor is not None:
             actor.dismiss()

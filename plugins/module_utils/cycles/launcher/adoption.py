@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Take over what an ended cycle left: pending requests first, then launches that belong to nobody."""
+"""Take over what an ended cycle left: pending requests first, then launches that belong to no request."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def run_launcher(
     """Run one cycle and return the module's result.
 
     :param progress: takes lines for people.
-    :param done: looked at in each pass; True ends the cycle (whoever waits has what it waited for).
+    :param done: looked at in each pass; True ends the cycle.
     :param stop: may ask the cycle to end early.
     :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
     """
@@ -124,7 +124,7 @@ class LauncherCycle(Work):
         self._generation = context.store.generation
 
     def run(self) -> dict[str, Any]:
-        """Work until the end; locks and registrations are given back whatever happens."""
+        """Work until the end; locks and registrations are given back in any case."""
         context = self._context
         began = context.now()
         context.store.on_change(lambda path: context.inbox.nudge())
@@ -175,7 +175,7 @@ class LauncherCycle(Work):
     def _pass(self, now: float) -> float:
         store = self._context.store
         if store.generation != self._generation:
-            # Whatever was locked in the old session is gone; start from a fresh look at everything.
+            # The locks of the old session are gone: everything is read again.
             self._generation = store.generation
             store.fence(self._generation)
             self._launcher_pass.lose()

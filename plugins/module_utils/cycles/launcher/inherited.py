@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ready nodes that were there when this cycle began to act for their provider.
 
-Nobody has looked at their servers for a while. So they are handed out when the cycle's first list of servers has shown
+Their servers were not looked at for a while. So they are handed out when the cycle's first list of servers has shown
 them. What that list lacks is treated like a server that has vanished from one list to the next: nova is asked
 (``provider/missing.py``). An API that does not answer is not waited for: the machines may be well all the same.
 """
@@ -27,7 +27,7 @@ from .provider.actor import LIMITS_AGE, ProviderActor
 
 GONE = "gone (404)"
 LOST = frozenset({"ERROR", "DELETED", "SOFT_DELETED", GONE})
-"""What a server's status is when it will not serve anybody any more."""
+"""The statuses of a server that is of no use any more."""
 EXPECTED = "expected"
 """The status of a server that only a node's record tells of, so far."""
 FRESH = LIMITS_AGE
@@ -73,7 +73,7 @@ class Inherited:
         actor.servers = {**servers, **actor.servers} if _is_fresh(actor, now) else {**actor.servers, **servers}
 
     def drop(self) -> None:
-        """This cycle acts for nobody any more."""
+        """This cycle acts for no provider any more."""
         self._left.clear()
 
     def ask_for_lists(self, nodes: Iterable[Node], now: float) -> None:
@@ -99,7 +99,7 @@ class Inherited:
         return not _is_fresh(actor, left.since) or self._known_at(node) <= actor.listed_from
 
     def lost(self, node: Node) -> Reason | None:
-        """Why the server of a ready node is of no use to anybody."""
+        """Why the server of a ready node is of no use."""
         actor = self._context.actors.get(node.provider or "")
         return None if actor is None else lost(actor, node, self._known_at(node))
 

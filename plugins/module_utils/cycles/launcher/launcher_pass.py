@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Everything that a cycle does for the providers it acts for, pass by pass."""
+"""One pass of a cycle: ask, observe, plan, act, for the providers that the cycle acts for."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ from .requests.waits import Waits
 from .snapshot import InHand, demand_of, observe
 from .throttling.gates import Gates
 
-FAREWELL = 5.0
+END_WAIT = 5.0
 """Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
 REGISTER_EVERY = 600.0
 REMEMBER_EVERY = 60.0
-"""Seconds after which what was learned of a provider is stored: a cycle that is killed shall not learn in vain."""
+"""Seconds after which what was learned of a provider is stored, for the case that the cycle is killed."""
 
 
 class LauncherPass:
@@ -145,7 +145,7 @@ class LauncherPass:
         return self._due(now)
 
     def _tell_health(self, actor: ProviderActor, now: float) -> None:
-        """Once when trouble begins, once when it is over."""
+        """Say it once when trouble begins and once when it is over."""
         name, reason = actor.provider.name, actor.health.blocked(now)
         if reason is not None and name not in self._troubled:
             self._troubled.add(name)
@@ -159,13 +159,13 @@ class LauncherPass:
 
     @property
     def settled(self) -> bool:
-        """True when nothing is in flight and every waiting request is blocked by a limit that somebody set."""
+        """True when nothing is in flight and a configured limit or the cloud's blocks every waiting request."""
         waiting = self._context.account.waiting.values()
         return self._quiet and all(document["code"] in reasons.LIMITS for document in waiting)
 
     @property
     def leads(self) -> bool:
-        """True when this cycle speaks for the whole tree: of all that act anywhere, one does."""
+        """True when this cycle reports for the whole tree; one of all acting cycles does."""
         return self._provider_locks.keeps_spares
 
     def _is_quiet(self, plan: Plan) -> bool:
@@ -198,14 +198,14 @@ class LauncherPass:
             due = min(due, actor.poll(now, watched))
         return max(0.01, due)
 
-    # -- who acts ------------------------------------------------------------------------------------------------
+    # -- providers -----------------------------------------------------------------------------------------------
 
     def _gain(self, now: float) -> None:
         context = self._context
         gained = self._provider_locks.gain(list(self.acting_providers.clients))
         for name in gained:
             provider, client = self.acting_providers.begin(name)
-            actor = self._warming.take(name, provider, client) or self._actor(provider, client)
+            actor = self._warming.hand_over(name, provider, client) or self._actor(provider, client)
             actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", learned_before) or {})
             context.actors[name] = actor
             context.pool_ids.update(self._registry.ids(provider))
@@ -246,7 +246,7 @@ class LauncherPass:
         return [self._context.config.image_settings(provider, label) for label in labels]
 
     def reload(self, news: News) -> None:
-        """Take what is new in the configuration; the next pass works with it."""
+        """Take a new configuration over; the next pass works with it."""
         context = self._context
         if news.config is not None:
             context.config = _with_zookeeper(context, news.config)
@@ -254,7 +254,7 @@ class LauncherPass:
         self.acting_providers.reload(clouds=news.clouds)
 
     def _follow(self, now: float) -> None:
-        """Providers or their pools are not what they were: ids and registrations follow."""
+        """Bring ids and registrations of pools up to date after a change of providers or pools."""
         context = self._context
         context.pool_ids.clear()
         for actor in context.actors.values():
@@ -263,23 +263,23 @@ class LauncherPass:
         self._registered_at.clear()
 
     def lose(self) -> None:
-        """The session is lost: drop every belief; what is in the cloud and in ZooKeeper is looked at afresh."""
+        """The session is lost: forget everything; the cloud and ZooKeeper are read again."""
         self._context.store.give_up()
         self._drop()
         self._warming.drop()
         self._registry.withdraw()
         self._provider_locks.lose()
-        # What a pass that was left in the middle had just locked is in nobody's hands.
+        # A pass that was interrupted may have locked what no part has in its hands yet.
         self._context.store.release_locks()
 
     def abandon(self) -> None:
-        """The tree is not ours any more: at the end nothing is written to it."""
+        """The tree was exchanged for another: at the end nothing is written to it."""
         self._abandoned = True
 
     def close(self) -> None:
         """End: wait a moment for creates under way, then give everything back."""
         context = self._context
-        end = context.now() + (0.0 if self._abandoned else FAREWELL)
+        end = context.now() + (0.0 if self._abandoned else END_WAIT)
         try:
             while context.store.state == "connected" and self._launches.in_progress.creating and context.now() < end:
                 context.inbox.take(0.2)
@@ -322,7 +322,7 @@ class LauncherPass:
         self._registered_at.clear()
 
     def _remember(self) -> None:
-        """What the next cycle wants to know of the providers."""
+        """Store for the next cycle what was learned of the providers."""
         if self._context.store.state != "connected" or self._abandoned:
             return
         self._remembered_at = self._context.now()
@@ -393,7 +393,7 @@ class LauncherPass:
     def _busy(self) -> set[str]:
         busy = set(self._accepted.node_ids)
         for actor in self._context.actors.values():
-            busy.update(running.node.id for running in self._launches.in_progress.of(actor))
+            busy.update(ongoing.node.id for ongoing in self._launches.in_progress.of(actor))
         return busy | self._deletions.node_ids
 
 

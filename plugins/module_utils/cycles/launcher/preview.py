@@ -151,7 +151,7 @@ def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator
 
 
 def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: set[str]) -> Plan:
-    """Plan again and again while answers come in; the last plan stands. What is *leaving* is handed to nobody.
+    """Plan again and again while answers come in; the last plan stands. The nodes *leaving* are not handed out.
 
     How many creates may be sent at once is left aside: what has to wait for no more than that is served.
     """
@@ -224,7 +224,7 @@ def _upkeep(context: Context) -> Iterable[DeleteNode | FreeNode | DropRequest]:
 
 
 def _left_behind(context: Context) -> list[str]:
-    """Pending requests that nobody works on: the cycle would take them over."""
+    """Pending requests that are not locked: the cycle would take them over."""
     store = context.store
     return [
         request.id

@@ -15,7 +15,7 @@ from ....model.reasons import Reason
 from ....sweeping.counts import LeakCounts
 
 MOST_ATTEMPTS = 1000
-"""Attempts that are kept for whoever counts them; nobody has to."""
+"""At most so many attempts are kept for the metrics."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Attempt:
 
 @dataclass
 class Account:
-    """Ids in the order of events. *say* takes a line for people.
+    """Ids in the order of events. *say* takes a line for the operator.
 
     *waiting* and *unmet_spares* show the latest plan, everything else adds up.
     """
@@ -107,7 +107,7 @@ class Account:
 
     @property
     def changed(self) -> bool:
-        """True when anything in ZooKeeper or a cloud was changed for somebody."""
+        """True when anything in ZooKeeper or a cloud was changed for a request or a node."""
         events = (self.fulfilled, self.failed, self.declined, self.canceled, self.launched, self.adopted, self.deleted)
         return any(events)
 

@@ -58,7 +58,7 @@ class Ages:
 
 @dataclass
 class Context:
-    """One cycle's common ground. Only the cycle's own thread touches it.
+    """What the parts of one cycle share. Only the cycle's own thread uses it.
 
     *site* is the id of the tree, *actors* holds the providers that this cycle acts for, *pool_ids* (provider, pool) →
     stable pool id.
@@ -93,7 +93,7 @@ class Context:
     def launch(self, node_id: str, *, fresh: bool = False) -> Launch | None:
         """The launch record of a node.
 
-        :param fresh: ask ZooKeeper itself: somebody else has written it last, and the cache may be behind.
+        :param fresh: ask ZooKeeper itself: another cycle has written it last, and the cache may be behind.
         """
         path = f"{LAUNCHES}/{node_id}"
         found = self.store.own.understood(path, Launch.from_document, key="node_id", fresh=fresh)
@@ -111,7 +111,7 @@ class Context:
         add_tombstone(self.store, node_id, provider, self.launch(node_id), server_id, self.now())
 
     def forget(self, node_id: str) -> None:
-        """Remove the launch record of a node that is gone; what may turn up of it is buried before."""
+        """Remove the launch record of a node that is gone; its tombstone is written before."""
         self.store.own.delete(f"{LAUNCHES}/{node_id}")
 
 

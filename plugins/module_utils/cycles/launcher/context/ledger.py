@@ -48,17 +48,11 @@ class Sums(Generic[K]):
     def __init__(self) -> None:
         self._amounts: dict[K, Counter[str]] = defaultdict(Counter)
 
-    def add(self, key: K, size: Resources) -> None:
-        """Add one node's amounts."""
+    def add(self, key: K, size: Resources, sign: int = 1) -> None:
+        """Add one node's amounts, or (*sign* -1) take off what was added once."""
         amounts = self._amounts[key]
         for name, amount in size.items():
-            amounts[name] += amount  # type: ignore[assignment]  # ram of others may be a fraction
-
-    def take(self, key: K, size: Resources) -> None:
-        """Take off what was added once."""
-        amounts = self._amounts[key]
-        for name, amount in size.items():
-            amounts[name] -= amount  # type: ignore[assignment]
+            amounts[name] += sign * amount  # type: ignore[assignment]  # ram of others may be a fraction
             if not amounts[name]:
                 del amounts[name]
         if not amounts:
@@ -91,7 +85,7 @@ class Ledger:
     :ivar zones: (provider, pool) → nodes that stay, by zone.
     :ivar stuck: nodes whose deletion does not get on; *to_float*: those that await a floating IP.
     :ivar server_ids: the servers that records name.
-    :ivar spare: label → nodes that nobody has, ready or on their way.
+    :ivar spare: label → unallocated nodes, ready or on their way.
     """
 
     def __init__(self) -> None:
@@ -131,50 +125,36 @@ class Ledger:
         for node_id in {*changed, *(held_up ^ self.stuck), *(waiting ^ self.to_float)}:
             before = self._shares.pop(node_id, None)
             if before is not None:
-                self._forget(before)
+                self._count(before, -1)
             node = nodes.get(node_id)
             if node is not None and not node.broken:
                 share = self._shares[node_id] = _share(node, node_id in held_up, node_id in waiting)
-                self._count(share)
+                self._count(share, 1)
         self.stuck, self.to_float = held_up, waiting
 
-    def _count(self, share: _Share) -> None:
-        self.by_provider.add(share.provider, share.size)
-        self.by_pool.add(share.pool, share.size)
+    def _count(self, share: _Share, sign: int) -> None:
+        """Add what a node adds to the sums, or (*sign* -1) take it off."""
+        self.by_provider.add(share.provider, share.size, sign)
+        self.by_pool.add(share.pool, share.size, sign)
         if share.tenant is not None:
-            self.by_tenant.add(share.tenant, share.size)
+            self.by_tenant.add(share.tenant, share.size, sign)
         if share.in_cloud:
-            self.in_cloud.add(share.provider, share.size)
+            self.in_cloud.add(share.provider, share.size, sign)
         if share.freeing:
-            self.freeing.add(share.provider, share.size)
-            self.freeing_in_pool.add(share.pool, share.size)
+            self.freeing.add(share.provider, share.size, sign)
+            self.freeing_in_pool.add(share.pool, share.size, sign)
         if share.zone is not None:
-            self.zones[share.pool][share.zone] += 1
+            _count(self.zones[share.pool], share.zone, sign)
         for label in share.spare_for:
-            self.spare[label] += 1
+            _count(self.spare, label, sign)
         if share.server_id:
-            self.server_ids[share.server_id] += 1
+            _count(self.server_ids, share.server_id, sign)
 
-    def _forget(self, share: _Share) -> None:
-        self.by_provider.take(share.provider, share.size)
-        self.by_pool.take(share.pool, share.size)
-        if share.tenant is not None:
-            self.by_tenant.take(share.tenant, share.size)
-        if share.in_cloud:
-            self.in_cloud.take(share.provider, share.size)
-        if share.freeing:
-            self.freeing.take(share.provider, share.size)
-            self.freeing_in_pool.take(share.pool, share.size)
-        if share.zone is not None:
-            self.zones[share.pool][share.zone] -= 1
-            if not self.zones[share.pool][share.zone]:
-                del self.zones[share.pool][share.zone]
-        for label in share.spare_for:
-            self.spare[label] -= 1
-        if share.server_id:
-            self.server_ids[share.server_id] -= 1
-            if not self.server_ids[share.server_id]:
-                del self.server_ids[share.server_id]
+
+def _count(counts: Counter[str], key: str, sign: int) -> None:
+    counts[key] += sign
+    if not counts[key]:
+        del counts[key]
 
 
 def _share(node: Node, stuck: bool, floats: bool) -> _Share:

@@ -66,7 +66,7 @@ class SweepMemory:
         store.own.put(self.path, {"seen": {key: item.document() for key, item in oldest}, "looked": self.looked})
 
     def lock(self, store: Store) -> Held | None:
-        """The right to sweep here; None while somebody else does."""
+        """The right to sweep here; None while another launcher has it."""
         return None if store.own.is_locked(self.path) else store.own.lock(self.path)
 
 

@@ -156,7 +156,7 @@ class Addressing:
                 wish.launch.floating_ip_id = created.id
                 wish.launch.floating_address = created.address
             elif error is not None and (error.unclear or _is_second(error)):
-                # It may be there, and what is given up now nobody would ever look for.
+                # It may be there: given up now, it would never be looked for.
                 wish.launch.floating_doubt = True
                 again = replace(wish, unheard=(*wish.unheard, error))
                 self._wishes.setdefault(actor.provider.name, []).append(again)

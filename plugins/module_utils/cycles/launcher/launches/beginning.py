@@ -98,8 +98,8 @@ def _take(context: Context, draft: _Draft, now: float) -> tuple[LaunchInProgress
     sent = batch.send()
     held.claimed_by(sent)
     values, settings = request_values(wanted.request), template.settings
-    running = LaunchInProgress(launch, node, held, draft.actor, draft.pool, draft.label, settings, values, wanted.ended)
-    return running, sent
+    ongoing = LaunchInProgress(launch, node, held, draft.actor, draft.pool, draft.label, settings, values, wanted.ended)
+    return ongoing, sent
 
 
 def adopted(

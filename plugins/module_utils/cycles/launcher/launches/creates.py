@@ -45,59 +45,59 @@ class Creates:
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def answered(self, running: LaunchInProgress, mark: str, made: CreateDone | None, error: CloudError | None) -> None:
+    def answered(self, ongoing: LaunchInProgress, mark: str, made: CreateDone | None, error: CloudError | None) -> None:
         """A create with that mark was answered, or will not be any more."""
-        launch, now = running.launch, self._context.now()
+        launch, now = ongoing.launch, self._context.now()
         if made is not None:
-            running.actor.creates.answered(made.seconds, running.build.beside if running.build is not None else 0)
-        if not self._outcomes.is_ours(running) or launch.mark != mark:
+            ongoing.actor.creates.answered(made.seconds, ongoing.build.beside if ongoing.build is not None else 0)
+        if not self._outcomes.is_ours(ongoing) or launch.mark != mark:
             # The cycle that has the launch now looks for the server by its mark.
-            self._too_late(running.actor, mark, made)
+            self._too_late(ongoing.actor, mark, made)
         elif launch.phase != Phase.CREATING:
             # The list showed its server before the answer came.
             if made is not None:
                 launch.answered = True
-                self._accepted(running)
+                self._accepted(ongoing)
         elif made is not None:
-            running.busy = False
+            ongoing.busy = False
             machine.created(launch, made.server_id, now)
-            running.actor.known.denials.confirm(launch.az, now)
-            self._accepted(running)
-            self._started(running, made.server_id, now)
+            ongoing.actor.known.denials.confirm(launch.az, now)
+            self._accepted(ongoing)
+            self._started(ongoing, made.server_id, now)
         elif error is not None:
-            running.busy = False
-            self._refused(running, error, now)
+            ongoing.busy = False
+            self._refused(ongoing, error, now)
 
-    def _refused(self, running: LaunchInProgress, error: CloudError, now: float) -> None:
-        if lost_its_image(running, error, now):
-            self._outcomes.fail(running, Failure.IMAGE, str(error), now)
-            renew_image(self._context, running, now)
+    def _refused(self, ongoing: LaunchInProgress, error: CloudError, now: float) -> None:
+        if lost_its_image(ongoing, error, now):
+            self._outcomes.fail(ongoing, Failure.IMAGE, str(error), now)
+            renew_image(self._context, ongoing, now)
             return
         if not error.unclear:
             named = error.resources if isinstance(error, CloudQuotaRefused) else ()
-            self._outcomes.fail(running, failure_of(error), str(error), now, named)
+            self._outcomes.fail(ongoing, failure_of(error), str(error), now, named)
             return
-        launch, answers = running.launch, running.actor.creates.answers
+        launch, answers = ongoing.launch, ongoing.actor.creates.answers
         silent = error.status is None and now - launch.asked_at >= answers.floor
         if silent:
             answers.give_up(launch.asked_at, now)
         machine.create_unclear(launch, now, answers.settle, launch.asked_at + answers.most if silent else 0.0)
         self._context.save(launch)
-        line = f"node {running.node.id}: {error}; looking whether the server was made all the same"
+        line = f"node {ongoing.node.id}: {error}; looking whether the server was made all the same"
         self._context.account.say(Trouble(line))
 
-    def _accepted(self, running: LaunchInProgress) -> None:
-        sent_at, size = running.launch.asked_at or running.launch.started, size_of(running.node)
-        self._gates.freezes.accepted(pool_id_of(self._context, running), running.actor, size, sent_at)
+    def _accepted(self, ongoing: LaunchInProgress) -> None:
+        sent_at, size = ongoing.launch.asked_at or ongoing.launch.started, size_of(ongoing.node)
+        self._gates.freezes.accepted(pool_id_of(self._context, ongoing), ongoing.actor, size, sent_at)
 
-    def _started(self, running: LaunchInProgress, server_id: str, now: float) -> None:
+    def _started(self, ongoing: LaunchInProgress, server_id: str, now: float) -> None:
         """The launch has its server: write it down."""
-        running.node.external_id = server_id
+        ongoing.node.external_id = server_id
         batch = self._context.store.batch()
-        self._context.save(running.launch, batch)
-        self._context.store.nodes.write(running.node, batch=batch)
+        self._context.save(ongoing.launch, batch)
+        self._context.store.nodes.write(ongoing.node, batch=batch)
         batch.send_later()
-        self._context.account.step(running.node.id, "created", now)
+        self._context.account.step(ongoing.node.id, "created", now)
 
     def _too_late(self, actor: ProviderActor, mark: str, made: CreateDone | None) -> None:
         """The launch does with another server, or is over: if this one was given up, it goes."""
@@ -126,39 +126,39 @@ class Creates:
 
     def _compare(self, actor: ProviderActor, mark: str, server: Server, now: float) -> None:
         node_id = node_of_mark(mark)
-        running = self._in_progress.get(node_id)
-        launch = running.launch if running is not None else self._context.launch(node_id)
+        ongoing = self._in_progress.get(node_id)
+        launch = ongoing.launch if ongoing is not None else self._context.launch(node_id)
         if launch is None:
             return
-        if running is not None and running.actor is actor and self._is_wanted(running, mark, server, now):
-            self._take(running, mark, server, now)
+        if ongoing is not None and ongoing.actor is actor and self._is_wanted(ongoing, mark, server, now):
+            self._take(ongoing, mark, server, now)
         elif mark in launch.superseded:
             self._remove(actor, server.id)
 
-    def _is_wanted(self, running: LaunchInProgress, mark: str, server: Server, now: float) -> bool:
-        launch = running.launch
-        if server.status in ENDED or server.task_state == "deleting" or not running.held.valid:
+    def _is_wanted(self, ongoing: LaunchInProgress, mark: str, server: Server, now: float) -> bool:
+        launch = ongoing.launch
+        if server.status in ENDED or server.task_state == "deleting" or not ongoing.held.valid:
             return False
         if mark in launch.superseded:
             return True
         # The answer to the present one will most likely come yet, and tells more.
-        slow = now - launch.asked_at >= running.actor.timeouts.suspect
+        slow = now - launch.asked_at >= ongoing.actor.timeouts.suspect
         return mark == launch.mark and launch.phase == Phase.CREATING and slow
 
-    def _take(self, running: LaunchInProgress, mark: str, server: Server, now: float) -> None:
-        launch = running.launch
+    def _take(self, ongoing: LaunchInProgress, mark: str, server: Server, now: float) -> None:
+        launch = ongoing.launch
         given_up = mark in launch.superseded
         if not machine.found(launch, mark, server.id, now):
             if mark in launch.superseded:
-                self._remove(running.actor, server.id)
+                self._remove(ongoing.actor, server.id)
             return
-        sent_at = running.sent.get(mark)
+        sent_at = ongoing.sent.get(mark)
         if given_up and sent_at is not None:
             # It was not in the lists before: so long it has really taken.
-            running.actor.creates.answered(now - sent_at)
-        running.busy, running.list_seen = False, 0.0
-        self._context.account.say(f"node {running.node.id}: server {server.id} turned up late, and is taken")
-        self._started(running, server.id, now)
+            ongoing.actor.creates.answered(now - sent_at)
+        ongoing.busy, ongoing.list_seen = False, 0.0
+        self._context.account.say(f"node {ongoing.node.id}: server {server.id} turned up late, and is taken")
+        self._started(ongoing, server.id, now)
 
     def _remove(self, actor: ProviderActor, server_id: str) -> None:
         self._removals.start(server_id, actor, server_id, None, self._context.inbox.nudge)

@@ -151,44 +151,44 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
 
     def of(self, actor: ProviderActor) -> Iterator[LaunchInProgress]:
         """The launches at one provider."""
-        return (running for running in self.values() if running.actor is actor)
+        return (ongoing for ongoing in self.values() if ongoing.actor is actor)
 
     @property
     def creating(self) -> bool:
         """True while a create is without an answer."""
-        return any(running.launch.phase == Phase.CREATING for running in self.values())
+        return any(ongoing.launch.phase == Phase.CREATING for ongoing in self.values())
 
     def zones(self) -> dict[tuple[str, str], list[str]]:
         """(provider, pool) → zones of launches whose server is not up yet."""
         zones: dict[tuple[str, str], list[str]] = {}
-        for running in self.values():
-            if running.launch.az is not None and running.node.az is None:
-                zones.setdefault(running.key, []).append(running.launch.az)
+        for ongoing in self.values():
+            if ongoing.launch.az is not None and ongoing.node.az is None:
+                zones.setdefault(ongoing.key, []).append(ongoing.launch.az)
         return zones
 
     def on_their_way(self) -> Counter[str]:
         """Provider → servers asked for and not yet ACTIVE."""
-        return Counter(running.actor.provider.name for running in self.values() if running.is_on_its_way)
+        return Counter(ongoing.actor.provider.name for ongoing in self.values() if ongoing.is_on_its_way)
 
     def queued(self) -> Counter[tuple[str, str]]:
         """(provider, pool) → launches whose create is not sent yet."""
-        return Counter(running.key for running in self.values() if running.launch.phase == Phase.QUEUED)
+        return Counter(ongoing.key for ongoing in self.values() if ongoing.launch.phase == Phase.QUEUED)
 
     def to_float(self) -> set[str]:
         """Ids of the nodes that will most likely ask for a floating IP."""
-        return {node_id for node_id, running in self.items() if running.actor.known.floats(running.pool, running.label)}
+        return {node_id for node_id, ongoing in self.items() if ongoing.actor.known.floats(ongoing.pool, ongoing.label)}
 
     def unanswered(self, actor: ProviderActor) -> Resources:
         """What the provider's creates that are without an answer will use."""
         return total(
-            size_of(running.node)
-            for running in self.of(actor)
-            if running.launch.phase in (Phase.CREATING, Phase.UNCLEAR)
+            size_of(ongoing.node)
+            for ongoing in self.of(actor)
+            if ongoing.launch.phase in (Phase.CREATING, Phase.UNCLEAR)
         )
 
     def watched(self, actor: ProviderActor) -> Watched:
         """What these launches wait for in the provider's server list."""
-        launches = [running.launch for running in self.of(actor)]
+        launches = [ongoing.launch for ongoing in self.of(actor)]
         return Watched(
             booting_since=[launch.created_at or launch.since for launch in launches if launch.phase == Phase.BOOTING],
             unclear=sum(1 for launch in launches if launch.phase == Phase.UNCLEAR),
@@ -198,11 +198,11 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
     def next_due(self, now: float) -> float:
         """Seconds until a launch that waits may go on by itself."""
         waits = [
-            running.launch.not_before - now
-            for running in self.values()
-            if running.launch.phase in (Phase.QUEUED, Phase.ADDRESSING)
-            and not running.busy
-            and running.launch.not_before > now
+            ongoing.launch.not_before - now
+            for ongoing in self.values()
+            if ongoing.launch.phase in (Phase.QUEUED, Phase.ADDRESSING)
+            and not ongoing.busy
+            and ongoing.launch.not_before > now
         ]
         return max(0.05, min(waits, default=float("inf")))
 

@@ -28,13 +28,13 @@ class Outcomes:
         self._gates = gates
         self._in_progress = in_progress
 
-    def is_ours(self, running: LaunchInProgress) -> bool:
+    def is_ours(self, ongoing: LaunchInProgress) -> bool:
         """False for an answer that comes after the launch was dropped: the cycle that has it now acts on it."""
-        return self._in_progress.get(running.node.id) is running and running.held.valid
+        return self._in_progress.get(ongoing.node.id) is ongoing and ongoing.held.valid
 
     def quota_refused(
         self,
-        running: LaunchInProgress,
+        ongoing: LaunchInProgress,
         named: Iterable[str],
         text: str,
         sent_at: float,
@@ -45,12 +45,12 @@ class Outcomes:
         :param failing: what the server uses that was accepted all the same and then failed.
         """
         self._context.account.refused += 1
-        pool_id = pool_id_of(self._context, running)
-        self._gates.freezes.refuse(pool_id, running.actor, named, text, sent_at, failing)
+        pool_id = pool_id_of(self._context, ongoing)
+        self._gates.freezes.refuse(pool_id, ongoing.actor, named, text, sent_at, failing)
 
     def fail(
         self,
-        running: LaunchInProgress,
+        ongoing: LaunchInProgress,
         failure: Failure,
         text: str,
         now: float,
@@ -59,46 +59,46 @@ class Outcomes:
     ) -> None:
         """The attempt failed. *named*, *failing*: for a quota, the resources named and what the failed server uses."""
         if failure is Failure.QUOTA:
-            self.quota_refused(running, named, text, running.launch.started, failing)
+            self.quota_refused(ongoing, named, text, ongoing.launch.started, failing)
         elif failure is Failure.REFUSED:
-            running.actor.known.forget_names()
-        running.build_failed(failure, now)
-        self._context.account.say(Trouble(f"node {running.node.id}: {failure.value}: {text}"))
-        self._context.account.attempt(running.node, failure.value, now - (running.launch.started or now))
-        machine.failed(running.launch, failure, text, now, running.rules, self._context.random)
+            ongoing.actor.known.forget_names()
+        ongoing.build_failed(failure, now)
+        self._context.account.say(Trouble(f"node {ongoing.node.id}: {failure.value}: {text}"))
+        self._context.account.attempt(ongoing.node, failure.value, now - (ongoing.launch.started or now))
+        machine.failed(ongoing.launch, failure, text, now, ongoing.rules, self._context.random)
         if failure not in machine.DOES_NOT_COUNT:
-            self._gates.breakers.failed(running.launch.provider, running.label.image_name, running.flavor, text)
-            if running.alone:
-                running.launch.az = running.next_zone()
-        self._context.save(running.launch)
-        if running.launch.phase == Phase.FAILED:
-            self.give_up(running, now)
+            self._gates.breakers.failed(ongoing.launch.provider, ongoing.label.image_name, ongoing.flavor, text)
+            if ongoing.alone:
+                ongoing.launch.az = ongoing.next_zone()
+        self._context.save(ongoing.launch)
+        if ongoing.launch.phase == Phase.FAILED:
+            self.give_up(ongoing, now)
 
-    def finish(self, running: LaunchInProgress, now: float) -> None:
+    def finish(self, ongoing: LaunchInProgress, now: float) -> None:
         """The node is ready."""
-        self._gates.breakers.succeeded(running.launch.provider, running.label.image_name, running.flavor)
-        record.ready(running.node, running.host_keys, now)
+        self._gates.breakers.succeeded(ongoing.launch.provider, ongoing.label.image_name, ongoing.flavor)
+        record.ready(ongoing.node, ongoing.host_keys, now)
         batch = self._context.store.batch()
-        self._context.save(running.launch, batch)
-        self._context.store.nodes.write(running.node, batch=batch)
-        self._leave(running, batch)
-        self._context.account.ready.append(running.node.id)
-        self._context.account.say(running.ready_text(now))
-        self._context.account.attempt(running.node, "ready", now - (running.launch.started or now))
-        self._context.account.step(running.node.id, "ready", now)
+        self._context.save(ongoing.launch, batch)
+        self._context.store.nodes.write(ongoing.node, batch=batch)
+        self._leave(ongoing, batch)
+        self._context.account.ready.append(ongoing.node.id)
+        self._context.account.say(ongoing.ready_text(now))
+        self._context.account.attempt(ongoing.node, "ready", now - (ongoing.launch.started or now))
+        self._context.account.step(ongoing.node.id, "ready", now)
 
-    def give_up(self, running: LaunchInProgress, now: float) -> None:
+    def give_up(self, ongoing: LaunchInProgress, now: float) -> None:
         """The launch has failed: no attempt is left."""
-        running.node.set_state(NodeState.FAILED, now)
+        ongoing.node.set_state(NodeState.FAILED, now)
         batch = self._context.store.batch()
-        self._context.store.nodes.write(running.node, batch=batch)
-        self._context.account.launch_failures[running.node.id] = list(running.launch.failures)
-        self._leave(running, batch)
+        self._context.store.nodes.write(ongoing.node, batch=batch)
+        self._context.account.launch_failures[ongoing.node.id] = list(ongoing.launch.failures)
+        self._leave(ongoing, batch)
 
-    def _leave(self, running: LaunchInProgress, batch: Batch) -> None:
-        del self._in_progress[running.node.id]
-        if running.ended is not None:
-            running.ended(running, batch)
+    def _leave(self, ongoing: LaunchInProgress, batch: Batch) -> None:
+        del self._in_progress[ongoing.node.id]
+        if ongoing.ended is not None:
+            ongoing.ended(ongoing, batch)
         else:
-            running.held.release(batch)
+            ongoing.held.release(batch)
             batch.commit()

@@ -32,9 +32,9 @@ class Reaching:
         self._addressing = addressing
         self._outcomes = outcomes
 
-    def begin(self, running: LaunchInProgress, batch: Batch) -> None:
+    def begin(self, ongoing: LaunchInProgress, batch: Batch) -> None:
         """Write down where the server is, together with *batch*, and see whether it answers."""
-        actor, node, launch = running.actor, running.node, running.launch
+        actor, node, launch = ongoing.actor, ongoing.node, ongoing.launch
         server = actor.servers.get(launch.server_id or "")
         if server is None:
             batch.send_later()
@@ -43,14 +43,14 @@ class Reaching:
         record.active(node, actor.provider, server, addresses, launch.floating_address)
         if not node.interface_ip:
             batch.send_later()
-            self._unreached(running, "the server has no address that can be used")
+            self._unreached(ongoing, "the server has no address that can be used")
             return
-        if not running.label.host_key_checking:
-            self._reached(running, ())
+        if not ongoing.label.host_key_checking:
+            self._reached(ongoing, ())
             return
         self._context.store.nodes.write(node, batch=batch)
         batch.send_later()
-        running.busy = True
+        ongoing.busy = True
         job = ScanJob(
             key=node.id,
             address=node.interface_ip,
@@ -60,41 +60,41 @@ class Reaching:
         )
         self._scanner.submit(job)
 
-    def answered(self, running: LaunchInProgress, result: ScanResult) -> None:
+    def answered(self, ongoing: LaunchInProgress, result: ScanResult) -> None:
         """The scanner's answer."""
-        if running.launch.phase != Phase.REACHING:
+        if ongoing.launch.phase != Phase.REACHING:
             return
-        running.busy = False
+        ongoing.busy = False
         if result.error is None:
-            self._context.account.step(running.node.id, "scanned", self._context.now())
-            self._reached(running, result.host_keys)
-        elif running.label.console_log:
-            self._fetch_console(running, result.error)
+            self._context.account.step(ongoing.node.id, "scanned", self._context.now())
+            self._reached(ongoing, result.host_keys)
+        elif ongoing.label.console_log:
+            self._fetch_console(ongoing, result.error)
         else:
-            self._unreached(running, result.error)
+            self._unreached(ongoing, result.error)
 
     def cancel(self, node_id: str) -> None:
         """The answer is not wanted any more."""
         self._scanner.cancel(node_id)
 
-    def _fetch_console(self, running: LaunchInProgress, error: str) -> None:
-        running.busy = True
-        client, server_id = running.actor.client, running.launch.server_id or ""
+    def _fetch_console(self, ongoing: LaunchInProgress, error: str) -> None:
+        ongoing.busy = True
+        client, server_id = ongoing.actor.client, ongoing.launch.server_id or ""
 
         def answered(text: str | None, trouble: CloudError | None) -> None:
-            running.busy = False
+            ongoing.busy = False
             lines = (text or str(trouble)).strip().splitlines()
-            self._unreached(running, f"{error}; console: {' | '.join(lines[-SHOWN_LINES:])}")
+            self._unreached(ongoing, f"{error}; console: {' | '.join(lines[-SHOWN_LINES:])}")
 
-        running.actor.call("POST /servers/{id}/action", lambda: client.console_log(server_id, CONSOLE_LINES), answered)
+        ongoing.actor.call("POST /servers/{id}/action", lambda: client.console_log(server_id, CONSOLE_LINES), answered)
 
-    def _reached(self, running: LaunchInProgress, host_keys: tuple[str, ...]) -> None:
+    def _reached(self, ongoing: LaunchInProgress, host_keys: tuple[str, ...]) -> None:
         now = self._context.now()
-        if self._outcomes.is_ours(running):
-            running.host_keys = host_keys
-            machine.reached(running.launch, now)
-            self._outcomes.finish(running, now)
+        if self._outcomes.is_ours(ongoing):
+            ongoing.host_keys = host_keys
+            machine.reached(ongoing.launch, now)
+            self._outcomes.finish(ongoing, now)
 
-    def _unreached(self, running: LaunchInProgress, text: str) -> None:
-        if self._outcomes.is_ours(running):
-            self._outcomes.fail(running, Failure.UNREACHABLE, text, self._context.now())
+    def _unreached(self, ongoing: LaunchInProgress, text: str) -> None:
+        if self._outcomes.is_ours(ongoing):
+            self._outcomes.fail(ongoing, Failure.UNREACHABLE, text, self._context.now())

@@ -41,14 +41,14 @@ from .usage import Capacity, Usage
 Judge = Callable[[CloudError], CloudError]
 
 LIMITS_AGE = 60.0
-"""How old limits and the others' usage may be while somebody wants nodes."""
+"""How old limits and the others' usage may be while nodes are wanted."""
 LIMITS_AGE_WHEN_FULL = 15.0
 PROBE_AGE = 2.0
 """How often a provider in trouble is asked whether it is well again; failures make it rarer."""
 NO_NEWS = 60.0
 """An answer about a server that is older than the latest list by so much says nothing any more."""
 RETRY_WITHIN = 10.0
-"""An API that asks to be left alone for longer is not waited for by whoever looks once."""
+"""An API that asks to be left alone for longer is not waited for by a preview."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ProviderActor:
         self.timeouts = timeouts or ApiTimeouts()
         # The client may be another one by the time of the call.
         # pylint: disable=unnecessary-lambda
-        self.creates = CreateLane(provider.name, inbox, self.timeouts, lambda: self.client, self.note)
+        self.creates = CreateLane(provider.name, inbox, self.timeouts, lambda: self.client, self.heard)
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
         self.health = Health(provider.name, client.counters, self.timeouts)
         self._changed = changed
@@ -116,7 +116,7 @@ class ProviderActor:
 
         def answered(result: Any, error: CloudError | None) -> None:
             error = None if error is None else judge(error)
-            self.note(error, what)
+            self.heard(error, what)
             done(result, error)
 
         self.workers.submit(what, work, answered, changes=True)
@@ -133,9 +133,9 @@ class ProviderActor:
 
         self.workers.submit("GET /os-availability-zone", client.availability_zones, answered)
 
-    def note(self, error: CloudError | None, call: str = "") -> None:
-        """Remember whether the API works."""
-        self.health.note(error, self.inbox.clock(), call)
+    def heard(self, error: CloudError | None, call: str = "") -> None:
+        """Remember by the answer to a call whether the API works."""
+        self.health.heard(error, self.inbox.clock(), call)
 
     def renew(self, provider: Provider, client: CloudClient | None = None) -> None:
         """The settings have changed and, with a *client*, how the cloud is reached: what is known is asked again."""
@@ -233,7 +233,7 @@ class ProviderActor:
     def take_list(self, servers: Mapping[str, Server], listed_from: float) -> None:
         """A listing that was asked for at *listed_from*; an older one than the present tells nothing."""
         if listed_from > self.listed_from:
-            self.servers = self.missing.take(self.servers, servers, listed_from)
+            self.servers = self.missing.compare(self.servers, servers, listed_from)
             self.listed_from = listed_from
             self.inquiries.prune(self.inbox.clock())
 
@@ -261,7 +261,7 @@ class ProviderActor:
     def poll(self, now: float, watched: Watched) -> float:
         """Read the server list when it is due.
 
-        :return: seconds until the next look is due; infinite when nobody waits for anything.
+        :return: seconds until the next look is due; infinite when nothing is waited for.
         """
         return min(self._poll(now, watched), self.creates.opening_due())
 
@@ -293,7 +293,7 @@ class ProviderActor:
     ) -> Fact[Any]:
         def answered(error: CloudError | None) -> None:
             if heeded or error is None:
-                self.note(error)
+                self.heard(error)
             if changed is not None:
                 changed(error)
             self._changed()
@@ -323,7 +323,7 @@ class ProviderActor:
 
     def _ask_for_server(self, server_id: str, answered: Answered) -> None:
         def done(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
-            self.note(error)
+            self.heard(error)
             answered(result, error)
             self._changed()
 

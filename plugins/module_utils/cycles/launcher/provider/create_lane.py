@@ -17,26 +17,26 @@ from ...frame.inbox import Inbox
 from ...frame.workers import Done, WorkerSet
 from .health import CREATE
 
-LAST_WORD = 15.0
+ANSWER_MARGIN = 15.0
 OPENING_LOOK = 1.0
 
-Note = Callable[["CloudError | None", str], None]
+Heard = Callable[["CloudError | None", str], None]
 Judge = Callable[[CloudError], CloudError]
 
 
 class CreateLane:
-    """Creates may take minutes: with threads of their own they keep nobody else from being heard.
+    """Creates may take minutes: with threads of their own they do not delay other calls.
 
     :param client: tells the client of now.
-    :param note: hears of each answer, or the lack of one.
+    :param heard: is called with of each answer, or the lack of one.
     """
 
     def __init__(
-        self, name: str, inbox: Inbox, timeouts: ApiTimeouts, client: Callable[[], CloudClient], note: Note
+        self, name: str, inbox: Inbox, timeouts: ApiTimeouts, client: Callable[[], CloudClient], heard: Heard
     ) -> None:
         self._timeouts = timeouts
         self._client = client
-        self._note = note
+        self._heard = heard
         floor = self._floor
         self.answers = Answers(floor, timeouts.create_first(floor), timeouts.create_most(floor))
         self.builds = Builds()
@@ -49,7 +49,7 @@ class CreateLane:
             waited=self.waited,
         )
         self.unanswered = 0
-        """Creates that somebody waits for."""
+        """Creates without an answer that are still waited for."""
         self.in_flight = 0
         """Servers asked for and not yet ACTIVE, at the last look."""
 
@@ -73,7 +73,7 @@ class CreateLane:
 
         def answered(result: Any, error: CloudError | None) -> None:
             error = None if error is None else judge(error)
-            self._note(error, CREATE)
+            self._heard(error, CREATE)
             try:
                 done(result, error)
             finally:
@@ -110,9 +110,9 @@ class CreateLane:
         return self.answers.opened(self._waited) if self.answers.never_quick else 1.0
 
     @property
-    def last_word(self) -> float:
+    def answer_bound(self) -> float:
         """After so many seconds no thread of ours can still be waiting for the answer to a create."""
-        return max(self._timeouts.call, self.answers.patience) + LAST_WORD
+        return max(self._timeouts.call, self.answers.patience) + ANSWER_MARGIN
 
     def opening_due(self) -> float:
         """Seconds until the window is to be looked at: while it opens by itself nothing else wakes the cycle."""

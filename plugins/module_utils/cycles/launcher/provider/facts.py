@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of a cloud, with its age: read when somebody needs it and it is too old, never more often."""
+"""What is known of a cloud, with its age: read when it is needed and too old, never more often."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class Fact(Generic[T]):
         return now - self.begun_at if self.busy else float("inf")
 
     def forget(self) -> None:
-        """What is known turned out to be wrong: ask again when it is needed next."""
+        """The value turned out to be wrong: ask again when it is needed next."""
         self.asked_at = None
 
     def renew(self) -> None:
-        """Whoever answers is another one now: ask again when it is needed next, whatever failed before."""
+        """The client is another one now: ask again when it is needed next, also where asking failed before."""
         self.asked_at = None
         self.retry_at = 0.0
         self.failures = 0

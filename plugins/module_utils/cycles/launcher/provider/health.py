@@ -50,7 +50,7 @@ class Health:
         self.since: float | None = None
         """Since when it is not well; None when it is."""
 
-    def note(self, error: CloudError | None, now: float, call: str = "") -> None:
+    def heard(self, error: CloudError | None, now: float, call: str = "") -> None:
         """An answer to a *call*, or the lack of one. A refusal is an answer."""
         failed = isinstance(error, CloudUnavailable | CloudAuthError)
         if call != CREATE and (error is None or error.status is not None):
@@ -63,9 +63,9 @@ class Health:
             self.wait_until = max(self.wait_until, now + min(LONGEST_ABSENCE, error.retry_after))
             self._asked, self._probe_at = error.retry_after, now + PROBE_AFTER
         if call == CREATE:
-            self._note_create(error if failed else None, now)
+            self._heard_of_create(error if failed else None, now)
 
-    def _note_create(self, error: CloudError | None, now: float) -> None:
+    def _heard_of_create(self, error: CloudError | None, now: float) -> None:
         if error is None:
             self._creates, self._creates_failures, self._creates_until = None, 0, 0.0
         elif now >= self._creates_until:
@@ -84,7 +84,7 @@ class Health:
 
     def probed(self, error: CloudError | None, now: float) -> None:
         """The answer to that call: a good one ends the wait for all others."""
-        self.note(error, now)
+        self.heard(error, now)
         if error is None:
             self.wait_until = 0.0
 

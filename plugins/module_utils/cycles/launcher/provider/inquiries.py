@@ -76,7 +76,7 @@ class Inquiries:
     def want(self, server_id: str, since: float, now: float) -> Told | None:
         """The answer to a question that was asked after *since*; None until there is one.
 
-        Asks, as often as is decent: at growing distances, and not for all servers of a burst at once.
+        Asks at growing distances, and not for all servers of a burst at once.
         """
         question = self._questions.setdefault(server_id, _Question())
         if question.told is not None and question.told.asked_at > since:
@@ -98,7 +98,7 @@ class Inquiries:
         return None
 
     def prune(self, now: float) -> None:
-        """Forget what nobody has asked for a while."""
+        """Forget questions that were not asked for a while."""
         old = [key for key, question in self._questions.items() if not question.busy and self._is_old(question, now)]
         for key in old:
             del self._questions[key]

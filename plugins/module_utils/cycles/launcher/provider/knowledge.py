@@ -28,7 +28,7 @@ class MakeFact(Protocol):
 
 
 class Knowledge:
-    """What is known of the offer of one provider's cloud, read when somebody needs it.
+    """What is known of the offer of one provider's cloud, read when it is needed.
 
     :param name: of the provider.
     :param client: tells the client of now.
@@ -57,12 +57,12 @@ class Knowledge:
 
     @property
     def facts(self) -> tuple[Fact[Any], ...]:
-        """Those whose reading tells how well the API is."""
+        """The facts whose reading tells how well the API is."""
         return (self.flavors, self.zones, self.networks, *self.images.values())
 
     @property
     def names(self) -> tuple[Fact[Any], ...]:
-        """The others."""
+        """The facts whose reading says nothing about the API: names that a launch would be refused for."""
         return (self.every_zone, self.keypairs, self.security_groups, self.image_names)
 
     def image(self, name: str) -> Fact[Image | None]:

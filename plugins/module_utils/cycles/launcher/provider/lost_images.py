@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images that nova was told to boot from and cannot use: somebody has deleted or deactivated them behind our back."""
+"""Images that nova was told to boot from and cannot use: they were deleted or deactivated in glance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 from ....model.errors import CloudError, CloudRefused
 
 IMAGE_DENIED = re.compile(r"can not find requested image|failed to get image|image \S+ is not active", re.IGNORECASE)
-"""nova's words: for ImageNotFound (``create`` of nova/api/openstack/compute/servers.py); for InvalidBDMImage of
+"""nova's messages: for ImageNotFound (``create`` of nova/api/openstack/compute/servers.py); for InvalidBDMImage of
 nova/exception.py, where a volume was to be made from the image; for ImageNotActive there, where the image is
 deactivated, or still being uploaded."""
 MEMORY = 300.0

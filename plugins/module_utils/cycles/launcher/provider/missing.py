@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Servers that a list does not show although nobody has asked for their end.
+"""Servers that a list does not show although their deletion was not asked for.
 
 nova answers 200 and leaves out the servers of a cell that is down or slow (so below microversion 2.69, and nothing in
-the answer tells). A list is compared with the one before: where it lacks servers of ours that nobody deleted, it is
+the answer tells). A list is compared with the one before: where it lacks servers of ours that were not deleted, it is
 doubted as a whole, what it lacks is believed to be there as it was, and nova is asked for a few of them. When it knows
 none of these any more, the list was right. When it knows them, or cannot say, they stay until a list shows them again.
 """
@@ -19,7 +19,7 @@ from .inquiries import Inquiries
 
 GONE = ("DELETED", "SOFT_DELETED")
 MOST_ENDED = 1000
-"""So many servers that turned out to be gone are remembered: nobody need ask for them again."""
+"""So many servers that turned out to be gone are remembered: nova need not be asked for them again."""
 SAMPLE = 3
 """Of the missing servers so many are asked for, however many they are."""
 
@@ -46,11 +46,13 @@ class Missing:
         return len(self._servers)
 
     def leave(self, server_id: str) -> None:
-        """Its deletion is about to be asked for: that it vanishes is no wonder."""
+        """The deletion of the server is about to be asked for: lists may leave it out from now on."""
         self._leaving.add(server_id)
 
-    def take(self, before: Mapping[str, Server], shown: Mapping[str, Server], listed_from: float) -> dict[str, Server]:
-        """What is believed after a list: what it shows, and what it lacks without a reason.
+    def compare(
+        self, before: Mapping[str, Server], shown: Mapping[str, Server], listed_from: float
+    ) -> dict[str, Server]:
+        """The servers that are believed to be there after a list: those it shows, and those it lacks without a reason.
 
         :param before: what was believed.
         """
@@ -77,7 +79,7 @@ class Missing:
         return server.metadata.get(META_PROVIDER) == self._provider and server.site in ("", self._site)
 
     def settle(self, now: float) -> dict[str, Server | None]:
-        """Ask, and see what was answered.
+        """Ask nova for some of the missing servers, and read the answers.
 
         :return: what is to be believed from now on, by id; None: it is gone.
         """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is there: our own registration, the pools of others, and the pools that are known but absent at the moment."""
+"""Registrations: our own, the pools of other launchers, and the pools that are known but not registered now."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ....model.stored import made
 
 KNOWN_POOLS = "pools"
 KNOWN_FOR = 86400.0
-"""Seconds after which a known pool that nobody registers any more is forgotten."""
+"""Seconds after which a known pool that is not registered any more is forgotten."""
 VERSION = "stackci.nodepool"
 
 
@@ -37,7 +37,7 @@ def pool_id(site: str, provider: str, pool: str) -> str:
 
 @dataclass(frozen=True)
 class KnownPool:
-    """A pool that somebody registered once, as ``pools/<pool id>`` has it. *last_seen*: UNIX time."""
+    """A pool that a launcher registered once, as ``pools/<pool id>`` has it. *last_seen*: UNIX time."""
 
     provider_name: str
     name: str
@@ -137,7 +137,7 @@ class Registry:
         return list(found.values())
 
     def _unserved(self) -> list[OtherPool]:
-        """The pools of the configuration, as they count while nobody has registered them yet."""
+        """The pools of the configuration, as they count while they are not registered yet."""
         return [
             OtherPool(
                 id=pool_id(self._site, provider.name, pool.name),
@@ -153,7 +153,7 @@ class Registry:
         ]
 
     def forget_past(self, now: float) -> None:
-        """Remove known pools that nobody will serve again."""
+        """Remove known pools that will not be served again."""
         for key in self._store.own.children(KNOWN_POOLS):
             known = self._known(key)
             if known is not None and self._is_past(known, now):

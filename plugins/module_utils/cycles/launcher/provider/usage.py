@@ -77,7 +77,7 @@ class Usage:
     ) -> None:
         """What is used now.
 
-        Others' is what the latest list shows of their servers, and what the services count that nobody can see. Ours
+        Others' is what the latest list shows of their servers, and what the services count beyond that. Ours
         is what was made by this provider of this tree for a node that is known; the rest leaked, or is theirs.
 
         :param servers: the latest list; the same object while there is no newer one.

@@ -15,7 +15,7 @@ from .facts import Fact
 from .usable import named_facts
 
 PATIENCE = 10.0
-"""Seconds after which whoever stands by is as ready as it will be: a cloud may be silent for long."""
+"""Seconds after which a launcher that stands by counts as ready: a cloud may be silent for long."""
 
 ImagesOf = Callable[[Provider], Iterable[ImageSettings]]
 
@@ -59,7 +59,7 @@ class Warming:
         """True when everything that can be known is known."""
         return self._looked and all(entry.is_warm(now) for entry in self._waiting.values())
 
-    def take(self, name: str, provider: Provider, client: CloudClient) -> ProviderActor | None:
+    def hand_over(self, name: str, provider: Provider, client: CloudClient) -> ProviderActor | None:
         """The actor of a provider that is ours now, unless its settings are others than those it was made with."""
         entry = self._waiting.pop(name, None)
         if entry is None:

@@ -47,10 +47,10 @@ class Deletions:
         return sum(1 for other, _unused in self._looking.values() if other is actor)
 
     def start(self, action: DeleteNode) -> bool:
-        """Begin to delete a node; False when its record is not what this was decided on, or somebody has locked it.
+        """Begin to delete a node; False when its record is not what this was decided on, or it is locked.
 
-        What is known of locks may be newer than what is known of records: who has held a node and let go of it seems
-        to have left it as it was before. So the record is written only in the version that the plan has seen.
+        The cache of locks may be newer than that of records: a node that was locked, changed and unlocked may look
+        unchanged. So the record is written only in the version that the plan has seen.
         """
         store = self._context.store
         node = store.nodes.get(action.node_id)
@@ -102,7 +102,7 @@ class Deletions:
         for node_id, (actor, launch) in list(self._looking.items()):
             server = actor.by_mark().get(launch.mark)
             lately = max(SETTLE_SECONDS, actor.creates.answers.settle)
-            settle = max(lately, actor.creates.last_word) if launch.phase == Phase.CREATING else lately
+            settle = max(lately, actor.creates.answer_bound) if launch.phase == Phase.CREATING else lately
             if server is None and actor.listed_from - launch.since < settle:
                 continue
             del self._looking[node_id]

@@ -44,7 +44,7 @@ class Removal:
     """One server (and its floating IP) on its way out. *asked_at*: when the cloud accepted the delete.
 
     *asks*: accepted deletes; *tries*: those that were answered with an error, the last of which is *trouble*.
-    *doubted*: the mark on a floating IP whose id nobody knows, if there is one.
+    *doubted*: the mark on a floating IP whose id is not known, if there is one.
     """
 
     actor: ProviderActor
@@ -118,13 +118,13 @@ class Removals:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._running: dict[str, Removal] = {}
+        self._removals: dict[str, Removal] = {}
 
     def __len__(self) -> int:
-        return len(self._running)
+        return len(self._removals)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._running
+        return key in self._removals
 
     def start(
         self,
@@ -139,11 +139,11 @@ class Removals:
         """Remove a server; *done* is called by the cycle's thread when it is gone.
 
         :param node_id: the node that it belongs to, for reports.
-        :param doubted: the mark on a floating IP that it may have without anybody knowing; it is looked for.
+        :param doubted: the mark on a floating IP that it may have although no answer said so; it is looked for.
         """
-        if key in self._running:
-            self._running[key].done.append(done)
-            self._running[key].doubted = self._running[key].doubted or doubted
+        if key in self._removals:
+            self._removals[key].done.append(done)
+            self._removals[key].doubted = self._removals[key].doubted or doubted
             return
         began = self._context.now()
         removal = Removal(actor, server_id, floating_ip_id, [done], node_id, doubted, began=began)
@@ -154,7 +154,7 @@ class Removals:
             removal.began = min(seconds(before.get("since")) or removal.began, removal.began)
             removal.tries = max(0, whole_or_zero(before.get("tries")))
             removal.trouble = str(before.get("answer") or "")
-        self._running[key] = removal
+        self._removals[key] = removal
 
     def asked(self, actor: ProviderActor) -> list[float]:
         """Since when the provider's removals wait for their servers to vanish.
@@ -164,7 +164,7 @@ class Removals:
         now = self._context.now()
         return [
             removal.asked_at
-            for removal in self._running.values()
+            for removal in self._removals.values()
             if removal.actor is actor
             and removal.asked_at is not None
             and not removal.busy
@@ -173,33 +173,33 @@ class Removals:
 
     def stuck(self) -> list[dict[str, Any]]:
         """Removals that do not get on: provider, server, node, since when, and the last answer."""
-        return [removal.document() for key, removal in self._running.items() if removal.stuck]
+        return [removal.document() for key, removal in self._removals.items() if removal.stuck]
 
     def stuck_nodes(self) -> set[str]:
         """Nodes whose room will not be free soon."""
-        return {removal.node_id for removal in self._running.values() if removal.stuck and removal.node_id}
+        return {removal.node_id for removal in self._removals.values() if removal.stuck and removal.node_id}
 
     def hopeless_nodes(self) -> set[str]:
-        """Those of them that this cycle has tried."""
-        return {removal.node_id for removal in self._running.values() if removal.hopeless and removal.node_id}
+        """The stuck nodes that this cycle has tried to delete."""
+        return {removal.node_id for removal in self._removals.values() if removal.hopeless and removal.node_id}
 
     @property
     def moving(self) -> int:
-        """How many get on, as far as is known: a settled cycle does not wait for the others."""
-        return sum(1 for removal in self._running.values() if not removal.hopeless)
+        """How many removals get on, as far as is known: a settled cycle does not wait for the others."""
+        return sum(1 for removal in self._removals.values() if not removal.hopeless)
 
     def next_due(self, now: float) -> float:
         """Seconds until a removal may be tried again."""
-        waits = [item.due - now for item in self._running.values() if not item.busy and item.asked_at is None]
+        waits = [item.due - now for item in self._removals.values() if not item.busy and item.asked_at is None]
         return max(0.05, min(waits, default=float("inf")))
 
     def drop(self) -> None:
         """Forget everything: what is still there is found again by its node."""
-        self._running.clear()
+        self._removals.clear()
 
     def step(self, now: float) -> None:
         """Push every removal on as far as it goes now."""
-        for key, removal in list(self._running.items()):
+        for key, removal in list(self._removals.items()):
             if removal.news:
                 self._remember(key, removal)
             if removal.busy or now < removal.due:
@@ -225,7 +225,7 @@ class Removals:
             removal.actor.delete_times.add(now - removal.asked_at)
 
     def _finish(self, key: str, removal: Removal) -> None:
-        del self._running[key]
+        del self._removals[key]
         if removal.stored:
             self._context.store.own.delete(_path(key))
         for done in removal.done:
@@ -281,7 +281,7 @@ class Removals:
         def answered(existed: bool | None, error: CloudError | None) -> None:
             removal.busy = False
             if force and isinstance(error, CloudRefused) and not isinstance(error, CloudConflict):
-                # Not for us: go on as before.
+                # Deleting by force is not allowed here: delete as before.
                 removal.no_force = True
             elif error is not None:
                 self._failed(removal, error)
@@ -313,7 +313,7 @@ class Removals:
         removal.news = True
 
     def _remember(self, key: str, removal: Removal) -> None:
-        """Once it is stuck, the next cycle shall know: it need not find out by itself."""
+        """Store a removal that is stuck: the next cycle then knows it from its start."""
         removal.news = False
         if not removal.stuck:
             return

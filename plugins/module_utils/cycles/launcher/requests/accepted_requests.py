@@ -115,20 +115,20 @@ class AcceptedRequests:
 
     # -- finishing -----------------------------------------------------------------------------------------------
 
-    def _launch_ended(self, running: LaunchInProgress, batch: Batch) -> None:
+    def _launch_ended(self, ongoing: LaunchInProgress, batch: Batch) -> None:
         """Keep the lock of a ready node for its request, release that of a failed one; send *batch* in any case."""
-        accepted = self._accepted.get(running.launch.request_id or "")
-        if accepted is not None and running.launch.phase != Phase.FAILED:
-            accepted.held[running.node.id] = running.held
+        accepted = self._accepted.get(ongoing.launch.request_id or "")
+        if accepted is not None and ongoing.launch.phase != Phase.FAILED:
+            accepted.held[ongoing.node.id] = ongoing.held
             if accepted.complete and not accepted.failures:
                 self._fulfill(accepted, batch)
             else:
                 batch.commit()
             return
-        running.held.release(batch)
+        ongoing.held.release(batch)
         batch.commit()
         if accepted is not None:
-            accepted.failures.append(collapsed(running.launch.failures))
+            accepted.failures.append(collapsed(ongoing.launch.failures))
 
     def step(self, all_pools: Collection[str]) -> None:
         """Hand over what is complete, decline what has failed, drop what was canceled.
@@ -148,7 +148,7 @@ class AcceptedRequests:
                 self._fulfill(accepted, store.batch())
 
     def take_back(self, now: float) -> bool:
-        """Requests that do not get on where they are, for somebody else to serve.
+        """Open the requests again that do not get on where they are, for another pool or launcher.
 
         With nothing in a cloud yet they go back at once; what is there already is given up only for an able pool.
 
@@ -166,20 +166,20 @@ class AcceptedRequests:
             costs_nothing = not accepted.held and all(
                 self._launches.in_progress[node_id].is_queued for node_id in launching
             )
-            if not costs_nothing and not self._somebody_else_can(accepted):
+            if not costs_nothing and not self._another_pool_can(accepted):
                 continue
             self._give_back(accepted, launching)
         return len(self._accepted) < before
 
     def _give_back(self, accepted: AcceptedRequest, unwanted: list[str]) -> None:
-        """The request is open again; of its launches the *unwanted* end, the others become ready for anybody."""
+        """The request is open again; of its launches the *unwanted* end, the others become ready for any request."""
         for node_id in unwanted:
             self._launches.withdraw(node_id)
             accepted.node_ids.remove(node_id)
         self._context.account.say(f"request {accepted.request.id}: taken back from {self._where(accepted.pool_id)}")
         self._put_back(accepted)
 
-    def _somebody_else_can(self, accepted: AcceptedRequest) -> bool:
+    def _another_pool_can(self, accepted: AcceptedRequest) -> bool:
         wanted = set(accepted.request.node_types)
         for (provider, pool), pool_id in self._context.pool_ids.items():
             actor = self._context.actors[provider]

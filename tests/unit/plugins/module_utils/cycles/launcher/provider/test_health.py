@@ -22,17 +22,17 @@ def health(timeouts: ApiTimeouts | None = None) -> Health:
 
 def test_any_answer_shows_that_an_api_is_there():
     one = health()
-    one.note(AWAY, 0.0, "GET /limits")
+    one.heard(AWAY, 0.0, "GET /limits")
     assert one.blocked(0.1) is not None
-    one.note(None, 0.2, "GET /servers/detail")
+    one.heard(None, 0.2, "GET /servers/detail")
     assert one.blocked(0.3) is None
 
 
 def test_only_a_create_shows_that_creates_work():
     one, now, pauses = health(), 0.0, []
     for _unused in range(7):
-        one.note(AWAY, now, CREATE)
-        one.note(None, now, "GET /limits")
+        one.heard(AWAY, now, CREATE)
+        one.heard(None, now, "GET /limits")
         pause = 0.0
         while one.blocked(now + pause) is not None:
             pause += 1.0
@@ -40,36 +40,36 @@ def test_only_a_create_shows_that_creates_work():
         now += pause
         assert one.document(now)["state"] == "trouble"
     assert pauses == [2, 4, 8, 16, 30, 30, 30]
-    one.note(None, now, CREATE)
+    one.heard(None, now, CREATE)
     assert one.blocked(now) is None and one.document(now) == {"state": "ok"}
 
 
 def test_creates_that_fail_together_count_once():
     one = health()
     for _unused in range(5):
-        one.note(AWAY, 0.0, CREATE)
-    one.note(None, 0.0)
+        one.heard(AWAY, 0.0, CREATE)
+    one.heard(None, 0.0)
     assert one.blocked(1.9) is not None and one.blocked(2.1) is None
 
 
 def test_a_refused_create_is_an_answer():
     one = health()
-    one.note(AWAY, 0.0, CREATE)
-    one.note(CloudQuotaRefused("no", status=403), 3.0, CREATE)
+    one.heard(AWAY, 0.0, CREATE)
+    one.heard(CloudQuotaRefused("no", status=403), 3.0, CREATE)
     assert one.document(3.0) == {"state": "ok"}
 
 
 def test_an_api_that_asks_for_a_day_is_left_alone_for_a_minute():
     one = health()
-    one.note(CloudUnavailable("429", status=429, retry_after=86400.0), 0.0, "GET /limits")
-    one.note(None, 0.0)
+    one.heard(CloudUnavailable("429", status=429, retry_after=86400.0), 0.0, "GET /limits")
+    one.heard(None, 0.0)
     assert one.wait_until == LONGEST_ABSENCE == 60.0
     assert one.blocked(59.0) is not None and one.blocked(61.0) is None
 
 
 def test_what_an_api_asks_for_is_a_reason_and_told_in_health():
     one = health()
-    one.note(CloudUnavailable("503 Service Unavailable", status=503, retry_after=3600.0), 0.0, "GET /limits")
+    one.heard(CloudUnavailable("503 Service Unavailable", status=503, retry_after=3600.0), 0.0, "GET /limits")
     reason = one.blocked(20.0)
     told = "503 Service Unavailable; it asked to be left alone for 3600 s, which ends in 40 s"
     assert reason is not None and reason.figures["text"] == told
@@ -78,11 +78,11 @@ def test_what_an_api_asks_for_is_a_reason_and_told_in_health():
 
 def test_an_api_that_asked_to_be_left_alone_is_probed_now_and_then_by_one_call():
     one = health()
-    one.note(CloudUnavailable("503", status=503, retry_after=3600.0), 0.0)
+    one.heard(CloudUnavailable("503", status=503, retry_after=3600.0), 0.0)
     assert [moment for moment in range(61) if one.probe_due(moment)] == [15, 30, 45]
     one.probed(CloudUnavailable("503", status=503, retry_after=3600.0), 50.0)
     assert one.wait_until == 110.0
-    one.note(None, 51.0)
+    one.heard(None, 51.0)
     assert one.blocked(52.0) is not None, "the answer to a call that was under way does not end it"
     one.probed(None, 65.0)
     assert one.blocked(65.0) is None
@@ -91,7 +91,7 @@ def test_an_api_that_asked_to_be_left_alone_is_probed_now_and_then_by_one_call()
 
 def test_an_api_that_asked_for_a_moment_is_not_probed():
     one = health()
-    one.note(CloudUnavailable("429", status=429, retry_after=10.0), 0.0)
+    one.heard(CloudUnavailable("429", status=429, retry_after=10.0), 0.0)
     assert not any(one.probe_due(moment) for moment in range(30))
 
 
@@ -114,7 +114,7 @@ def test_a_create_is_only_slow_while_other_calls_are_answered():
     counters.started(CREATE)
     for moment in (2.0, 4.0, 6.0):
         now[0] = moment
-        one.note(None, moment, "GET /servers/detail")
+        one.heard(None, moment, "GET /servers/detail")
         one.follow(moment)
         assert one.blocked(moment) is None
     for moment, silent in ((8.9, False), (9.1, True)):
@@ -129,6 +129,6 @@ def test_answers_to_creates_do_not_hide_that_nothing_else_is_answered():
     one = Health("east", counters, ApiTimeouts(9.0))
     counters.started("GET /servers/detail")
     now[0] = 3.1
-    one.note(None, 3.0, CREATE)
+    one.heard(None, 3.0, CREATE)
     one.follow(3.1)
     assert one.blocked(3.1) is not None

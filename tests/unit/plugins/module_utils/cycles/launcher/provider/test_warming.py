@@ -100,8 +100,8 @@ def test_with_nothing_to_wait_for_it_is_warm_at_once(warming):
 
 def test_who_takes_over_gets_the_actor(warming, actor):
     warming.follow({"east": lambda: actor}, 0.0)
-    assert warming.take("east", actor.provider, actor.client) is actor
-    assert warming.take("east", actor.provider, actor.client) is None
+    assert warming.hand_over("east", actor.provider, actor.client) is actor
+    assert warming.hand_over("east", actor.provider, actor.client) is None
     assert not actor.closed
 
 
@@ -110,7 +110,7 @@ def test_with_other_settings_it_is_of_no_use(warming, actor, what):
     warming.follow({"east": lambda: actor}, 0.0)
     provider = Provider("east", cloud="other") if what == "provider" else actor.provider
     client = object() if what == "client" else actor.client
-    assert warming.take("east", provider, client) is None
+    assert warming.hand_over("east", provider, client) is None
     assert actor.closed
 
 
