@@ -67,6 +67,14 @@ def load_config(
     return parse_config(texts[0], path, secure_text, secure_path or "secure.conf", strict=strict, environ=environ)
 
 
+def read_source(path: str, *, secret: bool = False, sleep: Callable[[float], None] = time.sleep) -> Source:
+    """One of the files as it is written, with the place of each value; its meaning is not looked at.
+
+    :raises ConfigError: it cannot be read.
+    """
+    return _read(read_text(path, sleep), path, os.environ, secret=secret)[0]
+
+
 def parse_config(
     text: str,
     path: str = "nodepool.yaml",

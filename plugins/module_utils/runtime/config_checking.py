@@ -9,9 +9,12 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..clients.config_file import load_config, read_source
 from ..cycles.launcher.config_check import check_config
 from ..cycles.launcher.cycle import LauncherOptions
 from ..model.errors import PartlyFailed
+from ..reporting.info.config import DEFAULT, setting_rows
+from ..reporting.info.fields import refuse_unknown
 from .arguments import API_ARGUMENTS, CONFIG_ARGUMENTS, PROVIDERS_ARGUMENTS, options_of
 from .cycle import told
 
@@ -21,6 +24,36 @@ CONFIG_CHECK_ARGUMENTS: dict[str, Any] = {
     **API_ARGUMENTS,
     "offline": {"type": "bool", "default": False},
 }
+
+CONFIG_INFO_ARGUMENTS: dict[str, Any] = {
+    "config": CONFIG_ARGUMENTS["config"],
+    "secure_config": CONFIG_ARGUMENTS["secure_config"],
+    "strict_config": CONFIG_ARGUMENTS["strict_config"],
+    "sections": {"type": "list", "elements": "str", "default": []},
+    "only_given": {"type": "bool", "default": False},
+}
+
+
+def show(module: AnsibleModule) -> dict[str, Any]:
+    """The configuration with every option as it is meant.
+
+    :raises ConfigError: what is wrong with the files, all of it.
+    """
+    params = module.params
+    config = load_config(params["config"], params["secure_config"], strict=params["strict_config"])
+    for warning in config.warnings:
+        module.warn(warning)
+    secure = read_source(params["secure_config"], secret=True) if params["secure_config"] else None
+    rows = setting_rows(config, read_source(params["config"]), secure)
+    asked = params["sections"]
+    refuse_unknown("sections", asked, (row["section"] for row in rows), "there is no section")
+    wanted = [row for row in rows if not asked or row["section"] in asked]
+    return {
+        "changed": False,
+        "file": config.path,
+        "problems": list(config.warnings),
+        "settings": [row for row in wanted if row["origin"] != DEFAULT or not params["only_given"]],
+    }
 
 
 def check(module: AnsibleModule) -> dict[str, Any]:

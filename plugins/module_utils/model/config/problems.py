@@ -137,11 +137,17 @@ class Source:
             place = _inner(place, step)
         return place
 
+    def line_of(self, path: Path, line: int | None = None) -> int:
+        """The line of the file where *path* stands.
+
+        :param line: that of the text that was read, where it is known.
+        """
+        line = line or self.places.line_of(path)
+        return self.lines[line - 1] if line <= len(self.lines) else line
+
     def sentence(self, problem: Problem) -> str:
         """``file:line: path: what is wrong``."""
-        line = problem.line or self.places.line_of(problem.path)
-        if line <= len(self.lines):
-            line = self.lines[line - 1]
+        line = self.line_of(problem.path, problem.line)
         # Without data there are no names, only indices.
         where = path_text(None if self.secret else self.data, problem.path)
         return f"{self.name}:{line}: {where}: {problem.message}" if where else f"{self.name}:{line}: {problem.message}"
