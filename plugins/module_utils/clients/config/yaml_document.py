@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""YAML text to plain data and the place of every piece of it.
+"""Reads YAML text into plain data, and remembers in which line every piece of it stands.
 
-More careful than ``yaml.safe_load``: the result is always JSON-like (keys are text as they are written, dates stay
-text, no ``.nan``), a key that is written twice is noticed, and neither depth nor aliases can exhaust the machine.
+Unlike ``yaml.safe_load`` the result is always JSON-like (keys are text as they are written, dates stay text, no
+``.nan``), and a key that is written twice is noticed. The operator owns the file, so nothing here guards against one
+that is meant to exhaust the machine.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ from ...model.config.problems import Place, Problem
 from ...model.errors import MissingLibraryError
 
 DEEPEST = 64
-LARGEST = 2_000_000
-"""Pieces of a file with its aliases written out."""
+"""Levels of lists and mappings; the code that reads the result is recursive."""
 
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset(_TAG + kind for kind in ("str", "timestamp", "value", "merge"))
@@ -77,7 +77,6 @@ def read_yaml(text: str, *, secret: bool = False) -> Document:
         raise MissingLibraryError("PyYAML", YAML_IMPORT_ERROR)
     try:
         _check_characters(text)
-        _check_depth(text)
         root = yaml.compose(text, Loader=_loader())
         if root is None:
             return Document(None, Place(1), ())
@@ -110,18 +109,6 @@ def _check_characters(text: str) -> None:
             raise _Refused("has a character that is not UTF-8, from the environment: mend the variable", number)
 
 
-def _check_depth(text: str) -> None:
-    """The composer of libyaml recurses without a bound, so depth is measured on the events before."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_loader()):
-        if isinstance(event, yaml.events.CollectionStartEvent):
-            depth += 1
-            if depth > DEEPEST:
-                raise _Refused(f"is nested more than {DEEPEST} levels deep: check the brackets", _line(event))
-        elif isinstance(event, yaml.events.CollectionEndEvent):
-            depth -= 1
-
-
 def _syntax_problem(error: Any, text: str) -> Problem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     position = getattr(error, "position", None)
@@ -139,12 +126,10 @@ def _syntax_problem(error: Any, text: str) -> Problem:
 
 @dataclass
 class _Built:
-    """A piece of the document. *size* and *depth* count aliases as if they were written out."""
+    """A piece of the document."""
 
     data: Any
     place: Place
-    size: int = 1
-    depth: int = 1
 
 
 @dataclass
@@ -162,6 +147,8 @@ class _Reader:
         if built is None:
             if id(node) in self._open:
                 raise _Refused("an alias refers to the place that it is in: remove it", _line(node))
+            if len(self._open) > DEEPEST:
+                raise _Refused(f"is nested more than {DEEPEST} levels deep: check the brackets", _line(node))
             self._open.add(id(node))
             built = self._build(node)
             self._open.discard(id(node))
@@ -180,12 +167,8 @@ class _Reader:
         return _Built(self._scalar(node), Place(_line(node)))
 
     def _collect(self, node: Any, data: Any, parts: Any) -> _Built:
-        size = 1 + sum(part.size for _unused, part in parts.values())
-        depth = 1 + max((part.depth for _unused, part in parts.values()), default=0)
-        if size > LARGEST or depth > DEEPEST:
-            raise _Refused("becomes too large or too deep when its aliases are written out: use fewer", _line(node))
         entries = {step: _with_line(part.place, line) for step, (line, part) in parts.items()}
-        return _Built(data, Place(_line(node), entries), size, depth)
+        return _Built(data, Place(_line(node), entries))
 
     def _check_tag(self, node: Any, kind: str) -> None:
         if node.tag != _TAG + kind:
