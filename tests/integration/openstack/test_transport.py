@@ -20,7 +20,11 @@ import requests
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import Transport, outcome
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import (
+    Transport,
+    UploadTimes,
+    outcome,
+)
 from tests.support.pace import allowed
 
 Behave = Callable[[socket.socket], None]
@@ -303,3 +307,39 @@ def test_waiting_for_a_slot_is_bounded_too(serve) -> None:
         with pytest.raises(requests.exceptions.ConnectTimeout, match="no free slot"):
             http.get(f"http://127.0.0.1:{server.port}/")
     assert (counters.document(), server.accepted) == ({"GET /": {"queue-timeout": 1}}, 0)
+
+
+def stuck(connection: socket.socket) -> None:
+    """Takes the headers and nothing more."""
+    read_request(connection)
+    time.sleep(30)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("behave", [silent, stuck])
+def test_an_upload_is_ended_by_another_thread(serve, certificate: Path, behave: Behave, tls: bool) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server = serve(behave, wrap=(lambda plain: context.wrap_socket(plain, server_side=True)) if tls else None)
+    problems: list[BaseException] = []
+    with session(connect_timeout=20.0) as http:
+        http.verify = str(certificate)
+        transport = http.get_adapter("https://")
+        assert isinstance(transport, Transport)
+
+        def upload() -> None:
+            pieces = iter([b"x" * 2**20] * 64)
+            try:
+                http.put(f"http{'s' * tls}://127.0.0.1:{server.port}/", data=pieces, timeout=UploadTimes(300.0, 600.0))  # type: ignore[arg-type]
+            except requests.exceptions.RequestException as problem:
+                problems.append(problem)
+
+        thread = threading.Thread(target=upload)
+        thread.start()
+        while not server.accepted:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        transport.abort_uploads()
+        thread.join(60)
+        assert not thread.is_alive()
+    assert [type(problem) for problem in problems] == [requests.exceptions.ReadTimeout]

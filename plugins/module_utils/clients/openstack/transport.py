@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import io
 import socket
 import threading
 import time
@@ -28,7 +30,6 @@ from .library import (
     urllib3,
 )
 from .ratelimit import RateLimiter
-from .watchdog import WATCHDOG, Watchdog
 
 LARGEST_BODY = 64 * 1024 * 1024
 _PIECE = 65536
@@ -61,96 +62,107 @@ class AnswerTimes:
 
 
 class _Call:
-    """One call on its way: knows the socket, so that the watchdog can end it.
+    """The deadline of one call on its way.
 
-    :ivar stall: seconds that sending a piece may take; None for what holds for the connection.
+    A read time-out bounds the silence between two pieces, not the whole answer: a service that sends a byte now and
+    then would hold its caller for ever. So before each operation the socket gets what is left of the call's time.
+
+    :param total: seconds for the whole call.
+    :param sending: seconds that sending a piece may take.
+    :param receiving: seconds of silence while the answer is read.
+    :ivar aborted: another thread has ended it.
     """
 
-    def __init__(self, stall: float | None = None) -> None:
-        self.stall = stall
+    def __init__(self, total: float, sending: float, receiving: float, clock: Callable[[], float]) -> None:
+        self.sending = sending
+        self.receiving = receiving
+        self._clock = clock
+        self._deadline = clock() + total
         self._lock = threading.Lock()
-        self._handle: socket.socket | None = None
-        self._over = False
-        self.expired = False
-        self._left_behind: list[socket.socket] = []
+        self._sock: socket.socket | None = None
+        self.aborted = False
 
-    def attach(self, handle: socket.socket) -> None:
+    @property
+    def over(self) -> bool:
+        """True when its time is over, or it was aborted."""
+        return self.aborted or self._clock() >= self._deadline
+
+    def bound(self, sock: socket.socket, longest: float) -> None:
+        """Bounds the next operation of *sock* by *longest* seconds and by what is left.
+
+        :raises TimeoutError: nothing is left.
+        """
         with self._lock:
-            self._handle = handle
+            self._sock = sock
+        if self.over:
+            raise TimeoutError("the time for the whole call is over")
+        sock.settimeout(max(0.001, min(longest, self._deadline - self._clock())))
 
-    def keep(self, handle: socket.socket) -> None:
-        """Takes over a handle whose connection was closed while the body is still to be read."""
-        self._left_behind.append(handle)
-
-    def expire(self) -> None:
+    def abort(self) -> None:
+        """Ends the call from another thread."""
         with self._lock:
-            if self._over:
-                return
-            self.expired = True
-            if self._handle is not None:
+            self.aborted = True
+            if self._sock is not None:
                 with contextlib.suppress(OSError):
-                    self._handle.shutdown(socket.SHUT_RDWR)
+                    # Not SSLSocket.shutdown, which would drop the TLS state that the other thread is using.
+                    socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def end(self) -> None:
+        """The socket may serve another call now."""
         with self._lock:
-            self._over = True
-            self._handle = None
-        for handle in self._left_behind:
-            handle.close()
+            self._sock = None
 
 
-class _Watched:
-    """A connection that tells the running call its socket.
+class _BoundedReader(io.RawIOBase):
+    """Reads from a connection within the time of a call."""
 
-    What it tells is a duplicate made before TLS starts: shutting it down works in every phase and leaves the state
-    of the TLS object, which another thread is using, alone.
-    """
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, call: _Call) -> None:
+        self._raw = raw
+        self._sock = sock
+        self._call = call
 
-    _handle: socket.socket | None = None
+    def readable(self) -> bool:
+        return True
 
-    def _new_conn(self) -> socket.socket:
-        sock: socket.socket = super()._new_conn()  # type: ignore[misc]
-        self._drop_handle()
-        self._handle = sock.dup()
+    def readinto(self, buffer: Any) -> int | None:
+        self._call.bound(self._sock, self._call.receiving)
+        count: int | None = self._raw.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _BoundedResponse(http.client.HTTPResponse):
+    """An answer, headers included, that is read within the time of the call of this thread."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
         call: _Call | None = getattr(_here, "call", None)
         if call is not None:
-            call.attach(self._handle)
-        return sock
+            self.fp = io.BufferedReader(_BoundedReader(self.fp.detach(), sock, call))
 
-    def request(self, *args: Any, **kwargs: Any) -> Any:
-        call: _Call | None = getattr(_here, "call", None)
-        if call is not None and self._handle is not None:
-            call.attach(self._handle)
-        return super().request(*args, **kwargs)  # type: ignore[misc]
+
+class _BoundedSending:
+    """A connection that sends within the time of the call of this thread."""
 
     def send(self, data: Any) -> None:
         call: _Call | None = getattr(_here, "call", None)
-        sock: socket.socket | None = getattr(self, "sock", None)
-        if call is not None and call.stall is not None and sock is not None:
-            # Else it would be the time-out for connecting.
-            sock.settimeout(call.stall)
+        if call is not None:
+            connection: Any = self
+            if connection.sock is None:
+                connection.connect()
+            call.bound(connection.sock, call.sending)
         super().send(data)  # type: ignore[misc]
 
-    def close(self) -> None:
-        super().close()  # type: ignore[misc]
-        self._drop_handle()
 
-    def _drop_handle(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            call: _Call | None = getattr(_here, "call", None)
-            if call is not None:
-                call.keep(handle)
-            else:
-                handle.close()
+class _Connection(_BoundedSending, HTTPConnection):
+    response_class = _BoundedResponse
 
 
-class _Connection(_Watched, HTTPConnection):
-    pass
-
-
-class _TlsConnection(_Watched, HTTPSConnection):
-    pass
+class _TlsConnection(_BoundedSending, HTTPSConnection):
+    response_class = _BoundedResponse
 
 
 class _Pool(HTTPConnectionPool):
@@ -186,7 +198,6 @@ class Transport(HTTPAdapter):
         concurrency: int = 16,
         slow: int = MOST_CREATES,
         clock: Callable[[], float] = time.monotonic,
-        watchdog: Watchdog = WATCHDOG,
     ) -> None:
         self._limiter = limiter
         self._counters = counters
@@ -195,7 +206,6 @@ class Transport(HTTPAdapter):
         self._slots = threading.BoundedSemaphore(concurrency)
         self._slow_slots = threading.BoundedSemaphore(slow)
         self._clock = clock
-        self._watchdog = watchdog
         self._uploads: set[_Call] = set()
         self.on_call: OnCall | None = None
         super().__init__(pool_connections=10, pool_maxsize=concurrency + slow, max_retries=0)
@@ -207,7 +217,7 @@ class Transport(HTTPAdapter):
     def abort_uploads(self) -> None:
         """Ends every call with UploadTimes that is under way, as if its time were over."""
         for call in list(self._uploads):
-            call.expire()
+            call.abort()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
@@ -261,17 +271,17 @@ class Transport(HTTPAdapter):
         times = options.get("timeout")
         own = times if isinstance(times, UploadTimes) else None
         total = times.total if isinstance(times, (UploadTimes, AnswerTimes)) else self._total
-        call = _Call(own.stall if own else None)
-        ticket = self._watchdog.watch(self._clock() + total, call.expire)
+        connecting, silence = self._timeouts
+        timeouts = (connecting, total) if isinstance(times, (UploadTimes, AnswerTimes)) else self._timeouts
+        call = _Call(total, own.stall if own else silence, timeouts[1], self._clock)
         _here.call = call
         if own:
             self._uploads.add(call)
-        timeouts = (self._timeouts[0], total) if isinstance(times, (UploadTimes, AnswerTimes)) else self._timeouts
         try:
             response = super().send(request, **{**options, "stream": True, "timeout": timeouts})
             _read_body(response, request)
         except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as problem:
-            if call.expired:
+            if call.over:
                 raise _late(request, total) from problem
             if own and _is_stall(problem):
                 raise requests.exceptions.ReadTimeout(
@@ -281,12 +291,11 @@ class Transport(HTTPAdapter):
                 raise
             raise requests.exceptions.ConnectionError(problem, request=request) from problem
         finally:
-            self._watchdog.cancel(ticket)
             self._uploads.discard(call)
             _here.call = None
             call.end()
-        if call.expired:
-            raise _late(request, total)
+        if call.aborted:
+            raise _late(request, total)  # what was shut down may look like the end of the answer
         return response
 
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.watchdog import Watchdog
 
 
 class Time:
@@ -48,21 +47,3 @@ def test_threads_that_ask_together_get_different_starts() -> None:
     for thread in threads:
         thread.join()
     assert sorted(slept) == [float(number) for number in range(1, 20)]
-
-
-def test_the_watchdog_calls_what_is_due_and_nothing_that_was_cancelled() -> None:
-    time = Time()
-    dog = Watchdog(clock=lambda: time.now)
-    dog._thread = threading.current_thread()  # the test is the thread
-    called: list[str] = []
-    dog.watch(110.0, lambda: called.append("late"))
-    cancelled = dog.watch(101.0, lambda: called.append("cancelled"))
-    dog.watch(102.0, lambda: called.append("soon"))
-    dog.cancel(cancelled)
-    assert dog.expire_due() == 2.0
-    time.now = 103.0
-    assert dog.expire_due() == 7.0
-    assert called == ["soon"]
-    time.now = 111.0
-    assert dog.expire_due() is None
-    assert called == ["soon", "late"]
