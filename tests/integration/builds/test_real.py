@@ -69,6 +69,35 @@ def test_three_formats(site):
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.parametrize("size", ["11m", "12m", "13m"])
+def test_a_ready_image_is_whole_also_on_a_disk_that_is_almost_full(site, size):
+    """Without room the kernel drops what is copied into the image, and diskimage-builder says that all is well."""
+    site.images_dir.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "none", str(site.images_dir)], check=True, timeout=30
+    )
+    try:
+        site.configure(real_image(formats=["raw"]))
+        (report,) = site.run()["builds"]
+        assert site.leftovers() == CLEAN
+        if report["state"] == "ready":
+            mounted = site.folder / "mounted"
+            mounted.mkdir()
+            raw = site.images_dir / f"tiny-{report['build_id']}.raw"
+            subprocess.run(["mount", "-o", "loop,ro", str(raw), str(mounted)], check=True, timeout=30)
+            try:
+                files = [path for path in mounted.rglob("*") if path.is_file() and path.stat().st_size > 20_000]
+                assert files and all(path.read_bytes().strip(b"\0") for path in files)
+            finally:
+                subprocess.run(["umount", str(mounted)], check=True, timeout=30)
+        else:
+            assert "no space left on device" in report["error"].lower() or "Input/output error" in report["error"]
+            assert "free space" in report["error"] or report["exit_code"] == 1
+    finally:
+        subprocess.run(["umount", "-l", str(site.images_dir)], check=True, timeout=30)
+
+
+@pytest.mark.timeout(240)
 def test_only_vhd_leaves_no_raw(site):
     site.configure(real_image(formats=["vhd"]))
     result = run_directly(site, qemu_img_vhd=True).result

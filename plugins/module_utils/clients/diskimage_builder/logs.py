@@ -33,6 +33,7 @@ _CAUSE = re.compile(
     re.IGNORECASE,
 )
 """What is worth more than the last line: later ones tell what followed from it."""
+_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _LONGEST_SEARCH = 1 << 28
 _STEPS = (
     (re.compile(r"^dib-run-parts (?:\S+ )*Running (?:\S*/)?([^/\s]+)\.d/([^/\s]+)$"), None),
@@ -111,6 +112,16 @@ def find_cause(path: str, secrets: Iterable[str] = ()) -> str:
             if _CAUSE.search(text) and not _TRACE.match(text):
                 return _for_people(text, _longest_first(secrets))
     return ""
+
+
+def is_cause(text: str) -> bool:
+    """True for a line that names a trouble of the machine or its network."""
+    return bool(_CAUSE.search(text))
+
+
+def is_full(text: str) -> bool:
+    """True for a line that says that there is no room."""
+    return bool(_FULL.search(text))
 
 
 def _longest_first(secrets: Iterable[str]) -> list[str]:

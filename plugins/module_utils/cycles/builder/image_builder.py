@@ -25,18 +25,19 @@ from ...clients.diskimage_builder.images_dir import (
     Room,
     lacking_room,
 )
-from ...clients.diskimage_builder.isolation import (
-    Isolation,
-)
+from ...clients.diskimage_builder.isolation import Isolation
+from ...clients.diskimage_builder.kernel_log import KernelLog
 from ...clients.diskimage_builder.logs import (
     LogTail,
     append_line,
     find_cause,
+    is_cause,
+    is_full,
     list_logs,
     make_folder,
     remove_logs,
 )
-from ...clients.diskimage_builder.reaper import Reaped, reap
+from ...clients.diskimage_builder.reaper import Reaped, loop_devices_below, reap
 from ...clients.diskimage_builder.scratch import ScratchClaim
 from ...imaging.command import (
     Command,
@@ -167,6 +168,7 @@ class ImageBuilder:
     :param pause: waits for so many seconds, or less.
     :param clock: seconds that only rise.
     :param first_room: bytes for the files, and as many for the scratch space, when no build tells what it takes.
+    :param kernel_log: makes what tells which devices lost writes from then on.
     """
 
     def __init__(
@@ -179,12 +181,14 @@ class ImageBuilder:
         clock: Callable[[], float] = time.monotonic,
         environment: Mapping[str, str] | None = None,
         first_room: int = 0,
+        kernel_log: Callable[[], KernelLog] = KernelLog,
     ) -> None:
         self.isolation = isolation
         self.say = say
         self.watch = watch
         self.pause = pause
         self.clock = clock
+        self.kernel_log = kernel_log
         self._first_room = first_room
         self._environment = dict(os.environ if environment is None else environment)
 
@@ -298,6 +302,9 @@ class _Work:
         self._child: Child | None = None
         self._said = float("-inf")
         self._code: int | None = None
+        self._kernel_log = image_builder.kernel_log()
+        self._lost: dict[str, str] = {}
+        self._loop_devices: set[str] = set()
 
     def run(self, formats: Formats, folder: ImagesDir) -> None:
         """Make all the files.
@@ -324,6 +331,7 @@ class _Work:
         if self._child is not None:
             code = self._child.end()
             self._code = code if not self._code else self._code
+        self._kernel_log.close()
         code = CANNOT_RUN if self._code is None else self._code
         append_line(self._job.log, f"Exit code: {code}")
         return code
@@ -343,18 +351,43 @@ class _Work:
         self._code = code
         self._look()
         if code != 0:
-            told = ", then: ".join(dict.fromkeys(filter(None, (self._cause(), self._tail.last_line))))
-            text = f"{os.path.basename(argv[0])} ended with exit code {code}{': ' if told else ''}{told}"
-            raise Ended(FAILED, f"{text}; see {job.log}")
+            raise Ended(FAILED, f"{os.path.basename(argv[0])} ended with exit code {code}{self._why()}; see {job.log}")
+
+    def _why(self) -> str:
+        """What the log says of a failure, with the remedy where the log shows that room is missing."""
+        cause, last = self._cause(), self._tail.last_line
+        told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and is_cause(last) else last))))
+        if not is_full(cause):
+            return f": {told}" if told else ""
+        size = ", or make DIB_IMAGE_SIZE larger" if "DIB_IMAGE_SIZE" in self._job.image.env_vars else ""
+        return f": {told}: free space in {' or '.join(self._folders)}{size}"
+
+    @property
+    def _folders(self) -> list[str]:
+        """The directories that a build fills."""
+        scratch = os.path.dirname(os.path.dirname(self._planned.temporary))
+        return list(dict.fromkeys((self._job.images_dir, scratch)))
 
     def _cause(self) -> str:
         return find_cause(self._job.log, self._job.image.env_vars.values())
 
     def _look(self) -> None:
+        """Read on in the log of the build, and in that of the kernel.
+
+        :raises Ended: the kernel could not write all of the image, which diskimage-builder may not notice.
+        """
+        self._loop_devices.update(loop_devices_below([self._planned.temporary]))
+        self._lost = {**self._kernel_log.lost_writes(), **self._lost}
         tail, now = self._tail, self._image_builder.clock()
         if tail.look() and now - self._said >= SAY_EVERY:
             self._said = now
             self._image_builder.say(f"{self._job.image.name}: {tail.phase or 'begun'}: {tail.last_line}")
+        for device in sorted(self._loop_devices & set(self._lost)):
+            self._code = self._code or 1
+            why, folder = self._lost[device], self._folders[-1]
+            remedy = "free space there" if is_full(why) else "the disk there may be broken"
+            text = f"{why}: the kernel could not write all of the image to {folder}, through {device}: {remedy}"
+            raise Ended(FAILED, f"{text}; see {self._job.log}")
 
     def _convert(self, folder: ImagesDir, source: str, target: str) -> None:
         job = self._job

@@ -6,11 +6,17 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import Isolation
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.kernel_log import KernelLog
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder import (
+    image_builder as image_builder_module,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.image_builder import (
+    FAILED,
     MARGIN,
     ImageBuilder,
     Job,
@@ -21,6 +27,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, ImageFileError
 
 MIB = 1 << 20
+FAKE = next(folder for folder in Path(__file__).parents if folder.name == "tests") / "support" / "fake_dib.sh"
 
 
 def job(folder, *formats, sizes=None, **options):
@@ -89,3 +96,53 @@ def test_no_build_where_every_user_may_write(tmp_path, option):
     (tmp_path / option).chmod(0o777)
     with pytest.raises(ImageFileError, match=rf"every user of this machine may write to {tmp_path}/{option}"):
         ImageBuilder(Isolation(), environment={"TMPDIR": str(tmp_path / "scratch")}).prepare(job(tmp_path))
+
+
+class FakeKernelLog(KernelLog):
+    """Says that these devices have lost writes."""
+
+    def __init__(self, *devices: str) -> None:
+        super().__init__("/nonexistent")
+        self.devices = devices
+        self.closed = False
+
+    def lost_writes(self) -> dict[str, str]:
+        return dict.fromkeys(self.devices, "no space left on device")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def make(folder, monkeypatch, lost, **environment):
+    """A build by the stand-in whose image is written through loop7; the kernel says what *lost* does."""
+    monkeypatch.setattr(image_builder_module, "loop_devices_below", lambda places: ["/dev/loop7"])
+    log = FakeKernelLog(*lost)
+    image_builder = ImageBuilder(
+        Isolation(), environment={**os.environ, **environment}, pause=lambda seconds: None, kernel_log=lambda: log
+    )
+    wanted = job(folder, dib_cmd=str(FAKE))
+    (folder / "images").mkdir()
+    image_builder.prepare(wanted)
+    made = image_builder.make(wanted)
+    assert log.closed
+    return made, sorted(name for name in os.listdir(folder / "images") if name.startswith("deb-"))
+
+
+def test_an_image_that_the_kernel_could_not_write_is_no_success(tmp_path, monkeypatch):
+    made, files = make(tmp_path, monkeypatch, ["/dev/loop7"])
+    assert (made.cause, made.code == 0, files) == (FAILED, False, [])
+    folder = tmp_path / "images"
+    text = f"no space left on device: the kernel could not write all of the image to {folder}, through /dev/loop7"
+    assert made.error.startswith(text)
+
+
+def test_what_another_device_lost_is_no_matter_of_this_image(tmp_path, monkeypatch):
+    made, files = make(tmp_path, monkeypatch, ["/dev/loop8", "/dev/sda"])
+    assert made.ok and files[-1].endswith(".raw.sha256")
+
+
+def test_a_full_disk_is_told_with_the_remedy(tmp_path, monkeypatch):
+    made, files = make(tmp_path, monkeypatch, [], FAKE_SIZE="none")
+    assert (made.cause, files) == (FAILED, [])
+    told = f"ended with exit code 1: No space left on device: free space in {tmp_path}/images; see "
+    assert told in made.error

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes to block devices that the kernel could not carry out. It tells them in its log, and often nowhere else.
+
+diskimage-builder writes an image through a loop device on a sparse file. When the file system of that file is full, the
+kernel drops what was written, and mount, copy and umount succeed all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+_MOST_RECORDS = 100_000
+_RECORD = 8192
+_LOST = re.compile(
+    r"(?:\w+: )?(?P<kind>[\w/ ]+) error, dev (?P<device>\w+), sector \d+(?: op 0x[0-9a-f]+:\((?P<op>\w+)\))?"
+)
+_ROOM = "critical space allocation"
+
+
+class KernelLog:
+    """What the kernel says from now on.
+
+    :param path: a file like ``/dev/kmsg``. One that cannot be read says nothing.
+    """
+
+    def __init__(self, path: str = "/dev/kmsg") -> None:
+        self._fd: int | None = None
+        try:
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self._fd, 0, os.SEEK_END)
+        except OSError:
+            self.close()
+
+    def lost_writes(self) -> dict[str, str]:
+        """Device, such as ``/dev/loop0`` → why it lost writes since the last call: the first reason of each."""
+        found: dict[str, str] = {}
+        for _unused in range(_MOST_RECORDS):
+            try:
+                records = b"" if self._fd is None else os.read(self._fd, _RECORD)
+            except BrokenPipeError:
+                continue  # the kernel has overwritten what came next
+            except OSError:
+                break
+            if not records:
+                break
+            for record in records.decode(errors="replace").splitlines():
+                lost = _LOST.match(record.partition(";")[2])
+                if lost is not None and lost["op"] in (None, "WRITE") and lost["kind"] != "operation not supported":
+                    why = "no space left on device" if lost["kind"] == _ROOM else f"{lost['kind']} error"
+                    found.setdefault(f"/dev/{lost['device']}", why)
+        return found
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
