@@ -29,7 +29,7 @@ def judge_choice(
     force: bool = False,
     holding: bool = False,
 ) -> UploadCase:
-    """The case of a diskimage of a provider, seen by somebody who has chosen it.
+    """The case of a diskimage of a provider that the operator has chosen.
 
     :param build_id: this build, although there may be newer ones; None: the one that belongs there.
     :param force: also when it is there already, is paused, or failed a moment ago.

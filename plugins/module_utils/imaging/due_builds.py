@@ -105,7 +105,7 @@ def open_request(state: ImageState) -> int | None:
 
 
 def served_request(state: ImageState) -> bool:
-    """True when the flag of a request was left behind by whoever was ended between the build and dropping it."""
+    """True when the flag of a request was left behind by a cycle that was killed between the build and dropping it."""
     return state.requested is not None and open_request(state) is None
 
 
@@ -113,7 +113,7 @@ def lost_formats(view: ImagesView, build: Build) -> list[str]:
     """Formats of a ready build of this builder that images-dir has no file of, as far as that is a loss.
 
     It is one where a provider still waits for the file; and where nothing of the build is left, unless
-    delete-after-upload explains that. Somebody who takes away a single file that everybody has got wants no new build.
+    delete-after-upload explains that. Removing a single file that all providers have got asks for no new build.
     """
     image = view.config.diskimages.get(build.image)
     if image is None or view.files is None or not view.is_from_here(build):
@@ -136,7 +136,7 @@ def lost_formats(view: ImagesView, build: Build) -> list[str]:
 def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | None) -> tuple[str, str, float | None]:
     """What would be done if nothing stood in the way: code, sentence, and when that changes."""
     if request is not None:
-        return BuildCode.REQUESTED, "somebody asked for a build", None
+        return BuildCode.REQUESTED, "a build was requested", None
     ready = state.ready_builds()
     if not ready:
         return BuildCode.FIRST, "there is no ready build", None

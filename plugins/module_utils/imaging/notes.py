@@ -161,7 +161,7 @@ def former_builders(
 ) -> frozenset[str]:
     """Ids of builders that had this very directory before it got *builder_id*.
 
-    One that was at work since is somebody else, of another machine that calls itself the same.
+    One that was at work since is the builder of another machine with the same name.
 
     :param notes: of all builders.
     :param builder_id: of this builder; "" when it has none yet.

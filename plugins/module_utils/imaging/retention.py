@@ -8,7 +8,7 @@ ready upload of each of the two newest builds that it has. What a person has mar
 
 * An upload whose image is not in the cloud any more counts for nothing, and its record goes.
 * Of several ready uploads of one build at a provider only the one stays that became ready last: launchers use that.
-* Uploads at providers that are not in this configuration are left to whoever has them. A build lives as long as it has
+* Uploads at providers that are not in this configuration are left to other builders. A build lives as long as it has
   uploads.
 * A build becomes deleting when nothing holds it any more; its files go when its uploads are gone, and then its record.
 * What is under way is left alone. A build or upload of another builder counts as under way until it could not be any
@@ -71,7 +71,7 @@ class DeleteUpload:
 
 @dataclass(frozen=True)
 class MarkBuild:
-    """Mark a build as deleting, under its lock. Whoever has its files then removes them."""
+    """Mark a build as deleting, under its lock. The builder that has its files then removes them."""
 
     build: Build
     code: str
@@ -120,7 +120,7 @@ def plan_deletions(view: ImagesView) -> list[Deletion]:
             elif build.state == BuildState.READY:
                 files += _uploaded_formats(view, state, build)
         records += [
-            DeleteBuild(name, build_id, DeletionCode.LEFT_OVER, "its record is empty: somebody locked a deleted build")
+            DeleteBuild(name, build_id, DeletionCode.LEFT_OVER, "its record is empty: a deleted build was locked")
             for build_id in sorted(state.empty)
             if not state.uploads_of(build_id)
         ]
@@ -128,7 +128,7 @@ def plan_deletions(view: ImagesView) -> list[Deletion]:
 
 
 def abandoned_builds(view: ImagesView) -> list[Build]:
-    """Builds of this builder in state building that nobody is making any more: reap what is left, mark them failed."""
+    """Builds of this builder in state building that no cycle makes any more: reap what is left, mark them failed."""
     return [
         build
         for name in sorted(view.images)
@@ -166,7 +166,7 @@ def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) ->
 
 
 def is_being_built(view: ImagesView, build: Build) -> bool:
-    """True when somebody may be making the build."""
+    """True when a builder may be making the build."""
     if build.state != BuildState.BUILDING:
         return False
     if build.id in view.building:
@@ -187,7 +187,7 @@ def is_being_built(view: ImagesView, build: Build) -> bool:
 
 
 def is_being_uploaded(view: ImagesView, upload: Upload) -> bool:
-    """True when somebody may be at work on the upload."""
+    """True when a builder may be at work on the upload."""
     key = (upload.build_id, upload.provider)
     if key in view.uploading:
         return True
@@ -245,7 +245,7 @@ def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: U
     if upload.state == UploadState.FAILED:
         return DeletionCode.FAILED, "the upload failed"
     if upload.state == UploadState.UPLOADING:
-        return DeletionCode.ABANDONED, "whoever uploaded it was ended meanwhile"
+        return DeletionCode.ABANDONED, "the builder that uploaded it was ended meanwhile"
     if build.state == BuildState.DELETING:
         return DeletionCode.ASKED, f"build {build.id} is marked for deletion"
     if upload.path in view.lost:
@@ -279,7 +279,7 @@ def _mark(view: ImagesView, state: ImageState, build: Build) -> MarkBuild | None
         return MarkBuild(build, DeletionCode.FAILED, "the build failed")
     if build.state == BuildState.BUILDING:
         age = span(view.now - (build.state_time or 0.0))
-        return MarkBuild(build, DeletionCode.ABANDONED, f"it was begun {age} ago and nobody is making it any more")
+        return MarkBuild(build, DeletionCode.ABANDONED, f"it was begun {age} ago and no builder is making it any more")
     return MarkBuild(build, DeletionCode.OLD, "there are two newer ready builds and no provider needs it")
 
 

@@ -40,8 +40,8 @@ class ImageState:
     """All that ZooKeeper knows of an image.
 
     *requested*, *paused*: numbers of the transactions that wrote the flags (compare with ``Build.born``); None when
-    they are not set. *locked*: somebody builds it. *uploading*: (build id, provider) of the uploads whose lock is
-    taken. *empty*: ids of build znodes without data, what remains where somebody locked a deleted build. *unreadable*:
+    they are not set. *locked*: a builder builds it. *uploading*: (build id, provider) of the uploads whose lock is
+    taken. *empty*: ids of build znodes without data, what remains where a deleted build was locked. *unreadable*:
     ids of those that hold something else than a document.
     """
 
@@ -90,7 +90,7 @@ class ImagesView:
     :ivar images: by name, those of ZooKeeper; one that is not there has never had a build, a request or a pause.
     :ivar provider_formats: provider → ``image_format`` of its clouds.yaml entry; a provider is left out when that
         cannot be told (no such entry, no readable file).
-    :ivar files: what is in images-dir, looked at *before* ZooKeeper was read; None where nobody has looked.
+    :ivar files: what is in images-dir, looked at *before* ZooKeeper was read; None when it was not read.
     :ivar builder_id: content of builder_id.txt; "" when there is none.
     :ivar former: ids that this builder had before its images-dir was lost, and builder_id.txt with it.
     :ivar building: ids of the builds that this process is making.
@@ -126,7 +126,7 @@ class ImagesView:
         return bool(self.builder_id) and build.builder_id == self.builder_id
 
     def is_from_here(self, build: Build) -> bool:
-        """True when this builder made it, perhaps under an id that it has lost: nobody else has its files."""
+        """True when this builder made it, perhaps under an id that it has lost: no other builder has its files."""
         return self.is_ours(build) or build.builder_id in self.former
 
 

@@ -45,12 +45,12 @@ _TEXTS = {
     "upload-unknown": "upload {upload} of build {build}, of which ZooKeeper knows nothing",
     "replaced": "upload {upload} of build {build}, whose image is another one ({image})",
     "nothing-left": "node {node} and all that it had are gone",
-    "empty": "it holds no data and nobody holds its lock",
+    "empty": "it holds no data and no client holds its lock",
     "request-gone": "request {request} does not exist any more",
-    "nobody-serves": "request {request} is pending and nobody holds its lock",
+    "unserved": "request {request} is pending and no client holds its lock",
     "owner-gone": "{owner} does not exist any more",
-    "tree-adopted": "belongs to tree {site}, which somebody has declared to be gone",
-    "unmarked-adopted": "names this provider and no tree, is unknown to this one, and somebody claims such things",
+    "tree-adopted": "belongs to tree {site}, which the operator has declared to be gone",
+    "unmarked-adopted": "names this provider and no tree, is unknown to this one, and the operator adopts such things",
     "lease-over": "the lease is over and nothing of it is left",
     # foreign
     "other-provider": "belongs to provider {provider}",
@@ -69,7 +69,7 @@ _TEXTS = {
 class LeakCandidate:
     """A thing that is not in use.
 
-    *created*: UNIX time, None when nobody tells. *min_age*: a floor of its own in seconds. *node_id*: the node whose
+    *created*: UNIX time, None when nothing tells. *min_age*: a floor of its own in seconds. *node_id*: the node whose
     record decides; it is read afresh before anything is done.
     """
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person declares to be this tree's, although nothing on it proves that. Pure.
+"""What the operator adopts for this tree, although nothing on it proves that it is. Pure.
 
-No cycle claims anything by itself: claims are options of a sweep by hand.
+No cycle adopts anything by itself: adoption is an option of a sweep by hand.
 """
 
 from __future__ import annotations

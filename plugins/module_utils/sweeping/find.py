@@ -90,7 +90,7 @@ class Known:
         return bool(site) and site == self.site
 
     def idle(self, node_id: str) -> bool:
-        """True for a node that nobody launches, uses, holds, leases or deletes."""
+        """True for a node that is ready and unlocked: not launched, used, held, leased or deleted."""
         node = self.nodes.get(node_id)
         if node is None or node.broken or node.provider != self.provider:
             return False
@@ -128,7 +128,7 @@ def _unproven(kind: str, item: _Item, site: str) -> LeakCandidate:
 
 
 def _claimed(kind: str, item: _Item, claim: AdoptionRule, node_id: str | None = None) -> LeakCandidate:
-    """Somebody says that it is ours. In another tree the number of its node means another node."""
+    """A thing that the operator adopts. In another tree the number of its node means another node."""
     known_node = None if "site" in claim.figures else node_id
     return replace(_leaked(kind, item, claim.code, known_node, **claim.figures), min_age=claim.min_age)
 

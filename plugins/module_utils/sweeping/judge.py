@@ -14,7 +14,7 @@ from ..model.stored import BadDocument, made
 from .candidate import LeakCandidate, Ownership
 
 FORGOTTEN_AFTER = 7 * 86400.0
-"""Seconds after which the sighting of something of a kind that nobody looks for any more is dropped."""
+"""Seconds after which the sighting of a kind that is not looked for any more is dropped."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 
 

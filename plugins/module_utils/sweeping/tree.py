@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What in the ZooKeeper tree was left behind by somebody. Pure."""
+"""What in the ZooKeeper tree has lost its owner. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .candidate import Kind, LeakCandidate, Ownership
 REQUEST_LOCK_AGE = 8 * 3600.0
 """Nodepool's: from the znode's mtime on."""
 PARTED_AFTER = 86400.0
-"""Seconds after which what is known of a pool that nobody serves any more goes."""
+"""Seconds after which the document of a pool that no launcher serves any more goes."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _lost_requests(view: TreeView, now: float) -> Iterator[LeakCandidate]:
     for request_id in view.unlocked_requests:
         request = view.requests.get(request_id)
         if request is not None and request.state == RequestState.PENDING:
-            yield _left(Kind.LOST_REQUEST, request_id, "nobody-serves", request.state_time, request=request_id)
+            yield _left(Kind.LOST_REQUEST, request_id, "unserved", request.state_time, request=request_id)
 
 
 def _documents(view: TreeView, now: float) -> Iterator[LeakCandidate]:

@@ -108,7 +108,7 @@ def test_a_request_is_served_and_dropped_only_by_a_success(site):
     site.run()
     site.request()
     fail.touch()
-    assert build(site.run())["reason"] == "somebody asked for a build"
+    assert build(site.run())["reason"] == "a build was requested"
     site.put_off()
     assert site.requested()
     fail.unlink()

@@ -77,7 +77,7 @@ def test_check_mode_tells_and_writes_nothing(site):
     assert [(case["image"], case["code"]) for case in plan["build"]] == [("a", "requested")]
     assert [(case["image"], case["code"]) for case in plan["wait"]] == [("b", "backoff"), ("c", "no-format")]
     lines = ran.result["diff"]["after"].splitlines()
-    assert lines[0] == "image a: build raw, somebody asked for a build"
+    assert lines[0] == "image a: build raw, a build was requested"
     assert lines[1].startswith("image b: leave, failed once, tried again in")
     forced = run_directly(site, check=True, image_names=["b"], force=True).result
     assert [case["code"] for case in forced["plan"]["build"]] == ["forced"]
@@ -208,7 +208,7 @@ def test_a_request_is_made_once(site):
     )
     assert site.requested() and site.records() == {}
     assert run_directly(site, name="fake", request=True).result["changed"] is False
-    assert [report["reason"] for report in site.run()["builds"]] == ["somebody asked for a build"]
+    assert [report["reason"] for report in site.run()["builds"]] == ["a build was requested"]
 
 
 def test_pause_and_unpause(site):

@@ -191,7 +191,7 @@ def test_of_two_sweeps_one_works(site: Site, leftovers, monkeypatch: pytest.Monk
     held.acquire()
     result = sweep(site, kinds=("server",))
     assert (result["things"], result["changed"]) == ([], False)
-    assert "swept by somebody else" in result["left_out"]["one"]
+    assert "swept by another process" in result["left_out"]["one"]
     held.release()
     assert verdicts(sweep(site, kinds=("server",))) == {ghost: "deleted"}
 

@@ -57,7 +57,7 @@ def run(argv: Sequence[str], timeout: float = TIMEOUT, *, folder: int | None = N
 def as_root(argv: Sequence[str]) -> list[str]:
     """The command as root runs it: as it is, or by sudo where that asks for nothing.
 
-    diskimage-builder needs sudo itself, so whoever builds images without being root has it.
+    diskimage-builder needs sudo itself, so a user who builds images without being root has it.
     """
     if os.geteuid() == 0 or shutil.which("sudo") is None:
         return list(argv)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Folders in which root works although other users of the machine may write near them.
 
-Builds run as root or with sudo. Whoever may write to a folder can put a link in the place of what root is about to
+Builds run as root or with sudo. A user who may write to a folder can put a link in the place of what root is about to
 write or remove. So a folder of ours is opened without following links, its owner and mode are read from what was
 opened, and all that is done in it is done relative to that.
 """
@@ -42,28 +42,28 @@ def open_without_links(path: str) -> int:
 
 
 def open_own(name: str, parent: int, path: str) -> int:
-    """A descriptor of a folder that belongs to the user of this process and that nobody else may write to.
+    """A descriptor of a folder that belongs to the user of this process and that no other user may write to.
 
     One of our own with a wider mode, as earlier versions made it, is made private.
 
     :param parent: descriptor of the folder that it is in.
     :param path: what it is called in messages.
-    :raises ImageFileError: somebody else made it, or it is a link.
+    :raises ImageFileError: another user made it, or it is a link.
     :raises OSError: it is not there, or cannot be opened.
     """
     try:
         fd = os.open(name, _FOLDER | os.O_RDONLY, dir_fd=parent)
     except NotADirectoryError as problem:
         raise ImageFileError(
-            f"{path} is a link or a file, where a folder of the builder's own has to be: whoever made it could have "
-            "files of others removed. See who it was, and remove it"
+            f"{path} is a link or a file, where a folder of the builder's own has to be: the user who made it could "
+            "have files of others removed. See who it was, and remove it"
         ) from problem
     try:
         found = os.fstat(fd)
         if found.st_uid != os.geteuid():
             raise ImageFileError(
-                f"{path} belongs to user {found.st_uid}, but builds run as user {os.geteuid()} here: whoever made it "
-                "could have files of others removed. When no build of that user runs any more, remove it"
+                f"{path} belongs to user {found.st_uid}, who could have files of others removed: builds run as user "
+                f"{os.geteuid()} here. When no build of that user runs any more, remove it"
             )
         if found.st_mode & _OTHERS_WRITE:
             os.fchmod(fd, PRIVATE)

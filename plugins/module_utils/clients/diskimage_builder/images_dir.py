@@ -241,7 +241,7 @@ def lacking_room(needs: Mapping[str, int], reason: str = "by what the last build
         try:
             device, stat = os.stat(place).st_dev, os.statvfs(place)
         except OSError:
-            continue  # whoever writes there will tell what is wrong
+            continue  # the write that fails will tell what is wrong
         first, before, _free = totals.get(device, (path, 0, 0))
         totals[device] = (first, before + needed, stat.f_bavail * stat.f_frsize)
     return [Room(path, needed, free, reason) for path, needed, free in totals.values() if needed > free]

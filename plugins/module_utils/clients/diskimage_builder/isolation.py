@@ -28,7 +28,7 @@ _INIT = (
 the log when diskimage-builder itself has ended."""
 _ORPHAN = 128 + 9
 _UNLESS_ORPHANED = f'[ "$PPID" = "$0" ] || exit {_ORPHAN}; exec "$@"'
-"""Whoever asks to die with its parent is not told of a parent that has died just before: so it looks (prctl(2))."""
+"""A process that asks to die with its parent is not told of a parent that has died before: so it looks (prctl(2))."""
 
 
 @dataclass(frozen=True)

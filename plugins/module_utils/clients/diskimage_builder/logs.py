@@ -72,7 +72,7 @@ class LogTail:
         try:
             with open(self._path, "rb") as file:
                 end = file.seek(0, os.SEEK_END)
-                if end - self._place > 4 * _CHUNK:  # it grows faster than anybody reads
+                if end - self._place > 4 * _CHUNK:  # it grows faster than it is read
                     self._place, self._rest = end - _CHUNK, b""
                 file.seek(self._place)
                 data = file.read(4 * _CHUNK)
@@ -137,7 +137,7 @@ def _for_people(text: str, secrets: Iterable[str]) -> str:
 
 
 def open_log(path: str) -> BinaryIO:
-    """A log to add to, made when it is not there. Never one that somebody else has put in its place.
+    """A log to add to, made when it is not there. Never one that another user has put in its place.
 
     :raises OSError: it cannot be opened.
     """

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The directory of each build for its temporary files: made before anything else, removed after everything else.
 
-``<images-dir>/.stackci-tmp/<build id>`` tells that a build was begun here. Whoever makes it holds a lock on a file in
+``<images-dir>/.stackci-tmp/<build id>`` tells that a build was begun here. Its cycle holds a lock on a file in
 it, which ends with its process, however that ends: what is there and not locked was left behind.
 
-Temporary files that go elsewhere (TMPDIR, TMP_DIR) are in ``.stackci-tmp-<random>/<build id>`` there: nobody can make
-that first. The claim names it before it is made. All of it belongs to the user of the builder and is open to nobody
-else, and what is not so is never believed or removed: root would do it for whoever made it.
+Temporary files that go elsewhere (TMPDIR, TMP_DIR) are in ``.stackci-tmp-<random>/<build id>`` there: no other user
+can make that first. The claim names it before it is made. All of it belongs to the user of the builder and is closed to
+others, and what is not so is never believed or removed: root would do it for the user who made it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PLACE = re.compile(rf"(/[^/\0]+)*/{re.escape(TEMPORARY)}(-[0-9a-f]{{32}})?/[^/\
 
 @dataclass(frozen=True)
 class Leftover:
-    """What a build that ended by itself or by somebody's hand has left.
+    """What a build that ended by itself or was killed has left.
 
     :ivar image: the image; "" when even that was not written any more.
     :ivar claim: the directory in images-dir.
@@ -68,7 +68,7 @@ class ScratchClaim:
         """Claim a build that begins now.
 
         :param place: directory of the temporary files; None for the one in images-dir.
-        :raises ImageFileError: something cannot be written, or somebody else made it first.
+        :raises ImageFileError: something cannot be written, or another user made it first.
         """
         claim = os.path.join(os.path.realpath(images_dir), TEMPORARY, build_id)
         leftover = Leftover(build_id, image, claim, _resolved(place) if place else claim)
@@ -89,7 +89,7 @@ class ScratchClaim:
 
 
 def _resolved(place: str) -> str:
-    """The directory with the operator's own links resolved, once: later ones are somebody else's."""
+    """The directory with the operator's own links resolved, once: later ones are another user's."""
     chosen, parent, name = place.rsplit("/", 2)
     return os.path.join(os.path.realpath(chosen or "/"), parent, name)
 
@@ -99,7 +99,7 @@ def _claim(leftover: Leftover) -> IO[str]:
     root_path, name = os.path.split(leftover.claim)
     os.makedirs(os.path.dirname(root_path), exist_ok=True)
     with _closed(_root(root_path, create=True)) as root:
-        # Under its name there is none that is not locked: somebody would take it for left behind.
+        # Under its name there is none that is not locked: another cycle would take it for left behind.
         coming = f"{_COMING}{name}"
         with _closed(make_own(coming, root, os.path.join(root_path, coming))) as claim:
             owner = os.fdopen(_open_file(claim, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8")
@@ -120,7 +120,7 @@ def _make_place(place: str) -> None:
     chosen, parent, name = place.rsplit("/", 2)
     os.makedirs(chosen or "/", exist_ok=True)
     with _closed(open_without_links(chosen or "/")) as above:
-        os.mkdir(parent, PRIVATE, dir_fd=above)  # nobody knows the name: what is there already is not ours
+        os.mkdir(parent, PRIVATE, dir_fd=above)  # the name is random: what is there already is not ours
         with _closed(open_own(parent, above, os.path.dirname(place))) as own:
             os.mkdir(name, PRIVATE, dir_fd=own)
 
@@ -154,14 +154,14 @@ def claimed(images_dir: str) -> list[str]:
 
 
 def leftovers(images_dir: str) -> list[Leftover]:
-    """Builds that were begun here and that nobody makes any more, by id."""
+    """Builds that were begun here and that no cycle makes any more, by id."""
     return [left for _name, left, owned in _claims(images_dir) if not owned]
 
 
 def _claims(images_dir: str) -> Iterator[tuple[str, Leftover, bool]]:
-    """(build id, what its record says, whether somebody makes it) of what was claimed by this user.
+    """(build id, what its record says, whether a cycle makes it) of what was claimed by this user.
 
-    A directory of somebody else says nothing; whoever wants to build is told of it.
+    A directory of another user says nothing; the next build reports it.
     """
     root_path = os.path.join(os.path.realpath(images_dir), TEMPORARY)
     with contextlib.suppress(OSError, ImageFileError), _closed(_root(root_path)) as root:

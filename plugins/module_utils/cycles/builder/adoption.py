@@ -4,8 +4,8 @@
 """An upload whose maker was ended when all of it was in the cloud already: it is kept, and not made once more.
 
 That is so when there is exactly one image with the marks of that very upload, it is active, and its size and a checksum
-are those of the file here. Anything less is for deletion. So is what a ``post-upload-hook`` belongs to: nobody knows
-whether it ran.
+are those of the file here. Anything less is for deletion. So is an upload with a ``post-upload-hook``: nothing tells
+whether the hook ran.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def adopt_upload(upload: Upload, client: CloudClient, tools: UploadTools) -> boo
     image = _find(upload, client, tools.site)
     if image is None or not _is_whole(image, upload, client, tools):
         return False
-    # Comparing may have taken its time. Whoever uploads holds this lock, and finds its build there afterwards.
+    # Comparing may have taken its time. An uploading builder holds this lock, and finds its build there afterwards.
     held = tools.store.images.lock_provider(upload.image, upload.build_id, upload.provider)
     if held is None:
         return False

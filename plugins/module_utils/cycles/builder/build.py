@@ -57,8 +57,8 @@ def full_name(look_up: Callable[[], str] = socket.getfqdn) -> str:
 class Report:
     """What became of a build, for the module's result.
 
-    *state*: ``ready``, ``failed``, ``stopped`` (by somebody's wish) or ``lost`` (its record or lock became somebody
-    else's).
+    *state*: ``ready``, ``failed``, ``stopped`` (the cycle was told to end) or ``lost`` (another client took its record
+    or lock).
     """
 
     image: str
@@ -214,7 +214,7 @@ class _Build:
         """The record, then the notes, then the request.
 
         :raises StoreGone: the build is not ours any more.
-        :raises StoreError: ZooKeeper stays away; without a record the files are nobody's.
+        :raises StoreError: ZooKeeper stays away; files without a record have no owner.
         """
         context = self._context
         began = context.monotonic()

@@ -201,7 +201,7 @@ class BuildsCycle(Work):
         return forced(judge_build(view, name, holding=holding), self._options.force and name not in self._forced)
 
     def _waits(self, view: ImagesView) -> bool:
-        """True while somebody else builds an image that was named, or a dead cycle of this builder holds its lock."""
+        """True while another builder builds an image that was named, or a dead cycle of this builder holds its lock."""
         under_way = [case.image for case in self._cases if case.code == BuildCode.BUILDING]
         return bool(under_way) and (
             self._options.images is not None
@@ -213,7 +213,7 @@ class BuildsCycle(Work):
         )
 
     def _build(self, case: BuildCase) -> bool:
-        """Build it, unless somebody else does; True when it was tried."""
+        """Build the image, unless another builder does; True when it was tried."""
         context = self._context
         held = context.store.images.lock_image(case.image)
         if held is None:
@@ -235,7 +235,7 @@ class BuildsCycle(Work):
         return True
 
     def _tell_build(self, report: Report) -> None:
-        """What was stopped, or became somebody else's, says nothing of the image."""
+        """Send the figures of a build. One that was stopped or lost says nothing of the image."""
         if report.state in (READY, FAILED):
             send_build(
                 self._sink,

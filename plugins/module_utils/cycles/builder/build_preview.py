@@ -80,7 +80,7 @@ def _lines(cases: list[BuildCase], abandoned: list[Build], left: list[Leftover])
     for leftover in left:
         yield f"build {leftover.build_id}: clear away what it has left on this machine, its maker was ended"
     for build in abandoned:
-        yield f"build {build.id}: mark as failed, nobody makes it any more"
+        yield f"build {build.id}: mark as failed, no builder makes it any more"
     for case in cases:
         verb = f"build {', '.join(case.formats)}" if case.due else "leave"
         yield f"image {case.image}: {verb}, {case.reason}"

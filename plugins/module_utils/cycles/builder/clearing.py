@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What builds have left behind whose makers were ended: cleared away before anything is built."""
+"""Clears away what killed builds left behind, before anything is built."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def clear_machine(
     say: Callable[[str], None],
     reaper: Callable[[Leftover], Reaped] = reap,
 ) -> list[str]:
-    """End and remove what is left on this machine of builds that nobody makes any more.
+    """End and remove what is left on this machine of builds whose cycle was killed.
 
     Files in images-dir go, too, unless the build is ready in ZooKeeper: its maker was ended between the last two steps.
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One upload is deleted because a person wants it."""
+"""Deletes one upload because the operator asked for it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from .upload_report import (
 from .upload_tools import UploadTools
 
 LOCK_PAUSE = 0.5
-"""Seconds between two tries for a lock that somebody else has."""
-REASON = "somebody asked for it"
+"""Seconds between two tries for a lock that another client has."""
+REASON = "the operator asked for it"
 
 
 def delete_one(

@@ -35,7 +35,7 @@ class DeletionResult:
     done: bool
     why: str = ""
     skipped: bool = False
-    """Somebody else is at it, or it is needed after all."""
+    """Another client works on it, or it is needed after all."""
     adopted: bool = False
     """It turned out to be whole, and is ready now."""
 
@@ -60,7 +60,7 @@ def delete_upload(
     try:
         held = tools.store.images.lock_upload(upload)
         if held is None:
-            return DeletionResult(upload, planned.code, False, "somebody else has its lock", skipped=True)
+            return DeletionResult(upload, planned.code, False, "another client has its lock", skipped=True)
         view = tools.view(key)
         if not wanted(view):
             return DeletionResult(upload, planned.code, False, "it is needed", skipped=True)
@@ -112,7 +112,7 @@ def _still_planned(view: ImagesView, upload: Upload) -> bool:
 
 
 def mark_build(planned: MarkBuild, tools: UploadTools) -> bool:
-    """Mark a build as deleting; False when it is needed after all, or somebody else is at it.
+    """Mark a build as deleting; False when it is needed after all, or another client has its lock.
 
     :raises StoreError: ZooKeeper did not take it.
     """

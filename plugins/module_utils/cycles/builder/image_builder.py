@@ -229,7 +229,7 @@ class ImageBuilder:
         needs = room_needed(job, scratch)
         if needs:
             return lacking_room(needs)
-        # Nobody knows what the first one takes; but with less than this none ever came to its end.
+        # What the first build takes is not known, but with less than this none comes to its end.
         return lacking_room({job.images_dir: self._first_room, scratch: self._first_room}, FIRST)
 
     def make(self, job: Job) -> BuildOutput:
@@ -262,7 +262,7 @@ class ImageBuilder:
 
     @staticmethod
     def discard(job: Job) -> None:
-        """Remove the files of a build that nobody will use."""
+        """Remove the files of a build that did not become ready."""
         folder = ImagesDir(job.images_dir)
         folder.remove(folder.of_build(job.base))
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose the files in images-dir are: a file beside them names the tree that has their records.
+"""Checks that the files in images-dir belong to this tree: a file beside them names the tree that has their records.
 
 What no record names is removed from images-dir. So it matters that ZooKeeper is the one that the files belong to.
 """
@@ -22,7 +22,7 @@ def check_files(directory: ImagesDir, store: Store, site: str, *, write: bool) -
 
     :param site: the id of the tree; "" when it has none yet.
     :param write: False: the id is not written down (check mode).
-    :raises TreeExchanged: they are another tree's, or nobody can tell.
+    :raises TreeExchanged: they are another tree's, or nothing tells whose they are.
     :raises ImageFileError: the directory cannot be used.
     """
     there = directory.tree_id()

@@ -135,7 +135,7 @@ def clear_away(
         "abandoned": abandoned,
         "diff": _diff(
             [f"build {leftover.build_id}: clear away what it has left on this machine" for leftover in left]
-            + [f"build {build_id}: mark as failed, nobody makes it any more" for build_id in abandoned]
+            + [f"build {build_id}: mark as failed, no builder makes it any more" for build_id in abandoned]
         ),
         "warnings": list(config.warnings),
     }
@@ -195,7 +195,7 @@ def _find(store: Store, build_id: str, images: tuple[str, ...] | None) -> Build 
 def _mark(store: Store, build: Build, now: float) -> None:
     held = store.images.lock_build(build.image, build.id)
     if held is None:
-        raise StoreError(f"build {build.id} of {build.image} is being changed by somebody else: try again")
+        raise StoreError(f"build {build.id} of {build.image} is being changed by another client: try again")
     try:
         fresh = store.images.read_build(build.image, build.id)
         if fresh is None:

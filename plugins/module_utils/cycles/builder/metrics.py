@@ -23,7 +23,7 @@ def send_build(
     if ready:
         for extension, size in sizes.items():
             sink.gauge(f"{place}.{extension}.size", size)
-    # Whoever is woken by it asks whether there is an image, and not only what a program has said.
+    # A person who is woken by it asks whether there is an image, and not only what a program has said.
     rc = 0 if ready else code or 1
     sink.gauge(f"{place}.status.rc", rc if rc >= 0 else 128 - rc)  # as a shell tells a signal
     sink.gauge(f"{place}.status.last_build", int(now))
@@ -37,7 +37,7 @@ def send_upload(sink: Sink, image: str, provider: str, seconds: float) -> None:
 
 
 def send_requests(sink: Sink, pending: Mapping[str, bool]) -> None:
-    """Which images somebody has asked to build, and nobody builds yet."""
+    """Send which images were requested and are not being built yet."""
     sink.gauge("nodepool.image_build_requests", sum(pending.values()))
     for image, waits in pending.items():
         sink.gauge(f"nodepool.image.{image}.image_build_requests", int(waits))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether what counts as uploaded is in the cloud: somebody may have deleted it in glance behind our back.
+"""Finds uploads whose image is not in the cloud any more, because it was deleted in glance by hand.
 
 One list for each provider, at the start and every ten minutes. What it does not show is asked for by its id, and asked
 for again a while later: only what glance denied twice counts as lost. An error says nothing.

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds without ZooKeeper: nobody else knows of them. For those who write elements."""
+"""Builds without a record in ZooKeeper, for operators who try their elements."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Ended:
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Somebody else does it, or it is not needed any more."""
+    """Another builder uploads it, or it is not needed any more."""
     STOPPED = "stopped"
     """The cycle was ended in the middle; nothing is left of it."""
     LEFT = "left"
@@ -98,7 +98,7 @@ class UploadJob:
 
     @property
     def key(self) -> tuple[str, str]:
-        """By which it is known that somebody is at it."""
+        """The key under which the workers know the job."""
         return self.build.id, self.provider.name
 
     @property
@@ -108,7 +108,7 @@ class UploadJob:
 
 
 class UploadRun:
-    """Carries a job out."""
+    """Uploads one image of one build to one provider."""
 
     def __init__(self, job: UploadJob, client: CloudClient, tools: UploadTools) -> None:
         self._job = job
@@ -120,12 +120,12 @@ class UploadRun:
         self._compared: list[str] = []
 
     def run(self) -> UploadResult:
-        """Do it; never raises one of our own errors."""
+        """Upload and return how that ended. Never raises one of our own errors."""
         job, store = self._job, self._tools.store
         try:
             held = store.images.lock_provider(job.case.image, job.build.id, job.provider.name)
             if held is None:
-                return self._result(Ended.SKIPPED, "somebody else is uploading it")
+                return self._result(Ended.SKIPPED, "another builder is uploading it")
         except StoreError as error:
             return self._result(Ended.LEFT, str(error))
         upload = Upload(image=job.case.image, build_id=job.build.id, provider=job.provider.name)
@@ -159,7 +159,7 @@ class UploadRun:
             self._fill(claim)
             self._write_ready(claim)
         except RecordLost as error:
-            # Whoever has the record has the image, too: it may have been adopted. Without a record it is nobody's.
+            # The image belongs to the record, which another builder may have adopted. Without a record it has no owner.
             if not self._is_recorded(upload):
                 self._clean(upload)
             return self._result(Ended.FAILED, str(error), upload)
@@ -261,7 +261,7 @@ class UploadRun:
         claim.write()
 
     def _is_recorded(self, upload: Upload) -> bool:
-        """True when the record is there, or nobody knows; what is left without one is found by its marks."""
+        """True when the record is there or ZooKeeper does not tell; an image without one is found by its marks."""
         try:
             return self._tools.store.images.read_upload(upload) is not None
         except StoreError:

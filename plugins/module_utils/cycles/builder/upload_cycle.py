@@ -276,7 +276,7 @@ class UploadsCycle(Work):
         return True
 
     def _awaited(self, deletions: list[Deletion], case: UploadCase) -> bool:
-        """True while an upload of the same build, left behind by somebody, may turn out to be whole."""
+        """True while an upload of the same build, left behind by a killed cycle, may turn out to be whole."""
         return any(
             planned.code == DeletionCode.ABANDONED
             and case.build is not None

@@ -16,9 +16,9 @@ from .deletion import DeletionResult
 from .upload import Ended, UploadResult
 
 SETTLED_CASES = frozenset({UploadCode.CURRENT})
-"""Cases of which nobody needs to be told."""
+"""Cases that are not worth a line in the result."""
 TROUBLED_CASES = frozenset({UploadCode.BACKOFF, UploadCode.NO_FILE, UploadCode.UNKNOWN})
-"""Cases that somebody has to look at."""
+"""Cases that the operator has to look at."""
 
 
 @dataclass

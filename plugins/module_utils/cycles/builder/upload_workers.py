@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The threads of the uploads cycle: each provider has lanes of its own, so that a dead one stops nobody else."""
+"""The threads of the uploads cycle: each provider has threads of its own, so that a dead one stops no other."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class SweepByHand:
                     break
                 self._sleeper(LOCK_PAUSE)
             else:
-                self._left_out[name] = f"provider {name} is being swept by somebody else: try again later"
+                self._left_out[name] = f"provider {name} is being swept by another process: try again later"
 
     def _round(self) -> None:
         options, context = self._options, self._context
@@ -179,7 +179,7 @@ class SweepByHand:
             return
         sweep = TreeSweep.begin(context, options.kinds, options.rules, context.now())
         if sweep is None:
-            self._left_out[""] = "the tree is being swept by somebody else: try again later"
+            self._left_out[""] = "the tree is being swept by another process: try again later"
             return
         try:
             sweep.clear(context.now(), options.max_deletions)

@@ -41,7 +41,7 @@ def may_go(store: Store, candidate: LeakCandidate) -> bool:
 
 
 def clear_znode(store: Store, candidate: LeakCandidate, now: float) -> bool:
-    """Remove what was left in the tree; False when it turned out to be somebody's after all."""
+    """Remove what was left in the tree; False when it has an owner after all."""
     return _ZNODES[candidate.kind](store, candidate.id, now)
 
 
@@ -99,7 +99,7 @@ def _document(store: Store, path: str, now: float) -> bool:
     if document is None or not path.startswith(f"{LEASES}/"):
         store.own.delete(path)
         return True
-    # Whoever has the lease's lock is about to make it anew, or has done so since it was looked at.
+    # A client with the lease's lock is about to make it anew, or has done so since it was looked at.
     held = store.own.lock(lock_path(str(document.get("name"))))
     if held is None:
         return False

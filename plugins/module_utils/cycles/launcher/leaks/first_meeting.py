@@ -61,7 +61,7 @@ def strangers(context: Context, actor: ProviderActor) -> str:
     subject = "1 server bears" if len(found) == 1 else f"{len(found)} servers bear"
     return (
         f"provider {name}: {subject} this provider's name, and no record of this tree names them: {named}. Another tree"
-        " or a Nodepool may be using them: they are left alone and count as somebody else's. If this tree should know"
+        " or a Nodepool may be using them: they are left alone and count as used by others. If this tree should know"
         " them, stop here: zookeeper-servers or its chroot are wrong, or ZooKeeper lost its data. Otherwise see"
         " docs/operating.md, 'Several trees in one project'; leak_cleanup deletes what is left of a tree that is gone"
     )

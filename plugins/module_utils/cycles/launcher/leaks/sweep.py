@@ -133,11 +133,11 @@ class LeakSweep:
             self._begin(name, actor, due, now)
 
     def _first_look(self, name: str, provider: Provider, now: float) -> dict[str, float]:
-        """When each kind was looked at last, by whomever; what never was counts from now on."""
+        """When each kind was looked at last, by any sweep; a kind that never was counts from now on."""
         memory = SweepMemory.of_provider(self._context.store, name)
         self._suspicious[name] = bool(memory.sightings)
         kinds = (Kind.SERVER, *intervals(provider))
-        # A look in the future was noted by a clock that was ahead: nobody knows when it was.
+        # A look in the future was noted by a clock that was ahead: when it was is not known.
         memory.looked = {kind: moment for kind, moment in memory.looked.items() if moment <= now}
         if not all(kind in memory.looked for kind in kinds):
             memory.looked = {**dict.fromkeys(kinds, now), **memory.looked}

@@ -163,7 +163,7 @@ def test_locks_of_requests_that_are_there_stay():
 def test_lost_requests_are_pending_and_unlocked():
     pending, asked = request(), request(RequestState.REQUESTED)
     requests = {"a": pending, "b": pending, "c": asked}
-    assert in_tree(requests=requests, unlocked_requests=["a", "c"]) == {"lost-request/a": ("nobody-serves", NOW - 5000)}
+    assert in_tree(requests=requests, unlocked_requests=["a", "c"]) == {"lost-request/a": ("unserved", NOW - 5000)}
 
 
 @pytest.mark.parametrize(

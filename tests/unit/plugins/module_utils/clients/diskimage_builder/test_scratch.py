@@ -116,7 +116,7 @@ def test_what_another_user_planted_is_not_believed(tmp_path):
     assert leftovers(str(tmp_path)) == []
     os.chown(root, 4321, 4321)
     assert leftovers(str(tmp_path)) == []
-    with pytest.raises(ImageFileError, match="belongs to user 4321, but builds run as user 0"):
+    with pytest.raises(ImageFileError, match=r"belongs to user 4321, .* builds run as user 0"):
         ScratchClaim.make(str(tmp_path), "deb", "b" * 32)
 
 

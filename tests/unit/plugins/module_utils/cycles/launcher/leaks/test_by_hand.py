@@ -133,7 +133,7 @@ def test_a_provider_that_another_sweep_has_is_left_out(world):
     held = world.store.own.lock("sightings/east")
     result = sweep(world)
     assert (result["things"], result["changed"]) == ([], False)
-    assert result["left_out"] == {"east": "provider east is being swept by somebody else: try again later"}
+    assert result["left_out"] == {"east": "provider east is being swept by another process: try again later"}
     held.release()
     assert verdicts(sweep(world)) == {leaked.id: "deleted"}
 
@@ -154,7 +154,7 @@ def test_the_tree_is_swept_under_its_lock(world):
     world.store._session.create("/nodepool/nodes/0000088888", b"", parents=True)
     held = world.store.own.lock("tree-sightings")
     assert sweep(world, kinds=("empty-node",))["left_out"] == {
-        "": "the tree is being swept by somebody else: try again later"
+        "": "the tree is being swept by another process: try again later"
     }
     held.release()
     assert verdicts(sweep(world, kinds=("empty-node",))) == {"0000088888": "deleted"}
