@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every module of the collection can do, in the words that their documentation shares."""
+"""Attributes that all modules of the collection document."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ options: {}
 attributes:
   check_mode:
     description:
-      - In check mode the module tells what it would do and changes nothing, neither in ZooKeeper nor in a cloud.
+      - In check mode the module returns what it would do and changes nothing, neither in ZooKeeper nor in a cloud.
   diff_mode:
     description:
-      - In diff mode the module returns what changed, or in check mode what would change.
+      - In diff mode the module returns what it changed, or in check mode what it would change.
   idempotent:
     description:
-      - Running the module again with the same options, while nothing else happens, changes nothing more.
+      - Running the module again with the same options changes nothing more, as long as nothing else changes.
   action_group:
     description:
-      - Options for all modules of the collection at once can be set with C(group/stackci.nodepool.all) in
-        C(module_defaults).
+      - C(group/stackci.nodepool.all) in C(module_defaults) sets options for all modules of the collection.
     support: full
     membership:
       - stackci.nodepool.all

@@ -13,23 +13,23 @@ class ModuleDocFragment:
 options:
   config:
     description:
-      - Path of the C(nodepool.yaml) to work with.
+      - Path of C(nodepool.yaml).
     type: path
     default: /etc/nodepool/nodepool.yaml
   secure_config:
     description:
-      - Path of Nodepool's secure file (C(secure.conf)), whose C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
-        are laid over O(config).
+      - Path of Nodepool's secure file (C(secure.conf)). Its C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
+        override those of O(config).
     type: path
   strict_config:
     description:
-      - Treat a key that the configuration does not know as an error instead of a warning.
+      - Make an unknown key in the configuration an error instead of a warning.
     type: bool
     default: false
   clouds_config:
     description:
-      - Path of the C(clouds.yaml) to use. When unset, openstacksdk's own search applies
-        (E(OS_CLIENT_CONFIG_FILE), the current directory, C(~/.config/openstack), C(/etc/openstack)).
+      - Path of C(clouds.yaml). When unset, openstacksdk searches for it (E(OS_CLIENT_CONFIG_FILE), the current
+        directory, C(~/.config/openstack), C(/etc/openstack)).
     type: path
 requirements:
   - python >= 3.11

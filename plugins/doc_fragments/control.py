@@ -1,28 +1,35 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options by which a loop ends a cycle and sees that it goes on."""
+"""Options of cycles that follow each other: how they end early, show that they work, and take over from each other."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options by which a loop ends a cycle and sees that it goes on."""
+    """Options of cycles that follow each other."""
 
     DOCUMENTATION = r"""
 options:
   control_file:
     description:
-      - A file that is looked at while the cycle works; the word C(stop) in it ends the cycle in good order. Nothing new
-        is begun, and what is under way is left to the next cycle. The file need not exist.
-      - Ending C(ansible-playbook) by a signal does not end the module at once; a loop that runs cycles stops them by
-        this file.
+      - A file that the module reads while the cycle works. When its first line is C(stop), the cycle ends in good
+        order. It begins nothing new, and the next cycle continues what is under way. The file need not exist.
+      - A signal to C(ansible-playbook) does not end the module at once, so a loop that runs cycles stops them by this
+        file.
     type: path
   heartbeat_file:
     description:
-      - A file that the cycle writes and then touches every few seconds for as long as the thread that decides goes on.
-        When it is not touched for 25 seconds the cycle hangs, and whoever runs it should end it.
+      - A file that the cycle writes, and then touches at least every 10 seconds as long as its main thread goes on.
+        When it was not touched for 25 seconds the cycle hangs, and the loop that runs it should end it.
       - It holds a line of JSON with C(pid), C(started) (in clock ticks since the boot) and C(state), which is
         C(starting), C(standing by), C(serving) or C(ended).
+    type: path
+  state_dir:
+    description:
+      - A directory, private to the user, in which cycles on the same host note their ZooKeeper sessions. When a cycle
+        was killed, the next one closes its session. Its locks are then free at once, not only after the session
+        time-out. An empty string turns this off.
+      - When unset, a directory below the user's runtime directory is used.
     type: path
 """

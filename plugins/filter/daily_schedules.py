@@ -6,13 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: daily_schedules
-short_description: A daily AWX schedule for each of several things, spread over the day
+short_description: Make a daily AWX schedule for each of several names, spread over the day
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Makes entries for C(controller_schedules), one for each name, O(minutes_apart) one after the other.
-  - A name that is added at the end leaves the times of the others as they are.
+  - Makes entries for C(controller_schedules), one for each name, O(minutes_apart) apart.
+  - A name that is added at the end does not change the times of the others.
 positional: _input, common
 options:
   _input:
@@ -23,22 +23,22 @@ options:
     required: true
   common:
     description:
-      - What all entries have in common. Its C(name) comes before the name of each thing.
+      - Keys that all entries have. Its C(name) becomes the first part of the name of each entry.
     type: dict
     required: true
   variable:
     description:
-      - The variable of C(extra_data) that is given a list with the name of the thing.
+      - The variable of C(extra_data) that becomes a list with the name.
     type: str
     required: true
   first:
     description:
-      - Time of the day of the first one, C(HH:MM).
+      - Time of day of the first entry, C(HH:MM).
     type: str
     default: "02:00"
   minutes_apart:
     description:
-      - Minutes between one and the next.
+      - Minutes between one entry and the next.
     type: int
     default: 20
   timezone:
@@ -52,7 +52,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Two images, at two and at half past two at night
+- name: Schedule two images at 2:00 and at 2:30
   ansible.builtin.set_fact:
     schedules: >-
       {{ ['debian-12', 'ubuntu'] | stackci.nodepool.daily_schedules(
@@ -93,7 +93,7 @@ def daily_schedules(
     minutes_apart: int = 20,
     timezone: str = "UTC",
 ) -> list[dict[str, Any]]:
-    """An entry of ``controller_schedules`` for each name."""
+    """Return an entry of ``controller_schedules`` for each name."""
     try:
         return [
             {
@@ -123,8 +123,8 @@ def daily(clock: str, minutes_later: int, timezone: str) -> str:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Names and functions."""
+        """Return the functions by the names of the filters."""
         return {"daily_schedules": daily_schedules}

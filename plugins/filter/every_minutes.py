@@ -6,20 +6,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: every_minutes
-short_description: The recurrence rule of an AWX schedule that starts something each so many minutes
+short_description: Make the recurrence rule of an AWX schedule from an interval in minutes
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Whole days become C(FREQ=DAILY), anything else C(FREQ=MINUTELY). AWX begins rules of minutes anew each day, seven
-    days back, so it would start each day what such a rule asks for every second one.
-  - Where the minutes do not divide a day, AWX makes one shorter gap a day. Other rules of more than a day are refused
-    by P(stackci.nodepool.rrule_problems#filter).
+  - Whole days become C(FREQ=DAILY), other intervals C(FREQ=MINUTELY). AWX counts rules of minutes anew from each day,
+    seven days back, so a rule of minutes for every second day would start jobs each day.
+  - When the minutes do not divide a day, AWX makes one shorter interval a day. The filter
+    P(stackci.nodepool.rrule_problems#filter) refuses other rules of more than a day.
 positional: _input
 options:
   _input:
     description:
-      - Minutes from one start to the next.
+      - Minutes between two starts.
     type: int
     required: true
   start:
@@ -33,7 +33,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: The rule of what is started each ten minutes
+- name: Show the rule for every ten minutes
   ansible.builtin.debug:
     msg: "{{ 10 | stackci.nodepool.every_minutes }}"
 """
@@ -54,7 +54,7 @@ MINUTES_OF_A_DAY = 24 * 60
 
 
 def every_minutes(minutes: Any, start: str = "20260101T000000Z") -> str:
-    """The rule; *minutes* may be a text, as ``-e name=value`` gives it."""
+    """Return the rule; *minutes* may be a string, as ``-e name=value`` gives it."""
     try:
         days, rest = divmod(int(minutes), MINUTES_OF_A_DAY)
     except (TypeError, ValueError) as error:
@@ -66,8 +66,8 @@ def every_minutes(minutes: Any, start: str = "20260101T000000Z") -> str:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Names and functions."""
+        """Return the functions by the names of the filters."""
         return {"every_minutes": every_minutes}

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: missing_collections
-short_description: Which collections are not installed
+short_description: List collections that are not installed
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Tells which of several collections Ansible does not find, so that a role can say what to install before it needs
-    them.
+  - Lists the collections that Ansible does not find, so that a role can name them before it needs them.
 positional: _input
 options:
   _input:
@@ -24,7 +23,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: See that awx.awx is installed
+- name: Fail unless awx.awx is installed
   ansible.builtin.assert:
     that: "['awx.awx'] | stackci.nodepool.missing_collections == []"
 """
@@ -42,12 +41,12 @@ from typing import Any
 
 
 def missing_collections(names: list[str]) -> list[str]:
-    """Those of *names* that Ansible's loader does not find."""
+    """Return those of *names* that Ansible's loader does not find."""
     return [name for name in names if not is_there(name)]
 
 
 def is_there(name: str) -> bool:
-    """Whether a collection is installed."""
+    """Return True when a collection is installed."""
     try:
         return find_spec(f"ansible_collections.{name}") is not None
     except ImportError:
@@ -55,8 +54,8 @@ def is_there(name: str) -> bool:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Names and functions."""
+        """Return the functions by the names of the filters."""
         return {"missing_collections": missing_collections}

@@ -76,8 +76,8 @@ def rrule_problems(text: Any) -> list[str]:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Names and functions."""
+        """Return the functions by the names of the filters."""
         return {"rrule_problems": rrule_problems}

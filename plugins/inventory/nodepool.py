@@ -12,14 +12,14 @@ author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Makes a host of each server that carries Nodepool's metadata. Other servers of a project are left out.
-  - One paged listing for each cloud, all clouds side by side.
+  - The plugin lists the servers of all clouds in parallel, each cloud by one paged listing.
   - Groups C(provider_NAME), C(label_NAME), C(pool_NAME), C(image_NAME), C(az_NAME), C(status_NAME) (of the server)
-    and, with O(zookeeper), C(state_NAME) (of the node record). Every character that a group's name cannot have
-    becomes C(_).
+    and, with O(zookeeper), C(state_NAME) (of the node record). Characters that are not allowed in the name of a group
+    become C(_).
   - Each host has one variable C(nodepool), a dictionary of C(provider), C(pool), C(label), C(image), C(node_id),
     C(az), C(server_id), C(name), C(status), C(created), C(addresses), C(metadata) and C(listed_at), and with
-    O(zookeeper) what the node record adds, among it C(state), C(request), C(user), C(port) and C(host_keys).
-  - What comes from clouds and from ZooKeeper is data. It is never taken for a template.
+    O(zookeeper) the fields of the node record, such as C(state), C(request), C(user), C(port) and C(host_keys).
+  - Values from clouds and from ZooKeeper are data. They are never evaluated as templates.
   - The file must be called C(nodepool.yml), or end with C(.nodepool.yml) or C(.nodepool.yaml).
 requirements:
   - openstacksdk >= 4.0.0
@@ -52,7 +52,7 @@ options:
     type: str
   clouds:
     description:
-      - Entries of C(clouds.yaml) to list, for those who have no C(nodepool.yaml) at hand.
+      - Entries of C(clouds.yaml) to list, for use without a C(nodepool.yaml).
     type: list
     elements: str
     default: []
@@ -88,7 +88,7 @@ options:
     default: []
   hostname:
     description:
-      - What a host is called. Where that is not unique, the server's id is added.
+      - The name of a host. When it is not unique, the server's id is added.
     type: str
     choices: [name, node_id, server_id, address]
     default: name
@@ -103,14 +103,14 @@ options:
     default: [recorded, floating, fixed, ipv6]
   zookeeper:
     description:
-      - Whether to read the node records in ZooKeeper, which know user, port, connection type, host keys, state and
-        request. Needs O(nodepool_config). Nothing is written there.
+      - Whether to read the node records in ZooKeeper, which have user, port, connection type, host keys, state and
+        request. Needs O(nodepool_config). The plugin writes nothing there.
     type: bool
     default: false
   known_hosts:
     description:
-      - File to write the recorded host keys to. Hosts with recorded keys get C(ansible_ssh_common_args) that make
-        ssh believe this file alone. Needs O(zookeeper).
+      - File to which the plugin writes the recorded host keys. Hosts with recorded keys get C(ansible_ssh_common_args)
+        that make ssh trust this file only. Needs O(zookeeper).
     type: str
   deadline:
     description:
@@ -120,12 +120,12 @@ options:
   on_error:
     description:
       - What to do when a cloud or ZooKeeper does not answer.
-      - V(fail) fails. V(stale) uses what was cached for that cloud, however old it is, with a warning, and fails
-        where nothing was cached; it needs O(cache). V(skip) goes on without that cloud, with a warning.
-      - Ansible itself only warns when an inventory fails, goes on without it, and has its other inventory plugins try
-        the same file. C(any_unparsed_is_failed) in section C([inventory]) of C(ansible.cfg) makes it end with an error,
-        and C(enable_plugins) there keeps the others quiet; there is such a file among the collection's examples.
-      - How old the data of a host is can be seen in C(nodepool.listed_at) (seconds since 1970).
+      - V(fail) fails. V(stale) uses the cached data of that cloud of any age, with a warning, and fails when there is
+        none. It needs O(cache). V(skip) continues without that cloud, with a warning.
+      - When an inventory fails, Ansible by default only warns, tries its other inventory plugins on the same file, and
+        continues without the inventory. C(any_unparsed_is_failed) in the section C([inventory]) of C(ansible.cfg) makes
+        this an error, and C(enable_plugins) there selects the plugins. The collection's examples include such a file.
+      - C(nodepool.listed_at) (seconds since 1970) tells how old the data of a host is.
     type: str
     choices: [fail, stale, skip]
     default: fail
@@ -137,7 +137,7 @@ plugin: stackci.nodepool.nodepool
 nodepool_config: /etc/nodepool/nodepool.yaml
 
 ---
-# With users, ports and host keys from ZooKeeper, only nodes that somebody holds
+# With users, ports and host keys from ZooKeeper, only held nodes
 plugin: stackci.nodepool.nodepool
 nodepool_config: /etc/nodepool/nodepool.yaml
 zookeeper: true
@@ -145,7 +145,7 @@ states: [hold]
 known_hosts: ~/.cache/nodepool_known_hosts
 
 ---
-# Two clouds without a nodepool.yaml; cached, and the cache serves when a cloud is down
+# Two clouds without a nodepool.yaml; cached data is used when a cloud is down
 plugin: stackci.nodepool.nodepool
 clouds: [east, west]
 cache: true
@@ -182,30 +182,30 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import write_known_hosts
 
 RECORDS = "ZooKeeper"
-"""Name of the node records among what is fetched; no cloud is called so, it would have a capital."""
+"""Key of the node records among the fetched parts. The others are names of providers or of clouds."""
 
-# Without a handler Python prints what the library logs to standard error; the errors that are raised say it better.
+# Without a handler Python prints what the library logs to standard error, beside the errors that are raised.
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 
 Rows = list[dict[str, Any]]
 Part = dict[str, Any]
-"""What was fetched from one place: ``listed_at`` (UNIX time) and ``rows``."""
+"""What was fetched from one source: ``listed_at`` (UNIX time) and ``rows``."""
 
 
 def _once(name: str, error: Exception) -> str:
-    """The error's text without the name that is said already."""
+    """Return the error's text without the provider's name, which the message begins with."""
     return str(error).removeprefix(f"provider {name}: ")
 
 
 class SaidOnce(AnsibleParserError):
-    """An error whose text is all there is to say.
+    """An error whose text Ansible shows once.
 
-    Ansible notes in each the inventory that it comes from, and then shows the text once more together with that.
+    Ansible notes the inventory file in each error and then shows the text a second time together with that file.
     """
 
     @property
     def obj(self) -> None:
-        """None, whatever is noted."""
+        """Always None."""
         return None
 
     @obj.setter
@@ -217,17 +217,17 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     NAME = "stackci.nodepool.nodepool"
 
-    # Texts from the net are no templates; ansible-core takes no untagged text for one.
+    # Text from clouds is not trusted; ansible-core evaluates only tagged text as a template.
     trusted_by_default = False
 
     def verify_file(self, path: str) -> bool:
-        """Only files that are named for this plugin."""
+        """Return True for files that are named for this plugin."""
         name = os.path.basename(path)
         named = name == "nodepool.yml" or name.endswith((".nodepool.yml", ".nodepool.yaml"))
         return named and bool(super().verify_file(path))
 
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
-        """Fill the inventory; *cache* False means that the user wants everything fresh."""
+        """Fill the inventory; with *cache* False nothing is read from the cache."""
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
         self._folder = os.path.dirname(os.path.abspath(path))
@@ -288,7 +288,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return found
 
     def _work(self) -> dict[str, Callable[[], Rows]]:
-        """What has to be fetched, by name of the place."""
+        """Return the functions that fetch, by the name of their source."""
         clouds_config = self._path("clouds_config")
         wanted = self.get_option("providers")
         work: dict[str, Callable[[], Rows]] = {}
@@ -308,7 +308,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return work
 
     def _parts(self, path: str, cache: bool) -> dict[str, Part]:
-        """From the cache what is young enough, everything else from where it comes from."""
+        """Return the parts: from the cache those that are young enough, the others fetched from their sources."""
         stored = self._stored(path)
         work = self._work()
         youngest = time.time() - self.get_option("cache_timeout")
@@ -326,7 +326,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return parts
 
     def _stored(self, path: str) -> dict[str, Part]:
-        """What the cache has, however old: its age is looked at for each part, so that old parts can stand in."""
+        """Return the cached parts of any age. The caller looks at the age of each, as old parts may have to serve."""
         if not self.get_option("cache"):
             return {}
         options = {"_uri": self.get_option("cache_connection"), "_prefix": self.get_option("cache_prefix")}
@@ -336,7 +336,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return dict(stored) if isinstance(stored, dict) else {}
 
     def _give_way(self, name: str, error: Exception, stored: dict[str, Part], parts: dict[str, Part]) -> None:
-        """One place did not answer: fail, use old data, or leave it out, as the user wants it."""
+        """Fail, use old data, or leave the source out when it did not answer, as ``on_error`` says."""
         policy = self.get_option("on_error")
         if policy == "skip":
             self.display.warning(f"{name} is left out of the inventory (on_error: skip): {_once(name, error)}")

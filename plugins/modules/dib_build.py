@@ -13,34 +13,34 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Runs one cycle of builds. Of the diskimages of C(nodepool.yaml) it builds those that are due, one after the other;
-    their records in ZooKeeper are Nodepool's, so that the C(nodepool) command shows and steers them.
-  - An image is due when it has no ready build, when the newest is older than C(rebuild-age) or lacks a format that a
-    provider wants, or when somebody asked for a build. Failures put an image off for 10 seconds, doubled with each, at
-    most an hour; other images go on.
-  - diskimage-builder runs as a child with processes and mounts of its own where the machine permits it. When its
-    C(build-timeout) is over, when the cycle is stopped, or when whoever started the module is gone, everything that it
-    has started is ended. Loop devices, mounts, temporary files and processes of ours are cleared away after every
-    build, and before the next where a cycle was killed.
-  - Nothing is built while there is less room than the last build took, or O(first_build_room) before the first. Check
-    mode says so, too.
-  - Uploading is the work of another cycle.
+  - Runs one builds cycle. The module builds the diskimages of C(nodepool.yaml) that are due, one after the other. It
+    writes Nodepool's records to ZooKeeper, so the C(nodepool) command lists and controls the builds.
+  - An image is due when it has no ready build, when the newest build is older than C(rebuild-age) or lacks a format
+    that a provider needs, or when a build was requested. After a failure the image waits for 10 seconds, twice as long
+    after each further failure, and at most an hour. Other images do not wait for it.
+  - diskimage-builder runs in PID and mount namespaces of its own where the machine permits it. The module ends it and
+    all that it started when C(build-timeout) is over, when the cycle is stopped, and when the process that started the
+    module has ended. The module removes the loop devices, mounts, temporary files and processes of a build after the
+    build, or before the next one when the cycle was killed.
+  - The module builds nothing while less space is free than the last build took, or than O(first_build_room) for the
+    first build. Check mode reports this as well.
+  - M(stackci.nodepool.image_upload) uploads the images.
 options:
   image_names:
     description:
-      - Build only these diskimages of C(nodepool.yaml). When unset, all that are due.
-      - When one that is named here cannot be built the module fails; otherwise failures are warnings.
+      - Build only these diskimages of C(nodepool.yaml). When unset, build all that are due.
+      - The module fails when the build of an image that is named here fails. Without this option failures are warnings.
     type: list
     elements: str
     aliases: [name, image_name]
   state:
     description:
       - V(present) builds.
-      - V(absent) marks the build O(build_id) for deletion, ready or failed. Its uploads are deleted by the cycle of
-        uploads, then its files, then its record; providers go back to the previous build. Where there are no uploads,
-        the record and the files on this machine are removed at once.
-      - V(cleared) removes what killed builds have left on this machine, and marks their records as failed. Nothing is
-        built. A cycle of builds does the same before it builds.
+      - V(absent) marks the ready or failed build O(build_id) for deletion. The uploads cycle deletes its uploads, then
+        its files, then its record, and providers use the previous build again. A build without uploads is deleted at
+        once, with its files on this machine.
+      - V(cleared) removes what killed builds left on this machine and marks their records as failed, as each builds
+        cycle does before it builds. Nothing is built.
     type: str
     choices: [present, absent, cleared]
     default: present
@@ -50,51 +50,51 @@ options:
     type: str
   force:
     description:
-      - Build the images of O(image_names) although they are not due. A pause is respected all the same.
+      - Build the images of O(image_names) even when they are not due. A paused image is not built.
     type: bool
     default: false
   request:
     description:
-      - Only ask for builds of O(image_names), as C(nodepool image-build) does. A later cycle makes them; those of an
-        image that is paused by O(pause) wait until that is taken back.
+      - Only request builds of O(image_names), as C(nodepool image-build) does. A later cycle builds them. The request
+        for an image that is paused by O(pause) waits until the pause ends.
     type: bool
     default: false
   pause:
     description:
-      - V(true) pauses the builds of O(image_names) as C(nodepool image-pause) does, V(false) lets them be built again.
-        Nothing is built. When unset, pauses are left as they are.
+      - V(true) pauses the builds of O(image_names), as C(nodepool image-pause) does. V(false) ends the pause. Nothing
+        is built. When unset, pauses are not changed.
     type: bool
   record:
     description:
-      - V(false) builds O(image_names) into O(output_dir) without ZooKeeper; neither records nor other builders are
-        touched. It is for tests of elements.
+      - V(false) builds O(image_names) into O(output_dir) without ZooKeeper. It writes no records and does not affect
+        other builders. Use it to test elements.
     type: bool
     default: true
   output_dir:
     description:
-      - Where a build with O(record=false) puts image files and log.
+      - Directory for the image files and the log of a build with O(record=false).
     type: path
   formats:
     description:
-      - What a build with O(record=false) makes. When unset, the formats that the image and its providers ask for, or
-        qcow2 where there are none.
+      - Formats of a build with O(record=false). When unset, those that the image and its providers need, or qcow2 when
+        they need none.
     type: list
     elements: str
   qemu_img_vhd:
     description:
-      - Make the format vhd with C(qemu-img) where there is no C(vhd-util), without which diskimage-builder makes none.
-        Such an image is a dynamic one of exactly the size of its source.
+      - Make the format vhd with C(qemu-img) when C(vhd-util) is not installed, without which diskimage-builder makes no
+        vhd. The image is a dynamic one of exactly the size of its source.
     type: bool
     default: false
   first_build_room:
     description:
-      - MiB that must be free for the files of an image that was never built here, and as many for its temporary files;
-        on one file system they add up. What the last good build took decides afterwards.
+      - MiB that must be free for the files of an image that was never built here, and as many for its temporary files.
+        On one file system the two add up. Later builds need as much as the last good build took.
     type: int
     default: 1024
   duration:
     description:
-      - Seconds in which builds are begun. One that is running then is finished, within its C(build-timeout).
+      - Seconds in which the cycle begins builds. It finishes a build that runs then, within its C(build-timeout).
     type: float
     default: 300
   until:
@@ -104,21 +104,10 @@ options:
     type: str
     choices: [settled, deadline]
     default: settled
-  state_dir:
-    description:
-      - A folder, private to the user, in which cycles on the same host leave word for each other. When one of them was
-        killed, its successor frees what the dead one had locked in ZooKeeper at once instead of after the session
-        time-out. An empty text turns this off.
-      - When unset, a folder of the user's runtime directory is used.
-    type: path
-  progress_file:
-    description:
-      - A file to which a line of JSON is appended for each thing that happens. The action plugin of this module sets it
-        and shows the lines while the module works.
-    type: path
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
+  - stackci.nodepool.progress
   - stackci.nodepool.check
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes
@@ -128,11 +117,12 @@ attributes:
   diff_mode:
     support: partial
     details:
-      - What would be built and why is shown in check mode; a cycle that acts reports what it did in its result.
+      - In check mode the diff shows which images would be built and why. Outside of check mode the result tells what
+        was done.
   idempotent:
     support: partial
     details:
-      - What was built a moment ago is not due. O(force=true) and O(record=false) build each time.
+      - An image that was just built is not due. O(force=true) and O(record=false) build each time.
 notes:
   - A build needs root, or sudo without a password, as diskimage-builder does.
 seealso:
@@ -156,19 +146,19 @@ EXAMPLES = r"""
     name: debian-bookworm
     force: true
 
-- name: What would be built, and why not the others?
+- name: Show which images would be built, and why the others would not
   stackci.nodepool.dib_build:
     config: /etc/nodepool/nodepool.yaml
   check_mode: true
   diff: true
 
-- name: Delete a build that is no good, and all its uploads
+- name: Delete a broken build and all its uploads
   stackci.nodepool.dib_build:
     config: /etc/nodepool/nodepool.yaml
     state: absent
     build_id: 0d5ba3b1e4c84e6d9d5bbd9c1e5ae3ba
 
-- name: Try the elements of an image without anybody's notice
+- name: Test the elements of an image, without records in ZooKeeper
   stackci.nodepool.dib_build:
     config: nodepool.yaml
     name: debian-bookworm
@@ -180,8 +170,8 @@ EXAMPLES = r"""
 RETURN = r"""
 ended:
   description:
-    - Why the cycle ended. V(stopped) is by O(control_file) or a signal, V(controller gone) because whoever started the
-      module is not there any more. V(done) is for what is no cycle.
+    - Why the cycle ended. V(stopped) is by O(control_file) or a signal, V(controller gone) because the process that
+      started the module has ended. V(done) means that the task was no cycle.
   returned: success
   type: str
   sample: settled
@@ -193,9 +183,9 @@ seconds:
   sample: 312.4
 builds:
   description:
-    - The builds that were made or tried, in their order.
-    - C(state) is V(ready), V(failed), V(stopped) because the cycle was ended meanwhile, or V(lost) because somebody
-      else took its lock or record.
+    - The builds that the cycle made or tried, in their order.
+    - C(state) is V(ready), V(failed), V(stopped) because the cycle ended before, or V(lost) because another builder
+      took the lock or the record of the build.
   returned: when building
   type: list
   elements: dict
@@ -205,11 +195,11 @@ builds:
       type: str
       returned: always
     build_id:
-      description: Id of the build; empty when nothing was begun, for lack of room for instance.
+      description: Id of the build. Empty when the build did not begin, for instance because too little space was free.
       type: str
       returned: always
     state:
-      description: What became of it.
+      description: The state of the build.
       type: str
       returned: always
     reason:
@@ -217,7 +207,7 @@ builds:
       type: str
       returned: always
     error:
-      description: What went wrong; empty when nothing did.
+      description: The error. Empty when there was none.
       type: str
       returned: always
     log:
@@ -238,7 +228,7 @@ builds:
       type: float
       returned: always
     exit_code:
-      description: Exit code of diskimage-builder, negative for a signal; null when it was not started.
+      description: Exit code of diskimage-builder, negative for a signal. Null when it was not started.
       type: int
       returned: always
   sample:
@@ -263,7 +253,7 @@ not_built:
       reason: the newest ready build is 2 h old; due in 22 h
       formats: [qcow2]
 cleared:
-  description: What was cleared away of builds that were killed.
+  description: What was removed of builds that were killed.
   returned: when building, and with O(state=cleared)
   type: list
   elements: str
@@ -276,15 +266,15 @@ abandoned:
   sample: []
 isolation:
   description:
-    - What a child has of its own, as C(level), which is V(processes and mounts), V(mounts) or V(none), and why it is
-      not more, as C(why_not).
+    - The namespaces of diskimage-builder. C(level) is V(processes and mounts), V(mounts) or V(none), and C(why_not)
+      tells why there are not more.
   returned: when building
   type: dict
   sample: {level: processes and mounts, why_not: ""}
 providers:
   description:
-    - Whether each provider that takes images has an entry in C(clouds.yaml) that can be used, and if not, what to do. A
-      build asks no cloud.
+    - Whether each provider that takes images has a usable entry in C(clouds.yaml), and if not, what to do. No cloud is
+      asked.
   returned: in check mode, for a cycle
   type: dict
   sample:
@@ -292,20 +282,20 @@ providers:
 unusable:
   description:
     - The providers of the configuration that cannot be used, each with what to do. With O(strict_check) the module
-      fails unless it is empty.
+      fails unless the list is empty.
   returned: in check mode, for a cycle
   type: list
   elements: str
   sample: []
 left_out:
-  description: Providers whose image format cannot be told from C(clouds.yaml), and why.
+  description: Providers whose image format C(clouds.yaml) does not tell, and why.
   returned: for a cycle
   type: dict
   sample: {}
 summary:
   description: >-
-    What there is to say at the end, in sentences: the keys are those of
-    RV(stackci.nodepool.node_launch#module:summary). The playbooks show it.
+    The result in sentences, which the playbooks show. The keys are those of
+    RV(stackci.nodepool.node_launch#module:summary).
   returned: for a cycle
   type: dict
   sample:
@@ -315,8 +305,8 @@ summary:
     waits: []
 config_problems:
   description:
-    - What is wrong with the configuration files as they are at the end. What was read before stays in force until they
-      are mended.
+    - Problems of the configuration files at the end of the cycle. The configuration that was read before stays in force
+      until they are corrected.
   returned: when building with records
   type: list
   elements: str
@@ -333,12 +323,12 @@ image:
   type: str
   sample: debian-bookworm
 build_id:
-  description: The build that was to be deleted.
+  description: The build to delete.
   returned: with O(state=absent)
   type: str
   sample: 0d5ba3b1e4c84e6d9d5bbd9c1e5ae3ba
 state:
-  description: What the build is now, V(deleting) or V(absent).
+  description: The state of the build now, V(deleting) or V(absent).
   returned: with O(state=absent)
   type: str
   sample: deleting
@@ -365,7 +355,7 @@ plan:
       elements: str
       returned: always
     clear:
-      description: Ids of builds whose remains would be cleared away.
+      description: Ids of builds whose remains would be removed.
       type: list
       elements: str
       returned: always

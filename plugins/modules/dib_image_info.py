@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells about builds of disk images."""
+"""Lists builds of disk images."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Reads the builds of disk images from ZooKeeper and tells of each diskimage of C(nodepool.yaml) whether it is due for
-    a build, and why or why not, in the words by which a builder decides.
-  - Where C(images-dir) of the configuration is the directory of a builder, the files in it are told as well, and what a
-    builder would remove of them.
-  - Nothing is changed.
+  - Reads the builds of disk images from ZooKeeper and returns whether each diskimage of C(nodepool.yaml) is due for a
+    build and why. The module uses the builder's own decisions.
+  - When C(images-dir) of the configuration is the directory of a builder, the module also lists its files and those
+    that a builder would remove.
+  - The module changes nothing.
 options:
   images:
     description:
-      - Only these diskimages. An image that left the configuration is known as long as ZooKeeper has something of it.
-      - When empty, all.
+      - List only these diskimages. An image that was removed from the configuration can be named as long as ZooKeeper
+        has builds or uploads of it.
+      - When empty, list all.
     type: list
     elements: str
     default: []
@@ -42,7 +43,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which images would be built now, and why?
+- name: Read which images would be built now, and why
   stackci.nodepool.dib_image_info:
     config: /etc/nodepool/nodepool.yaml
   register: dib
@@ -54,7 +55,7 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.image }}"
 
-- name: Complain about an image that was not renewed in time
+- name: Fail when an image was not built again in time
   ansible.builtin.assert:
     that: dib.stale == []
     fail_msg: "stale: {{ dib.stale | join(', ') }}"
@@ -67,7 +68,7 @@ builder_id:
   type: str
   sample: 0f5c8a55-3f4e-4f55-9f0b-6a3a3f1d1c52
 images:
-  description: The diskimages of the configuration, and those that ZooKeeper knows besides.
+  description: The diskimages of the configuration, and others that ZooKeeper has builds of.
   returned: success
   type: list
   elements: dict
@@ -77,12 +78,12 @@ images:
       type: str
       returned: always
     due:
-      description: Whether a builder with this configuration would build it now.
+      description: Whether a builder with this configuration would build the image now.
       type: bool
       returned: always
     code:
       description:
-        - Due are V(requested) (somebody asked for a build), V(no-ready-build), V(aged) (C(rebuild-age)), V(files-lost)
+        - Due are V(requested) (a build was requested), V(no-ready-build), V(aged) (C(rebuild-age)), V(files-lost)
           (the files of the newest build, made by the builder on this host, are not in C(images-dir) any more) and
           V(format-missing) (a provider needs a format that the newest build does not have).
         - Not due are V(fresh), V(paused), V(building), V(backoff) (after failures), V(no-format) (no provider lists
@@ -94,25 +95,25 @@ images:
       type: str
       returned: always
     at:
-      description: UNIX time at which RV(images[].code) will be another one by itself, null when it will not.
+      description: UNIX time at which RV(images[].code) changes without further events, null when it does not.
       type: float
       returned: always
     formats:
-      description: What a build makes, C(formats) and what the providers need.
+      description: Formats of a build, those of the image's C(formats) and those that its providers need.
       type: list
       elements: str
       returned: always
     formats_unknown:
-      description: Providers that list it and whose image format cannot be told.
+      description: Providers that list the image and whose image format is not known.
       type: list
       elements: str
       returned: always
     age:
-      description: Seconds since the newest ready build became ready, null without one.
+      description: Seconds since the newest ready build became ready, null when there is none.
       type: float
       returned: always
     stale:
-      description: Whether that is more than twice its C(rebuild-age).
+      description: Whether that is more than twice the image's C(rebuild-age).
       type: bool
       returned: always
     paused:
@@ -124,7 +125,7 @@ images:
       type: bool
       returned: always
     requested:
-      description: Whether somebody asked for a build that was not made yet.
+      description: Whether a build was requested and not made yet.
       type: bool
       returned: always
     request_age:
@@ -136,7 +137,7 @@ images:
       type: str
       returned: always
     building:
-      description: Whether somebody is building it.
+      description: Whether a builder builds the image now.
       type: bool
       returned: always
     sizes:
@@ -144,7 +145,7 @@ images:
       type: dict
       returned: always
     seconds:
-      description: How long that build took, in seconds, null when there was none.
+      description: Duration of that build in seconds, null when there was none.
       type: float
       returned: always
     failures:
@@ -152,7 +153,7 @@ images:
       type: int
       returned: always
     last_error:
-      description: What the last of them said, null when there was none.
+      description: Error of the last failed build, null when there was none.
       type: str
       returned: always
   sample:
@@ -218,22 +219,22 @@ builds:
       type: bool
       returned: always
     formats:
-      description: What it was made in; empty while it is made and when it failed.
+      description: Formats of the build. Empty while it is made and when it failed.
       type: list
       elements: str
       returned: always
     files:
-      description: What of it is in C(images-dir) on this host, with the bytes on disk.
+      description: Files of the build in C(images-dir) on this host, with the bytes on disk.
       type: list
       elements: dict
       returned: always
     providers:
-      description: The providers to whose clouds it was uploaded.
+      description: The providers to which the build was uploaded.
       type: list
       elements: str
       returned: always
     kept:
-      description: Why it is kept, V(current) and V(previous) for the two newest ready ones, null when nothing holds it.
+      description: Why the build is kept, V(current) and V(previous) for the two newest ready ones, null when it is not.
       type: str
       returned: always
     deletion:
@@ -257,7 +258,7 @@ builds:
       kept: current
       deletion: null
 deletions:
-  description: What a builder on this host would delete now; what follows from it comes later. Uploads go first.
+  description: What a builder on this host would delete now. Uploads go first, so more may follow later.
   returned: success
   type: list
   elements: dict
@@ -281,7 +282,7 @@ deletions:
       returned: always
     code:
       description:
-        - V(old), V(removed) (from the configuration), V(asked) (somebody marked it), V(failed), V(abandoned),
+        - V(old), V(removed) (from the configuration), V(asked) (marked for deletion), V(failed), V(abandoned),
           V(uploaded) (C(delete-after-upload)) or V(left-over) (without a record).
       type: str
       returned: always

@@ -13,23 +13,25 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Reads the uploads of disk images from ZooKeeper and tells of each diskimage of each provider of C(nodepool.yaml)
-    whether it is due for an upload, and why or why not, in the words by which a builder decides.
-  - Whether the files of a build are at hand is only known on the host of the builder that made it. Elsewhere such an
-    image is not due, and the reason says where its files are.
-  - Nothing is changed, and no cloud is asked.
+  - Reads the uploads of disk images from ZooKeeper and returns whether each diskimage of each provider of
+    C(nodepool.yaml) is due for an upload and why. The module uses the builder's own decisions.
+  - Only the host of the builder that made a build has its files. On other hosts the image is not due, and the reason
+    names the host.
+  - The module changes nothing and asks no cloud.
 options:
   images:
     description:
-      - Only these diskimages. An image that left the configuration is known as long as ZooKeeper has something of it.
-      - When empty, all.
+      - List only these diskimages. An image that was removed from the configuration can be named as long as ZooKeeper
+        has builds or uploads of it.
+      - When empty, list all.
     type: list
     elements: str
     default: []
   providers:
     description:
-      - Only these providers. One that left the configuration is known as long as ZooKeeper has an upload of it.
-      - When empty, all.
+      - List only these providers. A provider that was removed from the configuration can be named as long as ZooKeeper
+        has uploads of it.
+      - When empty, list all.
     type: list
     elements: str
     default: []
@@ -49,7 +51,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which image does the next node at cloud1 boot from?
+- name: Read from which images the next nodes at cloud1 boot
   stackci.nodepool.image_info:
     providers: [cloud1]
   register: images
@@ -61,7 +63,7 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.image }}"
 
-- name: Complain about clouds with old images
+- name: Fail when a cloud has old images
   ansible.builtin.assert:
     that: images.stale == []
     fail_msg: "stale: {{ images.stale | join(', ') }}"
@@ -87,7 +89,7 @@ uploads:
       type: str
       returned: always
     provider:
-      description: To which provider.
+      description: The provider to which it was uploaded.
       type: str
       returned: always
     name:
@@ -99,7 +101,7 @@ uploads:
       type: str
       returned: always
     format:
-      description: In which format, null until it is ready.
+      description: The format, null until it is ready.
       type: str
       returned: always
     state:
@@ -123,11 +125,11 @@ uploads:
       type: bool
       returned: always
     current:
-      description: Whether it is the one from which the next node of the provider boots.
+      description: Whether the next node of the provider boots from it.
       type: bool
       returned: always
     under_way:
-      description: Whether somebody is, or may be, at work on it.
+      description: Whether a builder works on it, or may work on it.
       type: bool
       returned: always
     deletion:
@@ -181,15 +183,15 @@ due:
       type: str
       returned: always
     at:
-      description: UNIX time at which RV(due[].code) will be another one by itself, null when it will not.
+      description: UNIX time at which RV(due[].code) changes without further events, null when it does not.
       type: float
       returned: always
     build_id:
-      description: The build that belongs there, null when there is none.
+      description: The build that the provider should have, null when there is none.
       type: str
       returned: always
     format:
-      description: The image format of the provider, null when it cannot be told.
+      description: The image format of the provider, null when it is not known.
       type: str
       returned: always
     failures:
@@ -197,7 +199,7 @@ due:
       type: int
       returned: always
     last_error:
-      description: What the last of them said, null when there was none.
+      description: Error of the last failed upload, null when there was none.
       type: str
       returned: always
   sample:
@@ -239,9 +241,9 @@ deletions:
       returned: always
     code:
       description:
-        - V(old), V(surplus) (the provider has this build twice), V(removed) (from the configuration), V(asked)
-          (somebody marked it or its build), V(failed) or V(abandoned). A cycle of uploads, which asks the clouds, also
-          knows V(lost) (the image is not in the cloud any more).
+        - V(old), V(surplus) (the provider has this build twice), V(removed) (from the configuration), V(asked) (the
+          upload or its build is marked for deletion), V(failed) or V(abandoned). An uploads cycle, which asks the
+          clouds, also has V(lost) (the image is not in the cloud any more).
       type: str
       returned: always
     reason:

@@ -13,36 +13,37 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Runs one cycle of the builder's second half. What is ready in C(images-dir) is uploaded to the providers of
-    C(nodepool.yaml), several of them side by side, each within its C(image-upload-timeout). Then what is not needed any
-    more is deleted, cloud images first, then files, then records.
-  - Of each image the current and the previous build, and of each provider its two newest uploads, are never deleted.
-  - The file is read in pieces, and what glance says of size and checksum is compared with it. Whatever goes wrong, no
-    half-uploaded image stays in a cloud; a cycle that was killed is cleaned up by the next one.
-  - Failed uploads are tried again after 10 seconds, then at growing distances up to an hour.
-  - In check mode ZooKeeper and C(images-dir) are read, and the plan with its reasons is returned and, with C(--diff),
-    shown. No cloud is asked.
+  - Runs one uploads cycle. The module uploads the ready builds in C(images-dir) to the providers of C(nodepool.yaml),
+    several providers in parallel, each upload within the provider's C(image-upload-timeout). It deletes builds and
+    uploads that are not needed any more, first the cloud images, then the files, then the records.
+  - It never deletes the current and the previous build of an image, nor the two newest uploads of an image to a
+    provider.
+  - The module compares the size and the checksum that glance reports with the file. A failed upload leaves no
+    incomplete image in the cloud. When a cycle is killed, the next one removes what it left.
+  - The module tries a failed upload again after 10 seconds, then at growing intervals up to an hour.
+  - In check mode the module reads ZooKeeper and C(images-dir), returns the plan with its reasons and, with C(--diff),
+    shows it. It asks each cloud only whether it can be reached.
 options:
   state:
     description:
-      - V(present) uploads and deletes what is due.
+      - V(present) makes the uploads and deletions that are due.
       - V(absent) deletes the one upload that O(image), O(provider), O(build_id) and O(upload_id) name. The launcher
-        then uses the upload before it. As long as the provider lists the image and is not paused for it, the newest
-        build is uploaded again.
+        then uses the upload before it. A later cycle uploads the newest build again, as long as the provider lists the
+        image and is not paused for it.
     type: str
     choices: [present, absent]
     default: present
   image:
     description:
-      - Only this diskimage.
+      - Upload and delete only this diskimage.
     type: str
   provider:
     description:
-      - Only this provider.
+      - Upload to this provider and delete there only.
     type: str
   build_id:
     description:
-      - Upload this build of O(image), whatever newer ones there are. It becomes the image that new nodes are made from.
+      - Upload this build of O(image), even when there are newer ones. New nodes then boot from it.
     type: str
   upload_id:
     description:
@@ -50,14 +51,14 @@ options:
     type: str
   force:
     description:
-      - Upload what is chosen once, although it is there already, is paused in the configuration of the provider, or
-        failed a moment ago. What was there of the same build is deleted when the new one is ready.
+      - Upload the chosen images once, even when the upload exists, is paused in the configuration of the provider, or
+        has just failed. When the new upload is ready, the former ones of the same build are deleted.
     type: bool
     default: false
   duration:
     description:
-      - Seconds for which something new is begun. An upload that is under way then is finished, which takes no longer
-        than C(image-upload-timeout) and O(hook_timeout).
+      - Seconds in which the cycle begins uploads and deletions. It finishes an upload that is under way then, which
+        takes no longer than C(image-upload-timeout) and O(hook_timeout).
     type: float
     default: 300
   until:
@@ -69,36 +70,25 @@ options:
     default: settled
   uploads_per_provider:
     description:
-      - Uploads to one provider at the same time. Those to other providers do not count.
+      - Uploads to one provider at the same time.
     type: int
     default: 2
   hook_timeout:
     description:
-      - Seconds after which a C(post-upload-hook) is ended. Then, and when it answers with anything but 0, the upload
+      - Seconds after which a C(post-upload-hook) is ended. In that case, and when its exit code is not 0, the upload
         has failed and the cloud image is deleted.
     type: float
     default: 600
   api_timeout:
     description:
-      - Seconds for which the API of a cloud may say nothing before a call is given up. An upload may make no progress
-        for twice as long.
+      - Seconds without data from the API of a cloud after which the module gives up a call. An upload is given up after
+        twice this time without progress.
     type: float
     default: 30
-  state_dir:
-    description:
-      - A folder, private to the user, in which cycles on the same host leave word for each other. When one of them was
-        killed, its successor frees what the dead one had locked in ZooKeeper at once instead of after the session
-        time-out. An empty text turns this off.
-      - When unset, a folder of the user's runtime directory is used.
-    type: path
-  progress_file:
-    description:
-      - A file to which a line of JSON is appended for each thing that happens. The action plugin of this module sets it
-        and shows the lines while the module works.
-    type: path
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
+  - stackci.nodepool.progress
   - stackci.nodepool.check
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes
@@ -108,22 +98,22 @@ attributes:
   diff_mode:
     support: partial
     details:
-      - The plan is shown in check mode; a cycle that acts reports what it did in its result.
+      - In check mode the diff shows the plan. Outside of check mode the result tells what was done.
   idempotent:
     support: partial
     details:
-      - With O(force) the images are uploaded each time.
+      - With O(force) the module uploads the images each time.
 seealso:
   - module: stackci.nodepool.node_launch
 """
 
 EXAMPLES = r"""
-- name: Upload what is due, and delete what is not needed
+- name: Upload images that are due, and delete those that are not needed
   stackci.nodepool.image_upload:
     config: /etc/nodepool/nodepool.yaml
     duration: 3600
 
-- name: What would be uploaded and deleted now, and why?
+- name: Show what would be uploaded and deleted now, and why
   stackci.nodepool.image_upload:
     config: /etc/nodepool/nodepool.yaml
   check_mode: true
@@ -147,19 +137,19 @@ EXAMPLES = r"""
 RETURN = r"""
 ended:
   description:
-    - Why the cycle ended. V(stopped) is by O(control_file) or a signal, V(controller gone) because whoever started the
-      module is not there any more, V(done) after O(state=absent).
+    - Why the cycle ended. V(stopped) is by O(control_file) or a signal, V(controller gone) because the process that
+      started the module has ended, V(done) after O(state=absent).
   returned: success
   type: str
   sample: settled
   choices: [settled, deadline, stopped, controller gone, done, check]
 seconds:
-  description: How long it stayed, in seconds.
+  description: Duration of the cycle in seconds.
   returned: success
   type: float
   sample: 24.3
 uploads:
-  description: What became of uploads.
+  description: Uploads by their outcome.
   returned: when not in check mode
   type: dict
   contains:
@@ -174,17 +164,17 @@ uploads:
       elements: dict
       returned: always
     stopped:
-      description: Uploads that ended with the cycle; nothing is left of them.
+      description: Uploads that were aborted at the end of the cycle. Nothing is left of them.
       type: list
       elements: dict
       returned: always
     deleted:
-      description: Uploads that are gone, each with the C(reason).
+      description: Uploads that were deleted, each with the C(reason).
       type: list
       elements: dict
       returned: always
     adopted:
-      description: Uploads whose module was killed when all of it was in the cloud already. They are ready now.
+      description: Uploads of killed cycles whose image was complete in the cloud. They are ready now.
       type: list
       elements: dict
       returned: always
@@ -205,7 +195,7 @@ uploads:
     deleted: []
     adopted: []
 builds_deleted:
-  description: Builds whose records are gone, each with the C(reason).
+  description: Builds whose records were deleted, each with the C(reason).
   returned: when not in check mode
   type: list
   elements: dict
@@ -217,7 +207,7 @@ files_removed:
   elements: str
   sample: []
 undeleted:
-  description: What could not be deleted, each with the last C(error). It is tried again at growing distances.
+  description: Uploads and files that could not be deleted, each with the last C(error). They are tried again later.
   returned: when not in check mode
   type: list
   elements: dict
@@ -228,7 +218,7 @@ bytes:
   type: int
   sample: 3221225472
 waiting:
-  description: Images that were chosen and are not uploaded at the end, each with C(code) and C(reason).
+  description: Images that are not uploaded at the end of the cycle, each with C(code) and C(reason).
   returned: when not in check mode
   type: list
   elements: dict
@@ -241,8 +231,8 @@ waiting:
       reason: "failed once, tried again in 9 s; last error: no answer in time"
 problems:
   description:
-    - What is not as it should be at the end, as sentences. Uploads that failed and are tried again, what could not be
-      deleted, providers that could not be used, and a configuration that cannot be read are among them.
+    - Problems at the end of the cycle, in sentences. They are uploads that failed and are tried again, deletions that
+      failed, providers that could not be used, and a configuration that cannot be read.
   returned: when not in check mode
   type: list
   elements: str
@@ -259,7 +249,7 @@ plan:
       elements: dict
       returned: always
     wait:
-      description: Images that would not, with the reason.
+      description: Images that would not be uploaded, with the reason.
       type: list
       elements: dict
       returned: always
@@ -282,20 +272,20 @@ providers:
 unusable:
   description:
     - The providers of the configuration that cannot be used, each with what to do. With O(strict_check) the module
-      fails unless it is empty.
+      fails unless the list is empty.
   returned: in check mode
   type: list
   elements: str
   sample: []
 left_out:
-  description: Providers that could not be used, and why; the others were served.
+  description: Providers that could not be used, and why. The cycle uploaded to the others.
   returned: success
   type: dict
   sample: {}
 summary:
   description: >-
-    What there is to say at the end, in sentences: the keys are those of
-    RV(stackci.nodepool.node_launch#module:summary). The playbooks show it.
+    The result in sentences, which the playbooks show. The keys are those of
+    RV(stackci.nodepool.node_launch#module:summary).
   returned: success
   type: dict
   sample:
@@ -305,8 +295,8 @@ summary:
     waits: []
 config_problems:
   description:
-    - What is wrong with C(nodepool.yaml), C(secure.conf) and C(clouds.yaml) as they are at the end. What was read
-      before stays in force until they are mended.
+    - Problems of C(nodepool.yaml), C(secure.conf) and C(clouds.yaml) at the end of the cycle. The configuration that
+      was read before stays in force until they are corrected.
   returned: when not in check mode
   type: list
   elements: str

@@ -13,31 +13,31 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Looks for servers, ports, floating IPs, volumes and images that were made for nodes and image uploads which do not
-    exist any more, and for records in ZooKeeper whose owner is gone, and deletes them.
-  - Only what carries the id of this tree (C(stackci_site), which is C(/nodepool/stackci/site) in ZooKeeper) and this
-    provider's name, or is named by a record of this tree or by its record of a deleted node, is ever deleted, and only
-    when two looks at a distance showed it and it is older than O(min_age). Everything else is listed as foreign.
-    What belongs to a node that is locked, in use, held or leased is never touched.
-  - A launcher cycle sweeps by itself now and then, as C(clean-floating-ips) and C(port-cleanup-interval) of the
-    provider allow. This module looks at all O(kinds), whatever these say.
-  - It may be run beside a launcher. Of several sweeps of a provider one works at a time.
-  - A tree that was emptied gets another id, so that nothing of the former one is deleted. If ZooKeeper lost only some
-    records of nodes that still run, their servers look like leaks. Use check mode first when the tree was restored.
+  - Finds servers, ports, floating IPs, volumes and images whose node or image upload does not exist any more, and
+    records in ZooKeeper whose owner does not exist any more, and deletes them.
+  - The module deletes a resource only when it carries the id of this tree (C(stackci_site), which is
+    C(/nodepool/stackci/site) in ZooKeeper) and the name of this provider, or when a record of this tree names it. Two
+    looks some time apart must have shown it, and it must be older than O(min_age). All other resources are listed as
+    foreign. The module never touches a resource of a node that is locked, in use, held or leased.
+  - A launcher also sweeps, as C(clean-floating-ips) and C(port-cleanup-interval) of the provider allow. This module
+    ignores these two settings and looks for all O(kinds).
+  - The module may run beside a launcher. Only one sweep of a provider works at a time.
+  - A tree that was emptied gets a new id, so nothing of the former tree is deleted. When ZooKeeper lost only some of
+    the records of running nodes, the servers of these look like leaks. Use check mode first after a tree was restored.
 options:
   providers:
     description:
-      - Look only at these providers of C(nodepool.yaml). When unset, at all.
+      - Sweep only these providers of C(nodepool.yaml). When unset, sweep all.
     type: list
     elements: str
   kinds:
     description:
-      - What to look for.
-      - V(server), V(port), V(floating-ip), V(volume) and V(image) are things in clouds, V(launch-record) is what a
-        launcher noted of a node that is gone.
-      - V(empty-node) are node records without data, V(request-lock) the locks of vanished requests (older than 8
-        hours), V(lost-request) pending requests that nobody serves (they are asked for anew), V(document) the
-        collection's own notes about requests, leases and pools that are gone.
+      - Kinds of resources and records to look for.
+      - V(server), V(port), V(floating-ip), V(volume) and V(image) are resources of clouds. V(launch-record) is the
+        record of the launch of a node that does not exist any more.
+      - V(empty-node) are node records without data, V(request-lock) the locks of deleted requests (older than 8 hours),
+        V(lost-request) pending requests that no launcher serves (they become C(requested) again), V(document) the
+        collection's own documents about requests, leases and pools that do not exist any more.
     type: list
     elements: str
     choices:
@@ -64,38 +64,38 @@ options:
       - document
   min_age:
     description:
-      - Seconds for which a thing must have been there, by its own time of creation, or where nothing tells it, since it
-        was seen first.
+      - Age in seconds from which on a resource is deleted, counted from its creation, or from its first sighting when
+        the cloud does not tell the creation.
     type: float
     default: 600
   max_deletions:
     description:
-      - Deletions at most in one look, in each provider and in ZooKeeper. What is beyond is left for the next time.
+      - Largest number of deletions in one look, in each provider and in ZooKeeper. The next look deletes the rest.
     type: int
     default: 50
   wait:
     description:
-      - Look a second time after so many seconds, when the first look found something new. It is then deleted in the
-        same run.
-      - With V(0) there is one look; what it sees first is deleted by a later run, at least 60 seconds after.
+      - Seconds after which the module looks a second time, when the first look found something new. It is then deleted
+        in the same run.
+      - With V(0) the module looks once. A later run, at least 60 seconds after, deletes what this look saw first.
     type: float
     default: 0
   adopt_sites:
     description:
-      - Ids of other trees that are gone. What carries one of them and a provider's name is taken for leaked, whatever
-        node it was made for, unless a record of this tree names it.
-      - RV(things[].site) of a foreign thing tells the id. Nobody can see from here whether that tree is alive. When it
-        is, its nodes are deleted while they are in use.
+      - Ids of other trees that do not exist any more. Resources that carry one of them and a provider's name count as
+        leaked, unless a record of this tree names them.
+      - RV(things[].site) of a foreign resource is the id of its tree. The module cannot tell whether that tree still
+        exists. If it does, its nodes are deleted while they are in use.
     type: list
     elements: str
     default: []
   adopt_unmarked:
     description:
-      - Take also what names a provider and no tree, and is older than so many seconds, when the node or upload that it
-        was made for is not known here. That is what a Nodepool or an earlier version of this collection left behind.
-      - Only for O(kinds) V(server), V(floating-ip) and V(image). With a Nodepool at work in the same project and with
-        the same names of providers, its nodes are deleted while they are in use.
-      - When unset, such things are foreign.
+      - Age in seconds from which on resources that name a provider and no tree count as leaked, when this tree does not
+        know their node or upload. Nodepool and earlier versions of this collection leave such resources.
+      - This applies to O(kinds) V(server), V(floating-ip) and V(image). If a Nodepool works in the same project with
+        the same provider names, its nodes are deleted while they are in use.
+      - When unset, such resources are foreign.
     type: float
 extends_documentation_fragment:
   - stackci.nodepool.config
@@ -113,31 +113,31 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: What leaked, and what is foreign?
+- name: List leaked and foreign resources
   stackci.nodepool.leak_cleanup:
     config: /etc/nodepool/nodepool.yaml
   check_mode: true
   diff: true
 
-- name: Delete what leaked, in one run
+- name: Delete leaked resources in one run
   stackci.nodepool.leak_cleanup:
     config: /etc/nodepool/nodepool.yaml
     wait: 90
 
-- name: Only floating IPs of one provider that are a day old
+- name: Delete leaked floating IPs of one provider that are older than a day
   stackci.nodepool.leak_cleanup:
     providers: [cloud1]
     kinds: [floating-ip]
     min_age: 86400
 
-- name: Once, after the move from Nodepool, take servers that it left behind
+- name: Delete servers that Nodepool left behind, once after the move from it
   stackci.nodepool.leak_cleanup:
     config: /etc/nodepool/nodepool.yaml
     kinds: [server]
     adopt_unmarked: 86400
     wait: 90
 
-- name: Delete what is left of a trial whose chroot is gone
+- name: Delete the resources of a trial whose chroot was deleted
   stackci.nodepool.leak_cleanup:
     config: /etc/nodepool/nodepool.yaml
     adopt_sites: [4f1c0d6e2b7a49d08f3e5a6b7c8d9e0f]
@@ -146,19 +146,20 @@ EXAMPLES = r"""
 
 RETURN = r"""
 seconds:
-  description: How long it took, in seconds.
+  description: Duration in seconds.
   returned: success
   type: float
   sample: 92.1
 things:
   description:
-    - What was found, with the reason. Of foreign things 200 for each provider are listed, all are counted.
+    - The resources and records that were found, with the reason. At most 200 foreign ones are listed for each provider,
+      all are counted.
   returned: success
   type: list
   elements: dict
   contains:
     provider:
-      description: The provider; null for what is in ZooKeeper.
+      description: The provider. Null for records in ZooKeeper.
       type: str
       returned: always
     kind:
@@ -175,35 +176,35 @@ things:
       returned: always
     verdict:
       description:
-        - V(deleted), V(failed) (the cloud refused, see RV(things[].answer)), V(spared) (the last look showed it in use
-          after all), V(due) (in check mode, would be deleted), V(waiting) (for its second sighting), V(young)
+        - V(deleted), V(failed) (the cloud refused, see RV(things[].answer)), V(spared) (in use when it was about to be
+          deleted), V(due) (would be deleted, in check mode), V(waiting) (for its second sighting), V(young)
           (O(min_age)), V(paused) (an earlier deletion failed), V(beyond-bound) (O(max_deletions)) or V(foreign).
       type: str
       returned: always
     reason:
-      description: Why it is taken for leaked or foreign.
+      description: Why it counts as leaked or foreign.
       type: str
       returned: always
     age:
-      description: Seconds since it was made, null when nothing tells it.
+      description: Seconds since its creation, null when the cloud does not tell it.
       type: float
       returned: always
     site:
       description: The id of the tree that it belongs to.
       type: str
-      returned: for what belongs to another tree
+      returned: when it belongs to another tree
     first_seen:
       description: UNIX time of the first sighting.
       type: float
-      returned: for what is not foreign
+      returned: when it is not foreign
     tries:
-      description: Deletions that did not work so far.
+      description: Number of failed deletions so far.
       type: int
       returned: when there were any
     answer:
-      description: What the cloud said to the last deletion.
+      description: The cloud's answer to the last deletion.
       type: str
-      returned: when a deletion did not work
+      returned: when a deletion failed
   sample:
     - provider: cloud1
       kind: server
@@ -215,15 +216,15 @@ things:
       first_seen: 1795198332.8
 counts:
   description:
-    - Numbers of things by provider (the empty name is ZooKeeper) and kind. C(found) are all that leaked, the others
-      are by verdict.
+    - Counts by provider (the empty name is ZooKeeper) and kind. C(found) is the number of leaked ones, the others are
+      by verdict.
   returned: success
   type: dict
   sample:
     cloud1:
       server: {found: 1, deleted: 1, waiting: 0, foreign: 2}
 left_out:
-  description: Providers that could not be looked at, or not at everything, and why.
+  description: Providers that could not be swept, or only in part, and why.
   returned: success
   type: dict
   sample: {}

@@ -13,60 +13,50 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Runs one cycle of the launcher. It reads node requests from ZooKeeper, launches servers in the clouds of
-    C(nodepool.yaml) within every quota, hands the nodes to whoever asked for them, and deletes what is used, failed or
+  - Runs one launcher cycle. The launcher reads node requests from ZooKeeper, launches servers in the clouds of
+    C(nodepool.yaml) within every quota, hands the nodes to their requestors, and deletes nodes that are used, failed or
     too old.
-  - The cycle stays for O(duration) seconds, or with O(until=settled) only as long as there is something to do. It can
-    be killed at any time; the next one goes on where it was.
-  - Of several launchers one acts for each provider, the others stand by and take over when it ends.
-  - When a tree acts for a provider for the first time, servers there that bear the provider's name and that no record
-    of the tree names are told in a warning, in check mode as well. They are left alone.
-  - A cycle whose tree is emptied or exchanged in ZooKeeper fails, and deletes nothing because of that.
-  - In check mode one observation is made, by reading only, and the plan with its reasons is returned and, with
-    C(--diff), shown. Nothing is written, locked or registered.
+  - The cycle lasts for O(duration) seconds, or with O(until=settled) only as long as there is something to do. It can
+    be killed at any time. The next cycle continues its work.
+  - When several launchers run, one of them acts for each provider. The others stand by and take over when it ends.
+  - When a tree acts for a provider for the first time, the module warns of servers that carry the provider's name and
+    that no record of the tree names, in check mode as well. The launcher does not touch them.
+  - The cycle fails when its tree in ZooKeeper is emptied or exchanged. It deletes nothing because of that.
+  - In check mode the module reads the state of ZooKeeper and clouds once, returns the plan with its reasons and, with
+    C(--diff), shows it. It writes, locks and registers nothing.
 options:
   duration:
     description:
-      - Seconds to stay at most.
+      - Seconds that the cycle lasts at most.
     type: float
     default: 300
   until:
     description:
-      - V(settled) ends the cycle as soon as nothing is in flight and every waiting request is blocked by a limit that
-        somebody set.
-      - V(deadline) stays for the whole of O(duration).
+      - V(settled) ends the cycle as soon as nothing is in flight and every waiting request waits for a configured limit
+        or a quota.
+      - V(deadline) lets the cycle last for the whole of O(duration).
     type: str
     choices: [settled, deadline]
     default: settled
   providers:
     description:
-      - Act only for these providers of C(nodepool.yaml). When unset, for all.
+      - Act only for these providers of C(nodepool.yaml). When unset, act for all.
     type: list
     elements: str
   api_timeout:
     description:
-      - Seconds for which the API of a cloud may say nothing before a call is given up. A call with its whole answer may
-        take twice as long.
-      - A create is waited for longer, up to twenty times this, as creates of that cloud have lately needed.
-        C(api_timeout) of its entry in C(clouds.yaml) is the least for creates of that cloud.
-      - After a third of it the provider is suspect, and requests that others can serve go to those.
+      - Seconds without data from the API of a cloud after which the launcher gives up a call. A call with its whole
+        answer may take twice as long.
+      - For the answer to a create the launcher waits longer, as long as recent creates of that cloud needed, up to
+        twenty times this value. C(api_timeout) of the cloud's entry in C(clouds.yaml) is a lower bound for its creates.
+      - After a third of this time the provider is suspect, and the launcher gives requests to other providers that can
+        serve them.
     type: float
     default: 30
-  state_dir:
-    description:
-      - A folder, private to the user, in which cycles on the same host leave word for each other. When one of them was
-        killed, its successor frees what the dead one had locked in ZooKeeper at once instead of after the session
-        time-out. An empty text turns this off.
-      - When unset, a folder of the user's runtime directory is used.
-    type: path
-  progress_file:
-    description:
-      - A file to which a line of JSON is appended for each thing that happens. The action plugin of this module sets it
-        and shows the lines while the module works.
-    type: path
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
+  - stackci.nodepool.progress
   - stackci.nodepool.check
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes
@@ -76,7 +66,7 @@ attributes:
   diff_mode:
     support: partial
     details:
-      - The plan is shown in check mode; a cycle that acts reports what it did in its result.
+      - In check mode the diff shows the plan. Outside of check mode the result tells what was done.
   idempotent:
     support: full
 seealso:
@@ -86,19 +76,19 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Serve what is asked for now
+- name: Serve the requests that are there now
   stackci.nodepool.node_launch:
     config: /etc/nodepool/nodepool.yaml
     duration: 600
 
-- name: Stay for ten minutes and serve what comes
+- name: Serve requests for ten minutes
   stackci.nodepool.node_launch:
     config: /etc/nodepool/nodepool.yaml
     secure_config: /etc/nodepool/secure.conf
     duration: 600
     until: deadline
 
-- name: What would be done now, and why does a request wait?
+- name: Show what would be done now, and why requests wait
   stackci.nodepool.node_launch:
     config: /etc/nodepool/nodepool.yaml
   check_mode: true
@@ -108,14 +98,14 @@ EXAMPLES = r"""
 RETURN = r"""
 ended:
   description:
-    - Why the cycle ended. V(stopped) is by O(control_file) or a signal, V(controller gone) because whoever started the
-      module is not there any more.
+    - Why the cycle ended. V(stopped) is by O(control_file) or a signal, V(controller gone) because the process that
+      started the module has ended.
   returned: success
   type: str
   sample: settled
   choices: [settled, deadline, stopped, controller gone, check]
 seconds:
-  description: How long it stayed, in seconds.
+  description: Duration of the cycle in seconds.
   returned: success
   type: float
   sample: 24.3
@@ -126,28 +116,28 @@ acted_for:
   elements: str
   sample: [cloud1, cloud2]
 stood_by_for:
-  description: Providers that another launcher acted for all the time.
+  description: Providers that another launcher acted for during the whole cycle.
   returned: when not in check mode
   type: list
   elements: str
   sample: []
 freezes:
   description:
-    - Pools that are left alone for a while because they refused creates, by pool and resource, with the UNIX time until
-      which they are and what the cloud said.
+    - Pools that refused creates and are frozen for a while, by pool and resource, with the UNIX time at which the
+      freeze ends and the cloud's message.
   returned: when not in check mode
   type: dict
   sample: {}
 breakers:
   description:
-    - Images and flavors whose launches failed several times in a row and are not tried for a while, by provider.
+    - Images and flavors whose launches failed several times in a row and that are not used for a while, by provider.
   returned: when not in check mode
   type: dict
   sample: {}
 sweeps:
   description:
-    - What sweeping for leaked things found and did, by provider (the empty name is the ZooKeeper tree itself) and kind.
-      C(leaked) and C(foreign) are as last seen, C(deleted) and C(failed) add up over the cycle.
+    - Leaked resources that the launcher found and deleted, by provider (the empty name is the ZooKeeper tree) and kind.
+      C(leaked) and C(foreign) are the latest counts, C(deleted) and C(failed) add up over the cycle.
   returned: when not in check mode
   type: dict
   sample:
@@ -156,29 +146,29 @@ sweeps:
       launch-record: {leaked: 0, foreign: 0, deleted: 0, failed: 0}
 stuck_deletions:
   description:
-    - Deletions that did not get on although they were tried several times, each with C(provider), C(server), C(node),
-      C(since) (UNIX time), C(tries), C(locked) and the last C(answer). They are tried again at growing distances.
+    - Deletions that did not succeed after several tries, each with C(provider), C(server), C(node), C(since) (UNIX
+      time), C(tries), C(locked) and the last C(answer). The launcher tries them again at growing intervals.
     - Leaked ports, floating IPs, volumes and images have C(kind) and C(id) instead of C(server).
   returned: when not in check mode
   type: list
   elements: dict
   sample: []
 health:
-  description: How well the API of each provider was at the end.
+  description: Health of the API of each provider at the end of the cycle.
   returned: when not in check mode
   type: dict
   sample:
     cloud1: {state: ok}
     cloud2: {state: trouble, text: no answer to GET /servers/detail for 12 s, seconds: 12.4}
 left_out:
-  description: Providers that could not be used, and why; the others were served.
+  description: Providers that could not be used, and why. The launcher acted for the others.
   returned: when not in check mode
   type: dict
   sample: {}
 config_problems:
   description:
-    - What is wrong with C(nodepool.yaml), C(secure.conf) and C(clouds.yaml) as they are at the end, all of it. What was
-      read before stays in force until they are mended.
+    - All problems of C(nodepool.yaml), C(secure.conf) and C(clouds.yaml) at the end of the cycle. The configuration
+      that was read before stays in force until they are corrected.
   returned: when not in check mode
   type: list
   elements: str
@@ -197,20 +187,20 @@ providers:
         correct its credentials, project and auth_url
 unusable:
   description:
-    - What of the configuration cannot be used, each with what to do. With O(strict_check) the module fails unless it is
-      empty.
+    - The providers and labels of the configuration that cannot be used, each with what to do. With O(strict_check) the
+      module fails unless the list is empty.
   returned: in check mode
   type: list
   elements: str
   sample: []
 acting_elsewhere:
-  description: Providers that a launcher acts for at the moment.
+  description: Providers that another launcher acts for now.
   returned: in check mode
   type: list
   elements: str
   sample: [cloud1]
 requests:
-  description: What became of node requests.
+  description: Node requests by their outcome.
   returned: when not in check mode
   type: dict
   contains:
@@ -225,17 +215,17 @@ requests:
       elements: dict
       returned: always
     declined:
-      description: Requests that our pools cannot serve but others may, each with the reasons.
+      description: Requests that the pools of this launcher cannot serve and other pools may, each with the reasons.
       type: list
       elements: dict
       returned: always
     canceled:
-      description: Ids of requests that their requestor deleted meanwhile.
+      description: Ids of requests that their requestor deleted during the cycle.
       type: list
       elements: str
       returned: always
     waiting:
-      description: Requests that wait at the end, each with its reason.
+      description: Requests that wait at the end of the cycle, each with its reason.
       type: list
       elements: dict
       returned: always
@@ -254,12 +244,12 @@ requests:
           needed: 2
           left: 0
 nodes:
-  description: What became of nodes.
+  description: Nodes by their outcome.
   returned: when not in check mode
   type: dict
   contains:
     launched:
-      description: Ids of nodes whose launch was begun.
+      description: Ids of nodes whose launch began.
       type: list
       elements: str
       returned: always
@@ -274,7 +264,7 @@ nodes:
       elements: str
       returned: always
     deleted:
-      description: Ids of nodes that are gone, their servers included.
+      description: Ids of nodes that were deleted, with their servers.
       type: list
       elements: str
       returned: always
@@ -301,7 +291,7 @@ nodes:
     timings:
       "0000000001": {recorded: 1795198332.8, created: 1795198333.1, active: 1795198353.9, ready: 1795198354.2}
 min_ready_reasons:
-  description: Why the min-ready of these labels could not be kept, what stands in the way in each pool.
+  description: Why the min-ready of these labels could not be kept, with the obstacle in each pool.
   returned: when not in check mode
   type: dict
   sample: {}
@@ -342,8 +332,8 @@ plan:
       returned: always
     pace:
       description:
-        - Pools that would begin more slowly than this plan reads, because fewer creates are sent at once than launches
-          are planned. More are sent with each that the cloud accepts.
+        - Pools for which the launcher would send fewer creates at once than the plan has launches. It sends more with
+          each create that the cloud accepts.
       type: list
       elements: dict
       returned: always
@@ -356,26 +346,26 @@ plan:
     delete: []
     pace: []
 summary:
-  description: What there is to say at the end, in sentences; the playbooks show it.
+  description: The result in sentences, which the playbooks show.
   returned: success
   type: dict
   contains:
     done:
-      description: What was done, or would be.
+      description: What the cycle did, or in check mode would do.
       type: str
       returned: always
     failed:
-      description: What failed for good, each with its reasons.
+      description: Requests, builds or uploads that failed, each with its reasons.
       type: list
       elements: str
       returned: always
     wrong:
-      description: What is wrong at the end and has to be seen to.
+      description: Problems at the end of the cycle that the operator has to solve.
       type: list
       elements: str
       returned: always
     waits:
-      description: What waits, each with its reason.
+      description: Requests and labels that wait, each with its reason.
       type: list
       elements: str
       returned: always

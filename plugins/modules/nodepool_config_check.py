@@ -13,27 +13,27 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Reads C(nodepool.yaml) as launcher and builder do and fails with everything that is wrong with it.
-  - Then every label of every pool is looked up in what its cloud offers, whether or not somebody asks for it. Flavor,
-    image, networks, keypair, security groups and availability zones must be there, and one node must fit into the quota
-    and into the limits of its pool. Pools with C(max-servers) 0 are left out.
-  - ZooKeeper is not asked, and the clouds are only read. Disk images are the builder's work; whether they are
-    uploaded is not looked at.
+  - Reads C(nodepool.yaml) as launcher and builder do and fails with all problems of it.
+  - Then the module looks up every label of every pool in its cloud. Flavor, image, networks, keypair, security groups
+    and availability zones must exist, and one node must fit into the quota and the limits of its pool. Pools with
+    C(max-servers) 0 are left out.
+  - The module does not ask ZooKeeper and changes nothing in the clouds. It does not check whether disk images are
+    uploaded.
 options:
   offline:
     description:
-      - Look at the files alone; no cloud is asked and no C(clouds.yaml) is needed. For the CI of a configuration
+      - Check the files only. The module asks no cloud and needs no C(clouds.yaml). Use it in the CI of a configuration
         repository.
     type: bool
     default: false
   providers:
     description:
-      - Ask only the clouds of these providers. When unset, of all.
+      - Ask only the clouds of these providers. When unset, ask all clouds.
     type: list
     elements: str
   api_timeout:
     description:
-      - Seconds for which the API of a cloud may say nothing before a call is given up.
+      - Seconds without data from the API of a cloud after which the module gives up a call.
     type: float
     default: 30
 extends_documentation_fragment:
@@ -53,13 +53,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Is the file right? In the CI of the repository that it comes from
+- name: Check the file in the CI of its repository
   stackci.nodepool.nodepool_config_check:
     config: nodepool.yaml
     offline: true
     strict_config: true
 
-- name: Do the clouds have what the labels ask for?
+- name: Check that the clouds have what the labels need
   stackci.nodepool.nodepool_config_check:
     config: /etc/nodepool/nodepool.yaml
     secure_config: /etc/nodepool/secure.conf
@@ -67,7 +67,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 labels:
-  description: How many labels the pools offer in all.
+  description: Number of labels that the pools offer.
   returned: always
   type: int
   sample: 12
@@ -78,7 +78,7 @@ providers:
   sample:
     cloud1: {reached: true}
 unusable:
-  description: What cannot be used, each with what to do. The module fails unless it is empty.
+  description: The providers and labels that cannot be used, each with what to do. The module fails unless it is empty.
   returned: always
   type: list
   elements: str
@@ -87,7 +87,7 @@ unusable:
       cloud1/main is not usable for label small: the cloud has no network named 'nonet'; it offers net-a, net-b: correct
       networks of the pool
 unchecked:
-  description: What a cloud does not show; nothing is known to be wrong with it.
+  description: What the module could not check because the cloud does not show it.
   returned: always
   type: list
   elements: str

@@ -12,16 +12,17 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Asks for nodes through ZooKeeper as Zuul does, waits until they are there and leases them under a name.
-  - The nodes of a lease are held (node state C(hold)) by nobody but the lease's name, so they stay after the module
-    has ended, until they are released or O(expires) is over. A requestor that crashes never keeps nodes for ever.
-  - The module can be ended at any point. Repeating it with the same O(name) goes on where it was, and once the
-    lease is complete it returns the same nodes unchanged.
-  - When nodes of a complete lease are gone (expired, deleted, or taken by somebody), the lease is renewed as a
-    whole. What is left of it is released, new nodes are asked for, and RV(notices) says so.
+  - Requests nodes through ZooKeeper as Zuul does, waits until they are ready and leases them under a name.
+  - The nodes of a lease are held (node state C(hold)) under the name of the lease. They stay after the module has
+    ended, until they are released or O(expires) is over. A requestor that crashes does not keep nodes for ever.
+  - The module can be ended at any point. Repeating it with the same O(name) continues, and once the lease is complete
+    it returns the same nodes unchanged.
+  - When nodes of a complete lease are missing (expired, deleted, or taken over by another requestor), the module renews
+    the whole lease. It releases the nodes that are left, requests new ones and says so in RV(notices).
 extends_documentation_fragment:
   - stackci.nodepool.attributes
   - stackci.nodepool.config
+  - stackci.nodepool.progress
 attributes:
   check_mode:
     support: full
@@ -38,9 +39,9 @@ options:
     required: true
   state:
     description:
-      - V(present) asks for the nodes and holds them.
-      - V(absent) deletes requests that are still waiting and gives the nodes back. A launcher deletes them
-        afterwards. Nodes that somebody else has taken over meanwhile are left alone.
+      - V(present) requests the nodes and holds them.
+      - V(absent) deletes the requests that still wait and releases the nodes. A launcher then deletes them. The module
+        does not touch nodes that another requestor has taken over.
     type: str
     choices: [present, absent]
     default: present
@@ -50,31 +51,31 @@ options:
         and availability zone.
       - Required when O(state=present).
       - A label that is neither in C(nodepool.yaml) nor offered by a launcher of the ZooKeeper tree is refused, with the
-        names that are near. Where O(config) has no labels at all, launchers decide.
+        names that are similar. When O(config) has no labels at all, launchers decide.
       - A lease that exists with other labels or another O(count) is an error.
     type: list
     elements: str
   count:
     description:
-      - How many sets to ask for. Each set is a request of its own and may be placed elsewhere.
+      - Number of sets. Each set is a request of its own and may be placed elsewhere.
     type: int
     default: 1
   wait:
     description:
-      - Whether to stay until the lease is complete. With V(false) the module asks, takes over what is ready, and
-        returns how far it is (RV(complete), RV(requests)). Repeat it to go on.
+      - Whether to wait until the lease is complete. With V(false) the module makes the requests, takes over the nodes
+        that are ready and returns the state (RV(complete), RV(requests)). Repeat the task to continue.
     type: bool
     default: true
   timeout:
     description:
-      - Seconds to wait at most. Then the module fails and returns the last state as C(last_state).
+      - Seconds to wait at most. Then the module fails and returns RV(last_state).
     type: int
     default: 600
   cancel_on_timeout:
     description:
-      - Whether to give everything back when O(timeout) is over. By default the requests stay, keep their place in
-        the queue, and repeating the task goes on waiting. They are deleted when nobody has come back for them in
-        time (the larger of O(timeout) and O(expires)).
+      - Whether to delete the requests and release the nodes when O(timeout) is over. By default the requests stay and
+        keep their place in the queue, and repeating the task continues to wait. When the task is not repeated in time
+        (the larger of O(timeout) and O(expires)), a launcher deletes the requests.
     type: bool
     default: false
   priority:
@@ -84,35 +85,30 @@ options:
     default: 100
   provider:
     description:
-      - Provider to prefer, by its name in C(nodepool.yaml).
+      - Preferred provider, by its name in C(nodepool.yaml).
     type: str
   tenant:
     description:
-      - Tenant on whose account the nodes go, for C(tenant-resource-limits).
+      - Tenant whose C(tenant-resource-limits) the nodes count against.
     type: str
   expires:
     description:
-      - Seconds that the nodes are held from the moment they are taken over. Then a launcher deletes them.
-      - No more than C(max-hold-age) of C(nodepool.yaml), after which every held node is deleted; a warning says so.
-      - It applies when nodes are taken over. Repeating the task with another value does not touch nodes that are
-        held already.
+      - Seconds for which the nodes are held, from the moment they are taken over. Then a launcher deletes them.
+      - C(max-hold-age) of C(nodepool.yaml), after which every held node is deleted, is an upper bound. The module warns
+        when it applies.
+      - Repeating the task with another value does not change nodes that are held already.
     type: int
     default: 7200
   launch:
     description:
-      - Run the launch core in this module while it waits, for those who run no launcher. Where another launcher
-        acts on a provider, this one only waits for it.
-      - It then ends in good order at a signal, and by itself when C(ansible-playbook) has been killed. What is under
-        way is taken up by repeating the task.
-      - With O(state=absent) it stays until the servers of the lease are deleted.
+      - Run a launcher cycle in this module while it waits, for sites without a launcher. When another launcher acts for
+        a provider, the module only waits for it.
+      - The module then ends in good order at a signal, and when C(ansible-playbook) was killed. Repeat the task to
+        continue.
+      - With O(state=absent) the module waits until the servers of the lease are deleted.
       - Has no effect with O(wait=false).
     type: bool
     default: false
-  progress_file:
-    description:
-      - File to which lines of progress are appended. The action plugin of this module sets it and shows the lines
-        while the module works, so there is no need to.
-    type: path
 seealso:
   - module: stackci.nodepool.node_launch
     description: The launcher that serves the requests.
@@ -141,14 +137,14 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.id }}"
 
-- name: Ask for ten single nodes and come back later
+- name: Request ten single nodes, and collect them later
   stackci.nodepool.nodepool_request:
     name: swarm
     labels: [debian-small]
     count: 10
     wait: false
 
-- name: Give them back
+- name: Release the nodes
   stackci.nodepool.nodepool_request:
     name: "acceptance-{{ build_number }}"
     state: absent
@@ -168,12 +164,12 @@ lease:
   type: str
   sample: acceptance-42
 complete:
-  description: Whether all nodes of the lease are held, or with O(state=absent), whether nothing of it is left.
+  description: Whether all nodes of the lease are held, or with O(state=absent), whether the lease is gone.
   returned: success
   type: bool
   sample: true
 requests:
-  description: The request of each set, in order. Empty when O(state=absent) has done its work.
+  description: The request of each set, in order. Empty after O(state=absent) has released the lease.
   returned: success
   type: list
   elements: dict
@@ -187,15 +183,15 @@ requests:
       type: str
       sample: fulfilled
     reason:
-      description: Why it waits, null when nobody said so.
+      description: Why it waits, null when no launcher has stored a reason.
       type: dict
       contains:
         code:
-          description: Word for programs.
+          description: The reason as a word for programs.
           type: str
           sample: no-room
         text:
-          description: Sentence for people.
+          description: The reason as a sentence.
           type: str
           sample: 2 instances needed, 0 left in cloud1/main
 nodes:
@@ -230,13 +226,13 @@ nodes:
     attributes: {description: The pool's node-attributes., type: dict, sample: {}}
     expires_at: {description: When it is deleted in seconds since 1970., type: float, sample: 1795205532.8}
 notices:
-  description: Things worth knowing, such as that the lease was renewed and why.
+  description: Notices, for instance that the lease was renewed and why.
   returned: success
   type: list
   elements: str
   sample: []
 planned:
-  description: What would be done and why.
+  description: Each step that would be taken, and why.
   returned: in check mode
   type: list
   elements: str
@@ -247,67 +243,17 @@ last_state:
   type: dict
 """
 
-from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseTurn, run_lease
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.leases import outcome_result, progress_line
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import (
-    CONFIG_ARGUMENTS,
-    PROGRESS_ARGUMENTS,
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.leasing import (
+    LEASE_ARGUMENTS,
+    LEASE_RULES,
+    lease,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import controlled
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
-
-ARGUMENTS: dict[str, Any] = {
-    "name": {"type": "str", "required": True},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    "labels": {"type": "list", "elements": "str"},
-    "count": {"type": "int", "default": 1},
-    "wait": {"type": "bool", "default": True},
-    "timeout": {"type": "int", "default": 600},
-    "cancel_on_timeout": {"type": "bool", "default": False},
-    "priority": {"type": "int", "default": 100},
-    "provider": {"type": "str"},
-    "tenant": {"type": "str"},
-    "expires": {"type": "int", "default": 7200},
-    "launch": {"type": "bool", "default": False},
-    **CONFIG_ARGUMENTS,
-    **PROGRESS_ARGUMENTS,
-}
-
-
-def work(module: AnsibleModule) -> dict[str, Any]:
-    """One turn of the lease."""
-    options = module.params
-    spec = LeaseSpec(
-        name=options["name"],
-        labels=tuple(options["labels"] or ()),
-        patience=max(options["timeout"], options["expires"]),
-        **{key: options[key] for key in ("count", "priority", "provider", "tenant", "expires")},
-    )
-    same = ("wait", "timeout", "cancel_on_timeout", "launch", *CONFIG_ARGUMENTS)
-    turn = LeaseTurn(spec, present=options["state"] == "present", **{key: options[key] for key in same})
-    progress = Progress(options["progress_file"])
-    with controlled(wanted=options["launch"] and not module.check_mode) as stop:
-        outcome = run_lease(
-            turn,
-            preview=module.check_mode,
-            progress=lambda status: progress.state(progress_line(status)),
-            line=progress.line,
-            stop=stop,
-        )
-    for warning in outcome.warnings:
-        module.warn(warning)
-    return outcome_result(turn, outcome, preview=module.check_mode)
 
 
 def main() -> None:
-    """Entry of the module."""
-    run_module(work, ARGUMENTS, required_if=[("state", "present", ("labels",))])
+    """Entry point."""
+    run_module(lease, LEASE_ARGUMENTS, **LEASE_RULES)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...clients.config_file import (
     Stamp,
     file_stamps,
     load_config,
 )
-from ...clients.openstack.api_names import ApiCall
-from ...clients.openstack.client import CloudClient
-from ...clients.openstack.clouds import clouds_files
 from ...model.api_timeouts import ApiTimeouts
 from ...model.config.types import NodepoolConfig, Provider
+
+if TYPE_CHECKING:
+    from ...clients.openstack.api_names import ApiCall
+    from ...clients.openstack.client import CloudClient
 
 SETTLED = "settled"
 DEADLINE = "deadline"
@@ -67,6 +69,8 @@ class ConfigOptions:
 
     def cloud_stamps(self) -> dict[str, Stamp]:
         """What tells whether clouds.yaml was written."""
+        from ...clients.openstack.clouds import clouds_files
+
         return file_stamps(clouds_files(self.clouds_config))
 
     def client(self, provider: Provider) -> CloudClient:
@@ -74,6 +78,9 @@ class ConfigOptions:
 
         :raises CloudAuthError: clouds.yaml cannot be used for it.
         """
+        # openstacksdk takes half a second and 25 MiB; modules that ask no cloud have these options, too.
+        from ...clients.openstack.client import CloudClient
+
         timeouts = self.timeouts
         return CloudClient(
             provider,

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ...clients.config_file import load_config
 from ...clients.zookeeper.session_file import default_folder
 from ...clients.zookeeper.store import Store
 from ...launching.lease_plan import Release
 from ...model.config.types import NodepoolConfig
 from ...model.errors import StoreError
 from ...model.lease import LeaseSpec
+from ..frame.options import ConfigOptions
 from ..frame.stop import Stop
 from .lease_cycle import LeaseStatus, Leasing
 from .wait import wait_for
@@ -25,8 +25,8 @@ RELEASE_TIME = 30.0
 """Seconds that a release may take while somebody else has a lock on something of the lease."""
 
 
-@dataclass(frozen=True)
-class LeaseTurn:
+@dataclass(frozen=True, kw_only=True)
+class LeaseTurn(ConfigOptions):
     """What is wanted of a lease in one run. Times in seconds.
 
     :param wait: stay until the lease is complete.
@@ -35,15 +35,11 @@ class LeaseTurn:
     """
 
     spec: LeaseSpec
-    config: str
     present: bool = True
     wait: bool = True
     timeout: float = 600.0
     launch: bool = False
     cancel_on_timeout: bool = False
-    secure_config: str | None = None
-    strict_config: bool = False
-    clouds_config: str | None = None
 
 
 @dataclass
@@ -75,7 +71,7 @@ def run_lease(
     :raises NodepoolError: what is wrong, as a sentence.
     """
     turn.spec.check()
-    config = load_config(turn.config, turn.secure_config, strict=turn.strict_config)
+    config = turn.load()
     warnings = config.warnings
     if turn.present:
         spec, told = capped(turn.spec, config)

@@ -75,7 +75,7 @@ def test_a_lease_returns_what_is_documented(check):
         planned=[Begin("none yet")],
         notices=["renewed"],
     )
-    turn = LeaseTurn(LeaseSpec("web", ("small",)), "nodepool.yaml")
+    turn = LeaseTurn(spec=LeaseSpec("web", ("small",)), config="nodepool.yaml")
     result = outcome_result(turn, LeaseOutcome(status, status), preview=check)
     assert differences(nodepool_request.RETURN, result, check=check) == []
 

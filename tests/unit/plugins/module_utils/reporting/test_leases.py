@@ -24,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.leases import outcome_result, progress_line
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.leasing import LEASE_ARGUMENTS
 from ansible_collections.stackci.nodepool.plugins.modules import nodepool_request
 
 NO_ROOM = WaitReason("no-room", "2 instances needed, 0 left in cloud1/main")
@@ -35,7 +36,7 @@ WAITING = LeaseStatus(
 
 
 def turn(**values: object) -> LeaseTurn:
-    return LeaseTurn(LeaseSpec("web", ("small",)), "/etc/nodepool.yaml", **values)  # type: ignore[arg-type]
+    return LeaseTurn(spec=LeaseSpec("web", ("small",)), config="/etc/nodepool.yaml", **values)  # type: ignore[arg-type]
 
 
 def test_progress_line_names_the_first_reason() -> None:
@@ -109,8 +110,8 @@ def test_node_row_has_exactly_what_the_module_documents() -> None:
     documented = yaml.safe_load(nodepool_request.RETURN)["nodes"]["contains"]
     assert set(node_row(Node(id="1", type=["small"]))) == set(documented)
     options = yaml.safe_load(nodepool_request.DOCUMENTATION)["options"]
-    for name, spec in nodepool_request.ARGUMENTS.items():
+    for name, spec in LEASE_ARGUMENTS.items():
         if name in options:
             assert options[name]["type"] == spec["type"]
             assert options[name].get("default") == spec.get("default")
-    assert set(options) <= set(nodepool_request.ARGUMENTS)
+    assert set(options) <= set(LEASE_ARGUMENTS)

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A lease as a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..cycles.leases.run import LeaseTurn, run_lease
+from ..model.lease import LeaseSpec
+from ..reporting.leases import outcome_result, progress_line
+from .arguments import CONFIG_ARGUMENTS, PROGRESS_ARGUMENTS, options_of
+from .control import controlled
+from .progress import Progress
+
+LEASE_ARGUMENTS: dict[str, Any] = {
+    "name": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "labels": {"type": "list", "elements": "str"},
+    "count": {"type": "int", "default": 1},
+    "wait": {"type": "bool", "default": True},
+    "timeout": {"type": "int", "default": 600},
+    "cancel_on_timeout": {"type": "bool", "default": False},
+    "priority": {"type": "int", "default": 100},
+    "provider": {"type": "str"},
+    "tenant": {"type": "str"},
+    "expires": {"type": "int", "default": 7200},
+    "launch": {"type": "bool", "default": False},
+    **CONFIG_ARGUMENTS,
+    **PROGRESS_ARGUMENTS,
+}
+LEASE_RULES: dict[str, Any] = {"required_if": [("state", "present", ("labels",))]}
+
+
+def lease(module: AnsibleModule) -> dict[str, Any]:
+    """One turn of the lease."""
+    params = module.params
+    spec = LeaseSpec(
+        labels=tuple(params["labels"] or ()),
+        patience=max(params["timeout"], params["expires"]),
+        **{key: params[key] for key in ("name", "count", "priority", "provider", "tenant", "expires")},
+    )
+    turn = options_of(LeaseTurn, params, spec=spec, present=params["state"] == "present")
+    progress = Progress(params["progress_file"])
+    with controlled(wanted=turn.launch and not module.check_mode) as stop:
+        outcome = run_lease(
+            turn,
+            preview=module.check_mode,
+            progress=lambda status: progress.state(progress_line(status)),
+            line=progress.line,
+            stop=stop,
+        )
+    for warning in outcome.warnings:
+        module.warn(warning)
+    return outcome_result(turn, outcome, preview=module.check_mode)
