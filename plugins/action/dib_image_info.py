@@ -9,4 +9,4 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import I
 
 
 class ActionModule(InPlaceAction):
-    """The module does the work; see the base."""
+    """Runs the module of the same name; see the base class."""

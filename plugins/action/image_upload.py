@@ -9,4 +9,4 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.progress_action i
 
 
 class ActionModule(ProgressAction):
-    """The module does the work; see the base."""
+    """Runs the module of the same name; see the base class."""

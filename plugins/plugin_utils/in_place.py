@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base of the action plugins: a module that works on the controller itself is run from where it is installed.
+"""Base of the action plugins: runs a module that works on the controller from where it is installed.
 
-Ansible packs a module with everything that it imports, and Python compiles all of it anew at each start: seconds
-for some hundred files. Where controller and target are one machine, one user and one Python nothing needs packing. In
-any other case, and with an ansible-core that does not have what this needs, Ansible's own way is taken.
+Ansible packs a module with everything that it imports, and Python compiles all of it at each start, which takes seconds
+for some hundred files. When controller and target are one machine, one user and one Python, nothing needs packing. In
+any other case, and with an ansible-core without the functions that this needs, Ansible packs the module as usual.
 ``docs/designs/007-in-place.md`` has the figures.
 """
 
@@ -30,7 +30,7 @@ try:
 except ImportError:
     KNOWN_CORE = False
 else:
-    # Neither is promised by ansible-core to stay as it is, so they are looked at before they are used.
+    # They are not part of ansible-core's public interface, so their shape is checked before they are used.
     KNOWN_CORE = {field.name for field in dataclasses.fields(_BuiltModule)} == {
         "b_module_data", "module_style", "shebang", "serialization_profile",
     } and set(inspect.signature(run_module).parameters) >= {
@@ -38,14 +38,14 @@ else:
     }  # fmt: skip
 
 HERE = "NODEPOOL_HERE"
-"""The variable by which a module knows where the operator stands; see clients/openstack/clouds.py."""
+"""Environment variable with the operator's current directory; see clients/openstack/clouds.py."""
 
 SWITCH = "nodepool_in_place"
-"""Variable that has modules packed, as Ansible does with others."""
+"""Ansible variable; false makes Ansible pack the modules as usual."""
 
 OFF = ("false", "no", "off", "0")
 PROFILE = "legacy"
-"""How modules of collections and ansible-core exchange JSON."""
+"""Name of the JSON profile between ansible-core and modules of collections."""
 
 PACKAGE = ("ansible_collections", "stackci", "nodepool", "plugins", "modules")
 
@@ -59,12 +59,12 @@ run_module(json_params={params!r}, profile={profile!r}, module_fqn={name!r}, mod
 
 
 def same_python(one: str, other: str) -> bool:
-    """Whether both are the Python of one virtual environment or installation, as python, python3 or python3.11."""
+    """Return True when both are the Python of one virtual environment or installation, under any of its names."""
     return os.path.dirname(one) == os.path.dirname(other) and os.path.realpath(one) == os.path.realpath(other)
 
 
 def starter(path: str, interpreter: str, arguments: dict[str, Any]) -> bytes | None:
-    """The program that runs the module in the file *path* with *arguments*; None when it is no module of ours."""
+    """Return the program that runs the module in the file *path*; None when it is not one of this collection."""
     file = Path(path)
     if file.suffix != ".py" or file.parts[-len(PACKAGE) - 1 : -1] != PACKAGE:
         return None
@@ -94,12 +94,12 @@ class InPlaceAction(ActionBase):
         return merged
 
     def work(self, task_vars: dict[str, Any], wrap_async: bool) -> dict[str, Any]:
-        """What the module returned."""
+        """Execute the module and return its result."""
         returned: dict[str, Any] = self._execute_module(task_vars=task_vars, wrap_async=wrap_async)
         return returned
 
     def _compute_environment_string(self, raw_environment_out: dict[str, Any] | None = None) -> str:
-        """What stands before the command. On this machine the module is told where the operator stands."""
+        """Return the environment for the command. On this machine it has the operator's current directory."""
         raw: dict[str, Any] = {}
         text = str(super()._compute_environment_string(raw))
         if self._connection.transport == "local":
@@ -111,7 +111,7 @@ class InPlaceAction(ActionBase):
         return text
 
     def _configure_module(self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any]) -> Any:
-        """What is to be executed. Ansible's own answer, unless the module can be run in place."""
+        """Return the program to execute: Ansible's own, unless the module can be run in place."""
         if self._works_here(task_vars):
             found = self._shared_loader_obj.module_loader.find_plugin_with_context(
                 module_name, ".py", collection_list=self._task.collections
@@ -129,7 +129,7 @@ class InPlaceAction(ActionBase):
         return super()._configure_module(module_name, module_args, task_vars)
 
     def _works_here(self, task_vars: dict[str, Any]) -> bool:
-        """Whether the module will run on this machine, as this user, with this Python."""
+        """Return True when the module will run on this machine, as this user, with this Python."""
         if not KNOWN_CORE or self._connection.transport != "local" or self._connection.become:
             return False
         if str(task_vars.get(SWITCH, True)).lower() in OFF:

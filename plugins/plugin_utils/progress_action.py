@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base of the action plugins that show what their module is doing while it works.
+"""Base of the action plugins that show the progress of their module.
 
-The module appends lines to a file (:mod:`runtime.progress`); a thread of the worker process shows them as they come.
+The module appends lines to a file (:mod:`runtime.progress`). A thread of the worker process shows them.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from ansible.utils.display import Display
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import OFF, InPlaceAction
 
 BURST = 20
-"""Lines of a task and host that may be shown at once."""
+"""Lines of a task and host that are shown at once."""
 
 REFILL = 2.0
-"""Lines for each second that passes."""
+"""Lines that are shown for each second beyond that."""
 
 LOOK = 0.2
 """Seconds between two looks into the file."""
 
 SWITCH = "nodepool_progress"
-"""Variable that turns the lines off."""
+"""Ansible variable; false turns the lines off."""
 
 MACHINE_READABLE = ("json", "jsonl")
-"""Callbacks whose output is read by programs, which a line of ours would break."""
+"""Callbacks whose output programs read. Further lines would break it."""
 
 
 class Tail:
-    """Reads the lines that were added to a file since the last look."""
+    """Reads the lines that were added to a file since the last read."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -48,7 +48,7 @@ class Tail:
         self._rest = b""
 
     def lines(self) -> list[str]:
-        """The texts of the whole lines that are new, in their order."""
+        """Return the texts of the complete new lines, in their order."""
         try:
             with open(self._path, "rb") as file:
                 file.seek(self._place)
@@ -67,10 +67,10 @@ class Tail:
 
 
 class Ticker:
-    """Shows lines as they come, as long as they are not too many; says how many it left out.
+    """Shows lines at a limited rate, and how many lines it left out.
 
-    A bucket of *burst* lines, into which *refill* lines drop each second. When it is empty lines are left out; the next
-    one that is shown, and the end, is preceded by their number. A line that repeats the one before it says nothing.
+    A token bucket: *burst* lines at once, and *refill* more for each second. Lines beyond that are left out, and their
+    number is shown before the next line or at the end. A line that repeats the one before it is not shown.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Ticker:
         self._left_out: list[str] = []
 
     def tick(self, *, last: bool = False) -> None:
-        """Look, and show what there is room for; *last*: the newest line in any case."""
+        """Read the file and show the lines that the rate allows; *last*: the newest line in any case."""
         now = self._clock()
         self._room = min(self._burst, self._room + (now - self._looked) * self._refill)
         self._looked = now
@@ -108,7 +108,7 @@ class Ticker:
             else:
                 self._left_out.append(line)
         if self._left_out and (last or self._room >= 1.0):
-            # Nothing came after it: what is the case now is worth more than the number.
+            # No line followed it, so the newest one is shown and not only counted.
             self._room = max(0.0, self._room - 1.0)
             newest = self._left_out.pop()
             self._tell_left_out()
@@ -122,10 +122,10 @@ class Ticker:
 
 
 def start_deaf(thread: threading.Thread) -> None:
-    """Start a thread that no signal is given to.
+    """Start a thread with all signals blocked.
 
-    The kernel gives a signal to any thread, but Python acts on it in the main thread only: while that waits for the
-    module, a Ctrl-C that another thread had taken would be acted on when the module ends.
+    The kernel delivers a signal to any thread, but Python acts on it in the main thread only. While that waits for the
+    module, a Ctrl-C that another thread has received would have no effect until the module ends.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
@@ -138,14 +138,14 @@ class ProgressAction(InPlaceAction):
     """Runs the module of the same name, with its progress on the screen where that is possible."""
 
     def work(self, task_vars: dict[str, Any], wrap_async: bool) -> dict[str, Any]:
-        """What the module returned."""
+        """Execute the module and return its result."""
         self._host = str(task_vars.get("inventory_hostname", ""))
         if self._shows_progress(task_vars, wrap_async):
             return self._run_with_progress(task_vars)
         return super().work(task_vars, wrap_async)
 
     def _shows_progress(self, task_vars: dict[str, Any], wrap_async: bool) -> bool:
-        """The file is on the controller, so the module must be, too; and nothing of a no_log task is shown."""
+        """Return True when the module runs on the controller, where the file is, and its task may show lines."""
         switch = str(task_vars.get(SWITCH, True)).lower()
         return (
             self._connection.transport == "local"

@@ -41,7 +41,7 @@ RECORD_KEYS = (
     "comment",
     "expires_at",
 )
-"""What a host learns from its node record."""
+"""Fields that a host gets from its node record."""
 
 PLAIN_CONNECTIONS = ("", "ssh")
 

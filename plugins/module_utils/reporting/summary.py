@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cycle has to say at its end: what was done, what failed and why, what is wrong, what waits."""
+"""The summary of a cycle's result in sentences: what was done, what failed and why, what is wrong, what waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = Mapping[str, Any]
 
 
 def launcher_summary(result: Result) -> dict[str, Any]:
-    """Of node_launch, in check mode or not."""
+    """Return the summary of node_launch, in check mode or not."""
     if "plan" in result:
         return _planned(result)
     requests, nodes = result["requests"], result["nodes"]
@@ -52,7 +52,7 @@ def _planned(result: Result) -> dict[str, Any]:
 
 
 def uploads_summary(result: Result) -> dict[str, Any]:
-    """Of image_upload, in check mode or not."""
+    """Return the summary of image_upload, in check mode or not."""
     if "plan" in result:
         plan = result["plan"]
         done = (
@@ -70,7 +70,7 @@ def uploads_summary(result: Result) -> dict[str, Any]:
 
 
 def builds_summary(result: Result, failures: Sequence[str]) -> dict[str, Any]:
-    """Of a cycle of dib_build, in check mode or not."""
+    """Return the summary of a cycle of dib_build, in check mode or not."""
     if "plan" in result:
         plan = result["plan"]
         done = (

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ways by which a cycle is told to end early: a control file, a signal, or the end of whoever started it."""
+"""What ends a cycle early: a control file, a signal, or the end of the process that started the module."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .controller import Controller
 from .heartbeat import Heartbeat
 
 PACE = 0.25
-"""Seconds between two looks at the control file."""
+"""Seconds between two reads of the control file."""
 LOOKS_PER_CONTROLLER = 4
-"""The controller is looked at less often: that costs more."""
+"""Reads of the control file for each look at the controller, which costs more."""
 WORD = b"stop"
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 OVER = b"\0"
@@ -34,12 +34,12 @@ OVER = b"\0"
 
 
 class Control:
-    """Asks *stop* for the end. ``with Control(stop, path):``
+    """Asks *stop* to end the cycle. ``with Control(stop, path):``
 
-    A first signal is a wish; the second one acts as if we had never been there.
+    The first signal asks for the end. The second one has the effect that it had before this class was used.
 
     :param control_file: a file in which the word ``stop`` ends the cycle; it need not exist. None: there is none.
-    :param controller_gone: True when nobody is left who waits for the module.
+    :param controller_gone: returns True when the process that waits for the module has ended.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class Control:
     def __enter__(self) -> Self:
         self._pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         if threading.current_thread() is threading.main_thread():
-            # The kernel gives a signal to any thread, and Python's handlers run in the main thread alone, which may be
-            # waiting for something else. So the thread that watches hears of it, too.
+            # The kernel delivers a signal to any thread, but Python runs handlers in the main thread only, which may be
+            # waiting for something else. The wake-up descriptor tells the watching thread.
             self._wakeup = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
             for number in SIGNALS:
                 self._before[number] = signal.signal(number, self._signalled)
@@ -83,7 +83,7 @@ class Control:
                 os.close(end)
 
     def look(self) -> bool:
-        """Look into the control file; True when it says stop."""
+        """Read the control file; True when it says stop."""
         if self._path is None or not _says_stop(self._path):
             return False
         self._stop.ask(STOPPED)
@@ -106,7 +106,7 @@ class Control:
                 return
 
     def _listen(self) -> bytes:
-        """Wait a moment; the numbers of signals that came, and OVER at the end."""
+        """Wait for PACE seconds at most; return the numbers of the signals that came, and OVER at the end."""
         ready, _none, _nothing = select.select([self._pipe[0]], [], [], PACE)
         return os.read(self._pipe[0], 64) if ready else b""
 
@@ -124,7 +124,7 @@ class Control:
 def controlled(
     control_file: str | None = None, heartbeat_file: str | None = None, *, wanted: bool = True
 ) -> Iterator[Stop]:
-    """A Stop that can be asked for in all these ways; in none of them unless *wanted*. Its beats go into a file."""
+    """Yield a Stop that all of these can ask, or none of them unless *wanted*. Its beats go into the heartbeat file."""
     with Heartbeat(heartbeat_file if wanted else None) as heartbeat:
         stop = Stop(heartbeat.beat)
         with Control(stop, control_file) if wanted else contextlib.nullcontext():
@@ -138,7 +138,7 @@ def _controller_gone() -> Callable[[], bool]:
 
 def _says_stop(path: str) -> bool:
     with contextlib.suppress(OSError):
-        # Not blocking: somebody may have made it a pipe.
+        # Not blocking: the file may be a pipe.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             return os.read(fd, 64).strip().split(b"\n")[0].strip() == WORD

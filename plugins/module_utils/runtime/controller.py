@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who started this module, and whether they still live.
+"""Tells whether the processes that started this module still live.
 
 ansible-playbook runs a module below a worker process of its own session. When ansible-playbook is killed the worker
 lives on, and neither the module's parent nor its pipes notice anything; only the worker's parent has changed. So the
@@ -93,6 +93,6 @@ def _chain(pid: int, see: Callable[[int], Seen | None]) -> list[Seen]:
         while first + 1 < len(ancestors) and ancestors[first + 1].is_ansible:
             first += 1
         return chain[: first + 1]
-    # Somebody else's: whoever started the session that we are in.
+    # No process of Ansible among them: watch the processes of this session and the one that started it.
     inside = next((place for place, seen in enumerate(chain) if seen.session != chain[0].session), len(chain))
     return chain[:inside]

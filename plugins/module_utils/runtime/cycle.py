@@ -21,7 +21,7 @@ Result = dict[str, Any]
 def run_cycle(
     module: AnsibleModule, options: Options, run: Callable[..., Result], preview: Callable[[Options], Result]
 ) -> Result:
-    """The result of *run*, which the module's files control; in check mode that of *preview*."""
+    """Return the result of *run*, which control file and signals can stop, or in check mode that of *preview*."""
     if module.check_mode:
         return preview(options)
     params = module.params
@@ -30,7 +30,7 @@ def run_cycle(
 
 
 def told(module: AnsibleModule, result: Result) -> Result:
-    """The result without its warnings, which the module gives, and without the diff when nobody wants it."""
+    """Give the warnings of the result; return it without them, and without the diff unless ``--diff`` was given."""
     if not module._diff:
         result.pop("diff", None)
     for warning in result.pop("warnings"):
@@ -39,12 +39,13 @@ def told(module: AnsibleModule, result: Result) -> Result:
 
 
 def cycle_result(module: AnsibleModule, result: Result, summary: Callable[[Result], Result] | None) -> Result:
-    """The result of a cycle with its summary. In check mode, what cannot be used is a failure if the user wants that.
+    """Return the result of a cycle as the module does: with its summary, without its warnings.
 
-    :raises PartlyFailed: something cannot be used; it carries the result.
+    :raises PartlyFailed: in check mode with ``strict_check``, a part of the configuration cannot be used. The error
+        carries the result.
     """
     told(module, result)
-    if "unusable" not in result:  # otherwise it names them
+    if "unusable" not in result:  # which names the same providers
         for name, why in result.get("left_out", {}).items():
             module.warn(f"provider {name} is left out: {why}")
     if summary is not None:

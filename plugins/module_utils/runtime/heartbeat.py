@@ -22,10 +22,11 @@ EVERY = 1.0
 
 
 class Heartbeat:
-    """Beats into a file; does nothing when there is none, and never disturbs the work.
+    """Writes the state of a cycle into a file. An error of the file does not stop the work.
 
     The file is a line of JSON: ``pid`` and ``started`` (its start in clock ticks since the boot) name the process,
-    ``state`` is one of cycles.common.stopping. A new state is written at once, otherwise the file's time is renewed.
+    ``state`` is one of those in cycles.frame.stop. A new state is written at once. Otherwise only the file's time is
+    renewed.
 
     :param path: the file, None for no heartbeat.
     :param clock: seconds that never go back.
@@ -55,7 +56,7 @@ class Heartbeat:
             else:
                 self._write(self._path, state)
         except OSError:
-            # The folder went away with whoever looked at it; a full disk will have room again.
+            # The loop may have removed the folder. A full disk may have room again later.
             return
         self._state, self._beaten = state, now
 

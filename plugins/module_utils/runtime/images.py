@@ -36,14 +36,14 @@ IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
 
 
 def dib_image_info(module: AnsibleModule) -> dict[str, Any]:
-    """Builds, and which images are due for one."""
+    """Return the builds, and which images are due for one."""
     view = _view(module)
     _known(view, "image", module.params["images"], {*view.images, *view.config.diskimages})
     return {"changed": False, **builds_result(view, module.params["images"])}
 
 
 def image_info(module: AnsibleModule) -> dict[str, Any]:
-    """Uploads, and which are due."""
+    """Return the uploads, and which are due."""
     view = _view(module)
     images, providers = module.params["images"], module.params["providers"]
     _known(view, "image", images, {*view.images, *view.config.diskimages})
@@ -65,12 +65,12 @@ def _view(module: AnsibleModule) -> ImagesView:
         view = view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
     finally:
         store.close()
-    # A directory without an id is none of this host's, unless it is known that it has lost the one that it had.
+    # A directory without an id belongs to no builder of this host, unless ZooKeeper tells that it has lost its id.
     return view if builder_id or view.former else replace(view, files=None)
 
 
 def _disk(module: AnsibleModule, config: NodepoolConfig) -> tuple[list[Any] | None, str]:
-    """Files and builder id; (None, "") where there is no images-dir, or it cannot be read."""
+    """Return the files and the builder id; (None, "") when there is no images-dir, or it cannot be read."""
     if config.images_dir is None:
         return None, ""
     directory = ImagesDir(config.images_dir)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The single place where a module starts and ends.
 
-A module file is documentation, an argument spec and one call of :func:`run_module`. What the work returns is the
-result; what the family of ``model.errors`` raises becomes the failure, with whatever the error carries.
+A module file is documentation, an argument spec and one call of :func:`run_module`. The module returns what the work
+returns. An error of ``model.errors`` becomes the failure, with the details that it carries.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run_module(
     argument_spec: dict[str, Any],
     **module_options: Any,
 ) -> None:
-    """Make the module, do the work, leave with its result or with one clear failure.
+    """Make the module, do the work, and exit with its result or fail with one message.
 
     :param work: takes the module (for ``params``, ``check_mode`` and ``warn``) and returns the result.
     :param argument_spec: options of the module.
@@ -56,7 +56,7 @@ def run_module(
 
 
 def failure(error: NodepoolError) -> dict[str, Any]:
-    """What ``fail_json`` is given for an error of the family."""
+    """Return the arguments of ``fail_json`` for an error."""
     details: dict[str, Any] = {"msg": str(error), "error_kind": type(error).__name__}
     if isinstance(error, MissingLibraryError):
         details["msg"] = missing_required_lib(error.library, url=LIBRARY_PAGES.get(error.library))

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines that tell what a working module is doing.
+"""Lines of progress of a module.
 
-A module cannot print while it works. It appends lines to a file instead, and the action plugin of the same name, which
-chose the file, shows them as they come.
+A module cannot print while it works. It appends lines to a file, and the action plugin of the same name, which chose
+the file, shows them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INFO, WARNING = 6, 4
 
 
 class Progress:
-    """Writes progress lines; does nothing when there is no file, and never disturbs the work.
+    """Appends lines of progress to a file. An error of the file does not stop the work.
 
     :param path: the file, None for no progress.
     :param clock: UNIX time in seconds.
@@ -32,7 +32,7 @@ class Progress:
         self._state: str | None = None
 
     def line(self, text: str) -> None:
-        """Append one line; a file that cannot be written ends the progress, not the work."""
+        """Append one line. After an error of the file no more lines are written."""
         if self._path is None:
             return
         priority = WARNING if isinstance(text, Trouble) else INFO
@@ -43,7 +43,7 @@ class Progress:
             self._path = None
 
     def state(self, text: str) -> None:
-        """Append one line that tells how things are, unless it is the same as the last time."""
+        """Append one line that tells the state, unless it is the same as the last one."""
         if text != self._state:
             self._state = text
             self.line(text)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m ansible_collections.stackci.nodepool.plugins.plugin_utils.loop [--check] SETTINGS``
 
-Exit codes: 0 it was told to end and did; 73 its folder cannot be used; 75 another loop uses it; 78 the settings cannot
-be used. A unit should not restart it after 78: nothing but other settings helps.
+Exit codes: 0 it ended because it was told to; 73 its directory cannot be used; 75 another loop uses the directory; 78
+the settings cannot be used. A unit should not restart the loop after 78, which needs other settings.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CANNOT_CREATE, TRY_LATER, CONFIG = 73, 75, 78
 
 
 class Alarm:
-    """Wakes the loop: for signals, and for the end of processes that it watches."""
+    """Wakes the loop for signals and for the end of processes that it watches."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -48,7 +48,7 @@ class Alarm:
         self._watched: dict[int, int] = {}
 
     def watch(self, pids: set[int]) -> None:
-        """Wake when one of them ends, and when none of the others does."""
+        """Watch these processes, and no others any more."""
         for pid in self._watched.keys() - pids:
             os.close(self._watched.pop(pid))
         for pid in pids - self._watched.keys():
@@ -56,7 +56,7 @@ class Alarm:
                 self._watched[pid] = os.pidfd_open(pid)
 
     def wait(self, seconds: float) -> None:
-        """Until something happens, at most so long."""
+        """Wait for a signal or the end of a watched process, at most so many seconds."""
         poll = select.poll()
         for fd in (self._reader, *self._watched.values()):
             poll.register(fd, select.POLLIN)
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(settings: Settings, path: str) -> int:
-    """The service."""
+    """Run the service and return its exit code."""
     try:
         folder = folder_of(settings)
         lock = (folder.parent / "loop.lock").open("w", encoding="utf-8")
@@ -134,7 +134,7 @@ def _listen(loop: Loop) -> None:
         loop.wish_reload()
 
     def look(_number: int, _frame: FrameType | None) -> None:
-        """It is enough to be woken."""
+        """Nothing: the signal wakes the loop."""
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
@@ -151,7 +151,7 @@ def _lock(file: TextIO) -> bool:
 
 
 def say(importance: str, line: str) -> None:
-    """A line for the journal; for people without one, without its importance."""
+    """Print a line; with its priority when it goes to the journal."""
     print(f"{importance if 'JOURNAL_STREAM' in os.environ else ''}{line}", flush=True)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is left of ended cycles: what happened in them, and how much of it is kept."""
+"""The folders of ended cycles: the line that tells how each ended, and which folders are kept."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
 EVENTS = 200
-"""So many of the latest events are looked at."""
+"""Number of the latest events that are read."""
 LARGEST = 20_000_000
 LONGEST = 400
 """Characters of a line for people."""
 LONGEST_SUMMARY = 4000
 SHOWN = 10
-"""So many failures, troubles and waits are in the line of a cycle; the lines before it have each of them."""
+"""Largest number of failures, problems and waits in the closing line. The cycle's own lines have all of them."""
 FAILURES = ("runner_on_failed", "runner_on_unreachable", "error")
 MEBIBYTE = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Words:
-    """What is said of a cycle at its end. *troubled*: something is wrong although it ended well."""
+class ClosingLine:
+    """The text for the journal at the end of a cycle. *troubled*: the cycle ended well, but reports problems."""
 
     text: str = ""
     troubled: bool = False
 
 
-def last_words(folder: Path, *, well: bool) -> Words:
-    """The summary of its module, else the last text of a debug task, or why it failed; "" when it said nothing."""
-    spoken = Words()
+def closing_line(folder: Path, *, well: bool) -> ClosingLine:
+    """Return the summary of the module, or else the last text of a debug task, or why the cycle failed; "" for none."""
+    spoken = ClosingLine()
     for event in _events(folder / "job_events"):
         data = event.get("event_data") or {}
         result = data.get("res") or {}
         message = result.get("msg") if isinstance(result, dict) else None
         failed = event.get("event") in FAILURES
         if failed and not data.get("ignore_errors") and not well:
-            return Words(_line(message or event.get("stdout") or "a task failed"))
+            return ClosingLine(_line(message or event.get("stdout") or "a task failed"))
         if well and event.get("event") == "runner_on_ok":
             summary = result.get("summary") if isinstance(result, dict) else None
             if isinstance(summary, dict) and "done" in summary:
                 return _of_summary(summary)
             if not spoken.text and _is_debug(data) and isinstance(message, str):
-                spoken = Words(_line(message))
-    return spoken if well else Words(_line(_complaint(folder)))
+                spoken = ClosingLine(_line(message))
+    return spoken if well else ClosingLine(_line(_complaint(folder)))
 
 
-def _of_summary(summary: dict[str, Any]) -> Words:
-    """What was done, what failed, what is wrong, what waits; not more of each than people read."""
+def _of_summary(summary: dict[str, Any]) -> ClosingLine:
+    """Return what was done, what failed, what is wrong and what waits, at most SHOWN of each."""
     parts = [str(summary["done"])]
     for name in ("failed", "wrong", "waits"):
         told = [str(text) for text in summary.get(name) or ()]
         parts += told[:SHOWN] + ([f"{len(told) - SHOWN} more like this"] if len(told) > SHOWN else [])
-    return Words(_line("; ".join(parts), LONGEST_SUMMARY), bool(summary.get("failed") or summary.get("wrong")))
+    return ClosingLine(_line("; ".join(parts), LONGEST_SUMMARY), bool(summary.get("failed") or summary.get("wrong")))
 
 
 def _is_debug(data: dict[str, Any]) -> bool:
@@ -68,7 +68,7 @@ def _is_debug(data: dict[str, Any]) -> bool:
 
 
 def _events(folder: Path) -> Iterator[dict[str, Any]]:
-    """The latest events, newest first."""
+    """Yield the latest events, newest first."""
     numbered = []
     try:
         for entry in os.scandir(folder):
@@ -88,7 +88,7 @@ def _events(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _complaint(folder: Path) -> str:
-    """What Ansible or ansible-runner wrote when there was not even an event."""
+    """Return what Ansible or ansible-runner wrote when there is no event."""
     lines: list[str] = []
     for path in (folder / "stdout", folder / "stderr", folder.parent.parent / "runner.log"):
         try:
@@ -135,7 +135,7 @@ class Archive:
         return max(self._numbers(), default=0) + 1
 
     def close(self, number: int, settings: Settings, busy: Collection[int]) -> None:
-        """A cycle is over: keep what tells something of it, and of all of them what the settings allow.
+        """Remove the temporary files of an ended cycle, and the folders of the oldest cycles as the settings say.
 
         :param busy: cycles that still use their folders.
         """

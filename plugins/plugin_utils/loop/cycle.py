@@ -17,7 +17,7 @@ from pathlib import Path
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED, STARTING
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.ansible_config import write_config
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import last_words
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import closing_line
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
 INFORMATION = 6
@@ -25,7 +25,7 @@ INFORMATION = 6
 
 
 @dataclass(frozen=True)
-class Word:
+class Beat:
     """What a heartbeat file says, and when it was touched."""
 
     pid: int
@@ -34,7 +34,7 @@ class Word:
     touched: int
 
     @classmethod
-    def read(cls, path: Path) -> Word | None:
+    def read(cls, path: Path) -> Beat | None:
         """None when there is none yet."""
         try:
             touched = path.stat().st_mtime_ns
@@ -59,7 +59,7 @@ class RunningCycle:
         self._folder = folder
         self._mark = mark
         self._began = now
-        self._word: Word | None = None
+        self._beat: Beat | None = None
         self._beaten_at = now
         self._worked_from: float | None = None
         self._ended_at: float | None = None
@@ -80,7 +80,7 @@ class RunningCycle:
     @property
     def module_pid(self) -> int | None:
         """Of the module, when it has begun to work and still lives as far as is known."""
-        return self._word.pid if self._word is not None and self._ended_at is None else None
+        return self._beat.pid if self._beat is not None and self._ended_at is None else None
 
     def lines(self) -> list[tuple[int, str]]:
         """What the module has said since the last look, each with its priority as syslog counts; whole lines only."""
@@ -110,12 +110,12 @@ class RunningCycle:
         """How it is."""
         self._listen(now)
         if self._module_is_gone():
-            # Its last word may have come after the one that was just heard.
+            # Its last beat may have come after the one that was just read.
             self._listen(now)
             self._died = self._module_is_gone()
         if self._code is not None and self._orphaned_at is None:
             self._orphaned_at = now
-        state = self._word.state if self._word is not None else STARTING
+        state = self._beat.state if self._beat is not None else STARTING
         if self._code is not None or self._died:
             state = ENDED
         if state in plan.READY and self._worked_from is None:
@@ -127,7 +127,7 @@ class RunningCycle:
             age=now - self._began,
             state=state,
             silence=now - self._beaten_at,
-            beaten=self._word is not None,
+            beaten=self._beat is not None,
             ended=None if self._ended_at is None else now - self._ended_at,
             orphaned=None if self._orphaned_at is None else now - self._orphaned_at,
             stopping=None if self._asked_at is None else now - self._asked_at,
@@ -136,17 +136,17 @@ class RunningCycle:
         )
 
     def _listen(self, now: float) -> None:
-        word = Word.read(self._folder / "heart")
-        if word is not None and word != self._word:
-            self._word, self._beaten_at = word, now
+        beat = Beat.read(self._folder / "heart")
+        if beat is not None and beat != self._beat:
+            self._beat, self._beaten_at = beat, now
 
     def _module_is_gone(self) -> bool:
-        """True when its process is not there and never said that it ends."""
-        word = self._word
-        return word is not None and word.state != ENDED and not processes.lives(word.pid, word.started)
+        """True when its process is not there and it did not report its end."""
+        beat = self._beat
+        return beat is not None and beat.state != ENDED and not processes.lives(beat.pid, beat.started)
 
     def stop(self, now: float, reason: str) -> None:
-        """Ask the module to end in good order; one that has not begun yet finds the word when it does."""
+        """Ask the module to end in good order; one that has not started yet reads the file when it starts."""
         self._asked_at = now
         self._why = self._why or reason
         with contextlib.suppress(OSError):
@@ -187,7 +187,7 @@ class RunningCycle:
         elif self._died:
             text = "its module is gone without a word"
         else:
-            said = last_words(artifacts, well=well)
+            said = closing_line(artifacts, well=well)
             text = said.text or ("" if well else f"ansible-runner ended with {self._code}")
             troubled = said.troubled
         worked = None if self._worked_from is None else ended - self._worked_from

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Word to systemd: ready, alive, how things are. The protocol of sd_notify(3), which is one datagram."""
+"""Notifies systemd by the protocol of sd_notify(3), which is one datagram for each message."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import socket
 from collections.abc import Mapping
 
 PATIENCE = 0.5
-"""Seconds for which a systemd that is busy is waited for."""
+"""Seconds to wait for a busy systemd."""
 
 
 class Notifier:
-    """Tells systemd; nobody when it did not start us.
+    """Sends messages to systemd; does nothing when systemd did not start this process.
 
-    :ivar watchdog: seconds between two signs of life that systemd wants, half of its limit; None when it wants none.
+    :ivar watchdog: seconds between two keep-alive messages, half of systemd's limit; None when systemd wants none.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -28,7 +28,7 @@ class Notifier:
         self.watchdog = int(wanted) / 2_000_000 if wanted.isdigit() and int(wanted) > 0 and ours else None
 
     def tell(self, *words: str) -> None:
-        """Send assignments such as ``READY=1``. A systemd that does not listen is no reason to stop."""
+        """Send assignments such as ``READY=1``. An error is ignored."""
         if not self._address:
             return
         # A name in the abstract namespace is written with @.

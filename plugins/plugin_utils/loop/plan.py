@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a loop does next. Pure: the cycles as they are and what is wished for go in, actions with reasons come out."""
+"""Decides what a loop does next. Pure: takes the state of the cycles and the wishes, returns actions with reasons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.backoff imp
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
 TAIL = 30.0
-"""Seconds that Ansible may take to end when the module is through; on a busy machine it is slow to. Its successor does
+"""Seconds that Ansible may take to end after the module has ended; a busy machine makes it slow. The next cycle does
 not wait for it."""
 ORPHANED = 3.0
 """Seconds that processes may live on when Ansible is gone: a module notices that by itself and ends in good order."""
@@ -56,7 +56,7 @@ class Cycle:
 
     @property
     def goes_on(self) -> bool:
-        """True when it works, or is about to, and nobody wants it to end."""
+        """True when it works, or is about to, and was not asked to end."""
         return self.state in LIVELY and self.stopping is None and not self.killed
 
 
@@ -66,7 +66,7 @@ class Wishes:
 
     :param leave: end all cycles, and then the loop.
     :param hurry: do not wait for them.
-    :param renew: the number of the newest cycle when somebody wanted a fresh one: those up to it are to be replaced.
+    :param renew: cycles up to this number are to be replaced: the newest one when the loop was told to reload.
     """
 
     leave: bool = False
@@ -215,7 +215,7 @@ class RestartBackoff:
         return max(0.0, self.not_before - now)
 
     def forget(self) -> None:
-        """Somebody has done something about it."""
+        """Forget the failures: the settings were read again."""
         self.failures, self.not_before = 0, 0.0
 
 

@@ -3,10 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The processes of a cycle, found by a mark in their environment.
 
-Workers of ansible-core begin sessions of their own, so neither a process group nor a session holds a cycle together;
-and whoever may not make PID namespaces cannot use those. The environment is handed down to everything that a cycle
-starts, and can be read by the user whose processes they are. What a marked process started belongs to it, too, even if
-it has an environment of its own.
+Workers of ansible-core begin sessions of their own, so a cycle is neither one process group nor one session. A PID
+namespace needs privileges. All processes that a cycle starts inherit its environment, which their user can read. A
+process that a marked process started belongs to the cycle even when its own environment has no mark.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ def lives(pid: int, started: int) -> bool:
 
 def belonging(prefix: str) -> list[Process]:
     """Living processes whose mark begins with *prefix*, and everything below them; never this process itself."""
-    everybody = [process for process in proc.processes().values() if not process.ended]
+    living = [process for process in proc.processes().values() if not process.ended]
     children: dict[int, list[Process]] = {}
-    for process in everybody:
+    for process in living:
         children.setdefault(process.parent, []).append(process)
     found: dict[int, Process] = {}
-    waiting = [process for process in everybody if (proc.variable(process.pid, MARK) or "").startswith(prefix)]
+    waiting = [process for process in living if (proc.variable(process.pid, MARK) or "").startswith(prefix)]
     while waiting:
         process = waiting.pop()
         if process.pid not in found and process.pid != os.getpid():

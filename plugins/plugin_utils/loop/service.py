@@ -24,9 +24,9 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings imp
 BRISK = 0.05
 """Seconds until the next look while processes are being killed."""
 AWAKE = 0.1
-"""… while a cycle comes up or ends: what others wait for."""
+"""Seconds until the next look while a cycle starts or ends."""
 CALM = 1.0
-"""… while all goes its way. What ends wakes the loop at once."""
+"""Seconds until the next look otherwise. The end of a process wakes the loop at once."""
 
 INFO, WARNING = "<6>", "<4>"
 """How important a line is, as the journal reads it."""
@@ -98,7 +98,7 @@ class Loop:
     # -- wishes, from signal handlers ----------------------------------------------------------------------------
 
     def wish_end(self) -> None:
-        """In good order; the second time at once."""
+        """End the loop in good order; the second call ends it at once."""
         self.hurry = self.leave
         self.leave = True
 
@@ -159,7 +159,7 @@ class Loop:
             self._note(plan.Outcome(self._number, 0.0, None, False, text, "failed"), now)
 
     def _pass_on(self, cycle: Running) -> None:
-        """What a cycle has said goes to the journal, each line with its priority."""
+        """Write the new lines of a cycle to the journal, each with its priority."""
         for priority, line in cycle.lines():
             self.world.say(f"<{priority}>", f"cycle {cycle.number}: {line}")
 
@@ -170,7 +170,7 @@ class Loop:
             self._note(outcome, now)
 
     def _note(self, outcome: plan.Outcome, now: float) -> None:
-        """A cycle has ended: the line in the journal, the figures, the pause."""
+        """Write the line of an ended cycle to the journal, send its metrics and set the pause."""
         self.backoff.note(self.settings, outcome, now, self.world.chance())
         begun = "never at work" if outcome.began_in is None else f"at work after {outcome.began_in:.1f} s"
         kind = "with trouble" if outcome.troubled and outcome.well else outcome.kind
@@ -189,7 +189,7 @@ class Loop:
         sink.gauge(f"{name}.failures", self.backoff.failures)
 
     def _reap(self) -> None:
-        """Let go of cycles of which nothing is left; go on killing those that were killed."""
+        """Drop cycles of which no process is left; kill the processes of killed ones again."""
         for cycle in list(self.cycles):
             if cycle.killed:
                 cycle.kill()
@@ -206,13 +206,13 @@ class Loop:
             self._told = status
             self.world.tell(f"STATUS={status}")
         working = any(view.state in plan.READY for view in views)
-        # After a failure it is as ready as it can be: who waits for it would wait for the repair of something else.
+        # After a failure the unit counts as started: what is ordered after it must not wait for the repair.
         if not self._is_ready and (working or self.backoff.failures):
             self._is_ready = True
             self.world.tell("READY=1")
 
     def status(self, views: list[plan.Cycle]) -> str:
-        """One line on how things are."""
+        """Return the state of the loop in one line."""
         parts = [f"cycle {view.number} {'ends' if view.stopping is not None else view.state}" for view in views]
         text = ", ".join(parts) or "no cycle"
         if self.leave:
@@ -249,12 +249,12 @@ class Loop:
 
 
 def loop_id(state_dir: str) -> str:
-    """Tells a loop's processes from those of others, also after it was begun anew."""
+    """Return the id that marks the processes of a loop, the same after a restart of the loop."""
     return hashlib.sha256(os.path.realpath(state_dir).encode()).hexdigest()[:12]
 
 
 def begin_with(archive: Archive) -> Begin:
-    """Begins real cycles."""
+    """Return the function that begins real cycles."""
 
     def begin(settings: Settings, number: int, now: float) -> Running:
         mark = f"{loop_id(settings.state_dir)}:{number}:"
@@ -287,7 +287,7 @@ def folder_of(settings: Settings) -> Path:
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = state.stat()
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise PermissionError(f"{state} must belong to the user of the loop and be writable by nobody else")
+        raise PermissionError(f"{state} must belong to the user of the loop and be writable by this user only")
     with contextlib.suppress(FileExistsError):
         (state / "cycles").mkdir(mode=0o700)
     return state / "cycles"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a loop is told: a TOML file with the tables ``loop``, ``variables`` and ``environment``."""
+"""The settings of a loop: a TOML file with the tables ``loop``, ``variables`` and ``environment``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Settings:
     :param heartbeat: silence after which a cycle counts as hung and is ended.
     :param startup: how long a cycle may take to its first heartbeat.
     :param grace: how long a cycle that was asked to end may take.
-    :param healthy: a cycle that has worked for so long was well, whatever happens to it then.
+    :param healthy: the failure of a cycle that has worked for so long counts as the first one.
     :param first_pause: after the second failure in a row; it doubles up to *longest_pause*.
     :param keep_cycles, keep_files, keep_mb: how much of ended cycles is kept.
     """

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Says whether a configuration file can be used, before it replaces the one that is in use.
+"""Checks whether a configuration file can be used, before it replaces the one in use.
 
 ``python -m …plugin_utils.loop.validate --nodepool FILE | --secure FILE | --clouds FILE  [--folder DIR]``
 
-With ``--folder`` the others are taken from there: secure.conf for a new nodepool.yaml, and the other way round. When it
-cannot be used the exit code is 1, with a line for each problem. Values are never shown.
+With ``--folder`` the other file is read from there: secure.conf for a new nodepool.yaml, and the other way round. When
+the file cannot be used the exit code is 1, with a line for each problem. Values are never shown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAIN, SECURE = "nodepool.yaml", "secure.conf"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Look at one file."""
+    """Check one file; return the exit code."""
     parser = argparse.ArgumentParser(prog="validate", description="Says whether a configuration file can be used.")
     chosen = parser.add_mutually_exclusive_group(required=True)
     for kind in ("nodepool", "secure", "clouds"):
@@ -60,7 +60,7 @@ def _load(main_file: str | None, secure_file: str | None, folder: Path | None) -
 
 
 def _check_clouds(path: str) -> None:
-    """Every entry must lead somewhere, as far as can be told without going there.
+    """Check every entry of clouds.yaml, as far as that is possible without a call to the cloud.
 
     :raises NodepoolError: with the first problem.
     """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What statsd is told of the calls of clouds: openstacksdk's figures, which it sends for its own calls only."""
+"""Sends openstacksdk's metrics for calls of clouds to statsd. openstacksdk sends them for its own calls only."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...clients.openstack.api_names import ApiCall
 from ...clients.statsd import Sink, Statsd
 
 LONG = 1000
-"""Milliseconds; longer calls are counted by themselves."""
+"""Milliseconds. Longer calls have a counter of their own."""
 
 
 def send_api_call(sink: Sink, call: ApiCall) -> None:
-    """A call has ended."""
+    """Send the metrics of a call that has ended."""
     if call.status is None:
         sink.incr(f"{call.name}.failed")
     else:
@@ -29,5 +29,5 @@ def send_api_call(sink: Sink, call: ApiCall) -> None:
 
 
 def calls_to(sink: Statsd) -> Callable[[ApiCall], None] | None:
-    """What clients are to tell their calls to; None: nobody wants to know."""
+    """Return the function that clients call after each call; None when no metrics are sent."""
     return partial(send_api_call, sink.bare) if sink.wanted else None

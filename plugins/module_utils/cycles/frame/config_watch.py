@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Notices that nodepool.yaml, secure.conf or clouds.yaml have changed while a cycle runs, and reads them again."""
+"""Reads nodepool.yaml, secure.conf and clouds.yaml again when they change while a cycle runs."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from ...model.lines import Trouble
 LOOK_EVERY = 2.0
 """Seconds between two looks at the files' stamps."""
 SETTLE = 1.0
-"""A changed file is read when it has stayed as it is for so long: a half-written one may be valid, without the
+"""Seconds for which a changed file must not change before it is read. A half-written file may be valid, without the
 providers of its second half, whose nodes would be given up."""
 MOST_NEWS = 20
-"""So many changes are named."""
+"""Largest number of changes that are named."""
 MISSED_AFTER = 10.0
 """Seconds after which a file that vanished is reported; configuration management may remove it for a moment."""
 
 
 class ConfigSource(Protocol):
-    """Where the configuration comes from."""
+    """The files of the configuration."""
 
     def reload(self) -> NodepoolConfig:
-        """Read it; raises ConfigError."""
+        """Read the configuration; raises ConfigError."""
 
     def stamps(self) -> Mapping[str, Stamp]:
-        """nodepool.yaml and secure.conf, as far as they are there."""
+        """Return the stamps of nodepool.yaml and secure.conf, as far as they exist."""
 
     def cloud_stamps(self) -> Mapping[str, Stamp]:
-        """clouds.yaml and what belongs to it, as far as they are there."""
+        """Return the stamps of clouds.yaml and the files that it is merged with, as far as they exist."""
 
 
 class FileWatch:
-    """Tells when files have changed and are whole again. A file that vanishes has not changed."""
+    """Tells when files have changed and have settled. A file that vanishes has not changed."""
 
     def __init__(self, stamps: Callable[[], Mapping[str, Stamp]]) -> None:
         self._stamps = stamps
@@ -50,11 +50,11 @@ class FileWatch:
 
     @property
     def settling(self) -> bool:
-        """True while a change waits to be over."""
+        """True while a change has not settled."""
         return self._coming is not None
 
     def changed(self, now: float) -> bool:
-        """Look; True once for each change, when it is over."""
+        """Look at the files; True once for each change, when it has settled."""
         there = dict(self._stamps())
         self._gone = {path: self._gone.get(path, now) for path in self._taken if path not in there}
         current = {**self._taken, **there}
@@ -70,19 +70,19 @@ class FileWatch:
         return True
 
     def missing(self, now: float) -> list[str]:
-        """Files that have been away for so long that somebody should be told."""
+        """Return the files that have been missing for MISSED_AFTER seconds or longer."""
         return [path for path, since in self._gone.items() if now - since >= MISSED_AFTER]
 
 
 @dataclass(frozen=True)
 class News:
-    """What is to be taken: a new *config* (None: as it was), *clouds*: whether clouds.yaml was written."""
+    """What has changed: the new *config* (None: unchanged); *clouds*: True when clouds.yaml was written."""
 
     config: NodepoolConfig | None = None
     clouds: bool = False
 
     def after(self, earlier: News) -> News:
-        """Together with what was not taken yet."""
+        """Return these news together with *earlier* ones that the cycle has not applied."""
         return News(self.config or earlier.config, self.clouds or earlier.clouds)
 
 
@@ -98,23 +98,23 @@ class ConfigWatch:
         self._missing: list[str] = []
         self._looked = float("-inf")
         self.known: NodepoolConfig | None = None
-        """What was read last, as far as it is known; the next reading is compared with it."""
+        """The configuration that was read last; the next one is compared with it."""
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the files as they are now, all of it."""
+        """All problems of the files as they are now."""
         return [*self._broken, *(_missed(path) for path in self._missing)]
 
     def due(self, now: float) -> float:
-        """Seconds until the next look."""
+        """Return the seconds until the next look."""
         every = SETTLE if self._main.settling or self._clouds.settling else LOOK_EVERY
         # A clock that was set back must not stop the looking.
         return min(every, max(0.0, self._looked + every - now))
 
     def look(self, now: float) -> News | None:
-        """Look at the stamps if it is time to, and read what has changed.
+        """Look at the stamps when it is time to, and read the files that have changed.
 
-        :return: what is to be taken now, None when there is nothing.
+        :return: what the cycle has to apply; None when nothing has changed.
         """
         if self.due(now) > 0:
             return None

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hand-over between cycles of one host: what a dead one had locked is freed at once."""
+"""Hand-over between cycles of one host: a cycle closes the ZooKeeper sessions of cycles that were killed.
+
+The locks of a killed cycle are then free at once, not only after the session time-out.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +26,21 @@ from ...clients.zookeeper.store import Store
 from ...model.config.types import ZooKeeperSettings
 
 PACE = 0.5
-"""Seconds between two looks at the others. A look costs some ten microseconds."""
+"""Seconds between two looks at the other cycles' files. A look costs some ten microseconds."""
 FORGET = 3600.0
-"""Seconds after which a file that nobody can make use of is deleted."""
+"""Seconds after which a file that no process can use is deleted."""
 
 EndSession = Callable[[ZooKeeperSettings, tuple[int, bytes]], bool]
 
 
 class Handover:
-    """Leaves word of this process's session, and ends the sessions of processes that are gone.
+    """Notes the session of this process in a file, and closes the sessions of processes that have ended.
 
-    Two cycles on one tree do not disturb each other: the file of a living process is locked. It makes no difference
-    which providers a dead one acted for; nobody will ever use its session again.
+    Two cycles on one tree do not disturb each other: the file of a living process is locked. The session of a dead
+    process is closed whatever providers it acted for, as no process can use it again.
 
-    :param folder: where the files are; "" or None for nowhere.
-    :param say: told what happened, for people.
+    :param folder: the directory of the files; "" or None for no hand-over.
+    :param say: takes lines for people.
     """
 
     def __init__(
@@ -89,21 +92,21 @@ class Handover:
             self._folder.close()
 
     def begin(self, store: Store) -> None:
-        """Leave word of the session of *store*, now and whenever a new one begins; look after the others."""
+        """Note the session of *store*, now and when a new one begins; watch the other cycles' files from now on."""
         if self._file is None:
             return
         self._store = store
         store.on_change(lambda path: None if path else self._wake.set())
         try:
-            self._leave_word()
+            self._write_note()
         except OSError as problem:
-            # A full disk, say. It is tried again while the cycle works.
+            # For instance a full disk. The thread tries again.
             self._say(f"no quick hand-over after a crash: {problem}")
         self._thread = threading.Thread(target=self._run, name="hand-over", daemon=True)
         self._thread.start()
 
     def look(self, now: float) -> None:
-        """End the sessions of the dead, once."""
+        """Close the sessions of dead processes, once."""
         if self._folder is None or self._file is None:
             return
         for name in self._folder.names():
@@ -115,12 +118,12 @@ class Handover:
     def _run(self) -> None:
         while not self._over:
             with contextlib.suppress(OSError):
-                self._leave_word()
+                self._write_note()
                 self.look(time.time())
             self._wake.wait(PACE)
             self._wake.clear()
 
-    def _leave_word(self) -> None:
+    def _write_note(self) -> None:
         if self._store is None or self._file is None or self._written == self._store.generation:
             return
         generation, identity = self._store.generation, self._store.identity
@@ -129,17 +132,17 @@ class Handover:
             self._written = generation
 
     def _end_session(self, file: SessionFile, now: float) -> None:
-        word = file.read()
-        if word is None:
+        note = file.read()
+        if note is None:
             file.remove()
-        elif word.process_is_seen or not word.is_from_this_boot:
-            if file.age(now) > FORGET and not word.process_is_seen:
+        elif note.process_is_seen or not note.is_from_this_boot:
+            if file.age(now) > FORGET and not note.process_is_seen:
                 file.remove()
             else:
                 file.leave()
-        elif self._end(self._settings, word.identity):
+        elif self._end(self._settings, note.identity):
             file.remove()
-            self._say(f"the session of a launcher that died (process {word.pid}) is closed")
+            self._say(f"the session of a launcher that died (process {note.pid}) is closed")
         else:
             self._retry_at[file.name] = now + 10 * PACE
             file.leave()

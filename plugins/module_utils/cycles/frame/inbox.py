@@ -25,7 +25,7 @@ class Inbox:
         self._pausing = False
 
     def post(self, call: Call) -> None:
-        """Have *call* made by the cycle's thread."""
+        """Make the cycle's thread call *call*."""
         self._calls.put(call)
 
     def nudge(self) -> None:

@@ -134,7 +134,7 @@ class Frame:
         return ended
 
     def _recover(self, error: StoreError, generation: int) -> None:
-        """Nobody knows what of a pass is half done.
+        """Drop what the cycle believed: parts of the pass may be done.
 
         :param generation: the session in which the pass began; the loss of that is no mishap.
         :raises StoreError: ZooKeeper is there, and this has happened too often in a row.

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the providers of a configuration can be used now: what check mode tells of each of them."""
+"""Whether the providers of a configuration can be used now, for check mode."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SIDE_BY_SIDE = 16
 
 
 def reach_document(problem: str | None) -> dict[str, Any]:
-    """A provider's row in the result. *problem*: why it cannot be used and what to do; None: it can."""
+    """Return a provider's row of the result. *problem*: why it cannot be used and what to do; None when it can."""
     return {"reached": True} if problem is None else {"reached": False, "text": problem}
 
 
 def unreached(providers: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The sentences of those that cannot be used, by their names."""
+    """Return the problems of the providers that cannot be used, in the order of their names."""
     return [str(row["text"]) for _name, row in sorted(providers.items()) if not row["reached"]]
 
 
 def reach(clients: Mapping[str, T], ask: Callable[[T], object]) -> dict[str, str | None]:
-    """Ask all providers side by side; each call is bounded by its client.
+    """Ask all providers in parallel; each call is bounded by its client.
 
     :return: provider → why it cannot be used, None where it can.
     """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wish that a cycle ends before its time, and what it shows of itself meanwhile."""
+"""Asks a cycle to end early, and carries its heartbeat."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ENDED = "ended"
 class Stop:
     """Asked for at most once, by any thread or a signal handler; looked at by the cycle's thread.
 
-    :ivar reason: how the cycle ends (its ``ended``); None while nobody wants it to.
-    :ivar beat: called by the cycle's thread, with one of the states above, whenever it comes by: at least every 10 s.
+    :ivar reason: the ``ended`` of the cycle; None while no end was asked for.
+    :ivar beat: called by the cycle's thread with one of the states above, at least every 10 s.
     """
 
     def __init__(self, beat: Callable[[str], None] = lambda state: None) -> None:
@@ -30,14 +30,14 @@ class Stop:
         self._wake: Callable[[], None] | None = None
 
     def ask(self, reason: str) -> None:
-        """Have the cycle end: it takes nothing new, waits a moment for creates under way and gives everything back."""
+        """Make the cycle end: it begins nothing new, waits a moment for creates under way and releases all locks."""
         if self.reason is None:
             self.reason = reason
         if self._wake is not None:
             self._wake()
 
     def tell(self, wake: Callable[[], None]) -> None:
-        """*wake* is called when it is asked for, and at once when it was already."""
+        """Have *wake* called when the end is asked for, or at once when it was already."""
         self._wake = wake
         if self.reason is not None:
             wake()

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which tree this is: its id is written on all that we make in clouds, and tells it from every other tree.
+"""The id of the tree in ZooKeeper. Everything that is made in clouds for this tree carries it.
 
-The id belongs to the data, not to the server: an ensemble that was emptied or exchanged has another one, or none.
+The id belongs to the data, not to the server: an ensemble that was emptied or exchanged has another id, or none.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ SITE = "site"
 
 
 def site_of(store: Store, *, create: bool) -> str:
-    """The identity of the tree; made once. Without *create* an unwritten one is "" (check mode writes nothing)."""
+    """Return the id of the tree, which is made once. Without *create* (check mode) a missing one is ""."""
     if not create:
         return _id(store.own.get(SITE))
     fresh = uuid.uuid4().hex
     found = store.own.create_once(SITE, {"id": fresh}).get("id")
     if not isinstance(found, str) or not found:
-        # Somebody has spoilt it: what carries the old identity is foreign from now on, but the work goes on.
+        # The document is damaged. Resources that carry the old id are foreign from now on.
         store.own.put(SITE, {"id": fresh})
         return fresh
     return found
 
 
 def check_tree(store: Store, site: str) -> None:
-    """See by the cache that the tree is the one that we began with; costs nothing unless it looks otherwise.
+    """Check in the cache that the tree is the one that the cycle began with; ask ZooKeeper only when it is not.
 
     :raises TreeExchanged: it is another one, or there is none any more.
     """
@@ -40,7 +40,7 @@ def check_tree(store: Store, site: str) -> None:
 
 
 def confirm_tree(store: Store, site: str) -> None:
-    """The same by asking ZooKeeper; to be done before anything is deleted because no record names it.
+    """Check the same in ZooKeeper. Call it before anything is deleted because no record names it.
 
     :raises TreeExchanged: it is another one, or there is none any more.
     :raises StoreError: ZooKeeper does not tell.

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The threads that wait for one provider's API, so that nobody else has to.
+"""Threads that call one provider's API, so that a slow provider does not delay the cycle.
 
-Each job has a wall-clock deadline; what its calls wait for the provider's rate does not count. A job that overruns it
-is answered with an error in its place; its thread is abandoned (Python cannot stop it) and replaced, up to a bound.
-When the bound is reached the set is *exhausted*: the provider is parked and the cycle should be replaced early.
+Each job has a wall-clock deadline, without the time that its calls wait for the provider's rate. A job that overruns it
+is answered with an error. Its thread is abandoned (Python cannot stop it) and replaced, up to a bound. When the bound
+is reached the set is *exhausted*: the provider is parked and the cycle should be replaced early.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class WorkerSet:
     def submit(
         self, what: str, work: Callable[[], Any], done: Done, *, changes: bool = False, seconds: float | None = None
     ) -> None:
-        """Have *work* done; *done(result, error)* is called later by the cycle's thread, exactly once.
+        """Run *work* in a thread; the cycle's thread later calls *done(result, error)*, exactly once.
 
         :param what: the call, for messages.
         :param changes: the work changes something: an overrun leaves unclear whether it did.
@@ -77,7 +77,7 @@ class WorkerSet:
         self._jobs.put(_Job(what, work, done, changes, self.seconds if seconds is None else seconds))
 
     def check(self, now: float) -> None:
-        """Answer the jobs that have overrun their time; called by the cycle's thread now and then."""
+        """Answer the jobs that have overrun their time; the cycle's thread calls this from time to time."""
         with self._lock:
             late = [(ident, job) for ident, job in self._running.items() if self._is_late(ident, job, now)]
             for ident, job in late:
@@ -106,12 +106,12 @@ class WorkerSet:
         return CloudUnavailable(f"{self.name}: {job.what} {text}", provider=self.name, call=job.what, unclear=unclear)
 
     def close(self) -> None:
-        """Let the threads end; those that hang are daemons and end with the process."""
+        """Make the threads end. Those that hang are daemons and end with the process."""
         for _unused in range(self._threads):
             self._jobs.put(None)
 
     def _start_threads(self) -> None:
-        """As many as there is work for; those that were given up do not count."""
+        """Start as many threads as there is work for, not counting abandoned ones."""
         while self._waiting > self._threads - len(self._running) and self._threads < self.size:
             self._threads += 1
             threading.Thread(target=self._run, name=f"api-{self.name}-{self._threads}", daemon=True).start()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells when ZooKeeper goes away while a cycle works, and when it is back."""
+"""Tells when the connection to ZooKeeper is lost while a cycle works, and when it is back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Connection(Protocol):
 
 
 class ZooKeeperAbsence:
-    """Hears of every change of the connection, whatever the cycle is busy with.
+    """Tells every change of the connection, also while the cycle's thread is busy.
 
     :param say: takes lines for people; called in threads of the client.
     :param clock: seconds that only rise.
@@ -47,7 +47,7 @@ class ZooKeeperAbsence:
         self._generation = store.generation
 
     def changed(self, path: str) -> None:
-        """For ``Store.on_change``: only "" says something of the connection."""
+        """Callback for ``Store.on_change``; the path is "" when the connection has changed."""
         if path:
             return
         line, now = None, self._clock()

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Drives a lease step by step: observe, plan, act, and never wait.
 
-The same machine serves a loop that waits for others (:mod:`lease_wait`) and a launcher cycle that calls it at each
-pass. All that it knows beyond a kill is in ZooKeeper; several requestors of one name take turns under a lock.
+It is used by :mod:`wait`, which waits for launchers, and by a launcher cycle, which calls it in each pass. What has to
+survive a kill is in ZooKeeper. Several requestors of one name take turns under a lock.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store
 
 ROUNDS = 20
-"""Observe-plan-act rounds within one step; what is left then is done at the next one."""
+"""Largest number of observe-plan-act rounds within one step. The next step does the rest."""
 
 ATTEMPTS = 3
-"""How often a set is asked for within one run before that counts as a failure."""
+"""Requests for one set within one run before that counts as a failure."""
 
 
 @dataclass(frozen=True)
 class WaitReason:
-    """Why a request waits, as far as anybody said."""
+    """Why a request waits."""
 
     code: str
     text: str
@@ -106,11 +106,11 @@ class LeaseStatus:
 
 
 class Leasing:
-    """One lease on its way to be had or to be given back.
+    """One lease that is being completed or released.
 
     :param store: an open store.
-    :param spec: what is asked; must have passed its check.
-    :param present: True to have it, False to give it back.
+    :param spec: what is requested; must have passed its check.
+    :param present: True to complete the lease, False to release it.
     :param clock: UNIX time in seconds.
     :param unique: a new unguessable name at each call.
     """
@@ -140,7 +140,7 @@ class Leasing:
         self._first = True
 
     def preview(self) -> LeaseStatus:
-        """What would be done, without doing it."""
+        """Return what would be done, without doing it."""
         lease = self._lease()
         plan = self._plan(lease, self._view(lease, whole=True))
         status = self._status(lease, plan)
@@ -151,10 +151,10 @@ class Leasing:
         return status
 
     def advance(self) -> LeaseStatus:
-        """Do all that can be done now; never waits for anybody else.
+        """Do all that can be done now, without waiting.
 
         :raises LeaseError: the lease exists with other labels or another count.
-        :raises StoreError: ZooKeeper did not do what was asked; calling again goes on.
+        :raises StoreError: a call of ZooKeeper failed; the next call of this method continues.
         """
         self._busy = None
         lease = self._lease()
@@ -174,7 +174,10 @@ class Leasing:
         return Lease.from_document(document) if document else None
 
     def _view(self, lease: Lease | None, *, whole: bool, fresh: bool = False) -> LeaseView:
-        """*whole*: look for remains that no document names; *fresh*: ask ZooKeeper itself for what decides."""
+        """Return the requests and nodes of the lease.
+
+        *whole*: also those that the lease's document does not name; *fresh*: read from ZooKeeper, not from the cache.
+        """
         name = self._spec.name
         read_request = self._store.requests.read if fresh else self._store.requests.get
         read_node = self._store.nodes.read if fresh else self._store.nodes.get
@@ -199,7 +202,7 @@ class Leasing:
     def _act(self) -> LeasePlan:
         lock = self._store.own.lock(lock_path(self._spec.name))
         if lock is None:
-            self._busy = "somebody else works on this lease"
+            self._busy = "another requestor works on this lease"
             return LeasePlan()
         try:
             for _round in range(ROUNDS):
@@ -216,7 +219,7 @@ class Leasing:
             lock.release()
 
     def _perform_all(self, plan: LeasePlan, lease: Lease | None) -> None:
-        """Carry out the plan until something turns out to be different from what was seen."""
+        """Carry out the plan, up to the first action for which the state is no longer the one that was seen."""
         for action in plan.actions:
             if isinstance(action, (Begin, End)):
                 going_on = self._perform_on_lease(action, lease)
@@ -248,8 +251,8 @@ class Leasing:
             self._asked[action.number] = self._asked.get(action.number, 0) + 1
             if self._asked[action.number] > ATTEMPTS:
                 self._failures.append(
-                    f"set {action.number + 1} was asked for {ATTEMPTS} times, and each time its nodes or its request"
-                    " went to somebody else"
+                    f"set {action.number + 1} was requested {ATTEMPTS} times, and each time another requestor took its"
+                    " nodes or its request was deleted"
                 )
                 return False
             request = new_request(self._spec, lease, action.number, self._unique(), now)
@@ -267,11 +270,11 @@ class Leasing:
         return True
 
     def _perform_on_node(self, action: Hold | Release) -> bool:
-        """True when the node is as it should be now."""
+        """Return True when the node is in the wanted state now."""
         lock = self._store.nodes.lock(action.node)
         if lock is None:
             if self._store.nodes.read(action.node) is not None:
-                self._busy = f"node {action.node} is locked by somebody else"
+                self._busy = f"node {action.node} is locked by another program"
                 return False
             return isinstance(action, Release)
         try:
@@ -344,7 +347,7 @@ class Leasing:
         return SetStatus(request.id, request.state, self._reason(request))
 
     def _reason(self, request: NodeRequest) -> WaitReason | None:
-        """What the launcher wrote down; failing that, what can be seen from here."""
+        """Return the reason that the launcher stored, or else one that the registered pools show."""
         document = self._store.own.get(f"waits/{request.id}")
         if document and document.get("text"):
             return WaitReason(str(document.get("code", "")), str(document["text"]))

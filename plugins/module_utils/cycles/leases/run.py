@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One whole turn of a lease: open the tree, look, act, and wait or launch as it was asked."""
+"""One run of a lease: open the tree, look, act, and wait or launch as the options say."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .wait import wait_for
 from .wish_check import capped, refuse_unknown
 
 RELEASE_TIME = 30.0
-"""Seconds that a release may take while somebody else has a lock on something of the lease."""
+"""Seconds that a release may take while another program has a lock on a node or on the lease."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +64,11 @@ def run_lease(
 ) -> LeaseOutcome:
     """Do what *turn* says.
 
-    :param preview: only say what would be done.
-    :param progress: told how far the lease is, often.
-    :param line: told in sentences what the launch core does.
-    :param stop: may ask the launch core to end before its time.
-    :raises NodepoolError: what is wrong, as a sentence.
+    :param preview: only return what would be done.
+    :param progress: called often with the state of the lease.
+    :param line: takes the launcher's lines for people.
+    :param stop: may ask the launcher to end early.
+    :raises NodepoolError: with what is wrong, as a sentence.
     """
     turn.spec.check()
     config = turn.load()
@@ -82,7 +82,7 @@ def run_lease(
             status = Leasing(store, turn.spec, present=turn.present).preview()
         return LeaseOutcome(status, status, warnings=warnings)
     if turn.launch and turn.wait:
-        # What is wrong with the lease is told before a launcher has begun to act for everybody.
+        # The lease is checked before the launcher begins to serve other requestors as well.
         with _opened(Store(config.zookeeper), watch=False) as store:
             _look_at_wish(turn, config, store)
             Leasing(store, turn.spec, present=turn.present).preview()
@@ -114,7 +114,7 @@ def _opened(store: Store, *, watch: bool) -> Iterator[Store]:
 
 
 def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None]) -> LeaseOutcome:
-    """Launchers of others do the work, if there is any."""
+    """Run without a launcher of its own: another one serves the requests."""
     leasing = Leasing(store, turn.spec, present=turn.present)
     before = leasing.preview()
     if turn.present and not turn.wait:
@@ -127,7 +127,7 @@ def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None
 
 
 class _Customer:
-    """The lease as a launcher cycle sees it: somebody who is asked at each pass whether that was all."""
+    """The lease for a launcher cycle, which asks in each pass whether it is done."""
 
     def __init__(self, turn: LeaseTurn, progress: Callable[[LeaseStatus], None]) -> None:
         self._turn = turn
@@ -139,7 +139,7 @@ class _Customer:
         self.error: Exception | None = None
 
     def done(self, store: Store) -> bool:
-        """An error ends the cycle in good order and is raised afterwards."""
+        """Advance the lease; True ends the cycle. An error ends it in good order and is raised afterwards."""
         try:
             if self._leasing is None:
                 leasing = Leasing(store, self._turn.spec, present=self._turn.present)
@@ -149,14 +149,14 @@ class _Customer:
             self.after = self._leasing.advance()
             self._progress(self.after)
         except StoreError:
-            raise  # the cycle knows whether ZooKeeper is away for a moment or for good
+            raise  # the cycle decides whether it waits for ZooKeeper or ends
         except Exception as error:
             self.error = error
             return True
         return self.after.done and not any(store.nodes.get(node) for node in self._released_nodes())
 
     def _released_nodes(self) -> set[str]:
-        """Nobody else deletes the servers of a release where no launcher runs."""
+        """Return the nodes whose servers this cycle has to delete before it ends."""
         return set() if self._turn.present else self._released
 
 

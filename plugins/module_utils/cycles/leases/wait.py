@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waits for a lease while launchers of others do the work."""
+"""Waits for a lease while launchers serve its requests."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store
 
 PATIENCE = 5.0
-"""Seconds after which the lease is looked at even when nothing seemed to change."""
+"""Seconds after which the lease is looked at even when nothing has changed."""
 
 PACE = 0.05
-"""Seconds between two looks at least, however busy the tree is."""
+"""Seconds between two looks at least, also when the tree changes all the time."""
 
 RETRY = 0.5
-"""Seconds after which something that somebody else had locked is tried again."""
+"""Seconds after which a record that was locked is tried again."""
 
 
 def wait_for(
@@ -36,7 +36,7 @@ def wait_for(
 ) -> LeaseStatus:
     """Advance *leasing* at each change in ZooKeeper until it is done or *timeout* seconds are over.
 
-    :param progress: told of each look.
+    :param progress: called with the status after each look.
     :return: the last status; not ``done`` when the time was over.
     """
     changed = threading.Event()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What can be said of a wished lease before anything is asked for: what it cannot have, and what nobody offers."""
+"""Checks a lease before anything is requested: its time and its labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_SHOWN = 10
 
 
 def capped(spec: LeaseSpec, config: NodepoolConfig) -> tuple[LeaseSpec, tuple[str, ...]]:
-    """The lease with no more time than ``max-hold-age`` leaves to any held node, and what to say of that."""
+    """Return the lease with at most ``max-hold-age`` seconds, and a warning when that shortened it."""
     most = config.max_hold_age
     if not most or spec.expires <= most:
         return spec, ()
@@ -34,12 +34,12 @@ def capped(spec: LeaseSpec, config: NodepoolConfig) -> tuple[LeaseSpec, tuple[st
 
 
 def refuse_unknown(spec: LeaseSpec, config: NodepoolConfig, store: Store) -> None:
-    """See that somebody may have the labels: nodepool.yaml, or a launcher that is registered in the tree.
+    """Check that nodepool.yaml has the labels, or a launcher that is registered in the tree offers them.
 
-    A nodepool.yaml without labels only names the tree, and then nobody knows: a launcher declines what it does not
-    have. A lease that exists already goes on; others decide about its requests.
+    A nodepool.yaml without labels only names the tree. Then nothing is checked here, and launchers decline labels that
+    they do not have. A lease that exists already is not checked either; launchers decide about its requests.
 
-    :raises LeaseError: a label that neither of them has, with names that are near.
+    :raises LeaseError: neither of them has a label; names similar ones.
     """
     if not config.labels or store.own.get(f"{LEASES}/{segment(spec.name)}"):
         return

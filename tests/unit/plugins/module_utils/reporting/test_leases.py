@@ -51,7 +51,7 @@ def test_progress_line_names_the_first_reason() -> None:
         (LeaseStatus(done=True, wanted=5, ready=5), "all 5 nodes ready"),
         (LeaseStatus(done=True), "released"),
         (LeaseStatus(done=True, wanted=2, failures=["request r1 failed"]), "0 of 2 nodes ready; request r1 failed"),
-        (LeaseStatus(busy="node 1 is locked by somebody else"), "releasing; node 1 is locked by somebody else"),
+        (LeaseStatus(busy="node 1 is locked by another program"), "releasing; node 1 is locked by another program"),
         (LeaseStatus(wanted=1, sets=[SetStatus("100-1", "pending")]), "0 of 1 node ready"),
         (LeaseStatus(done=True, wanted=1, ready=1), "the node is ready"),
         (

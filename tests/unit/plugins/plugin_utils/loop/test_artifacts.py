@@ -14,7 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts im
     LONGEST,
     Archive,
     Kept,
-    last_words,
+    closing_line,
     measure,
     surplus,
 )
@@ -37,44 +37,44 @@ def task(message, event="runner_on_ok", action="ansible.builtin.debug", **data):
 def test_the_last_text_of_a_debug_task_is_what_a_cycle_says(tmp_path):
     events = [task("first"), task("2 requests\nfulfilled"), task(["a", "list"]), task("no", action="copy")]
     write_events(tmp_path, *events, {"event": "playbook_on_stats"})
-    assert last_words(tmp_path, well=True).text == "2 requests fulfilled"
+    assert closing_line(tmp_path, well=True).text == "2 requests fulfilled"
 
 
 def test_events_are_in_the_order_of_their_numbers_not_of_their_names(tmp_path):
     write_events(tmp_path, *[task(f"text {number}") for number in range(1, 12)])
-    assert last_words(tmp_path, well=True).text == "text 11"
+    assert closing_line(tmp_path, well=True).text == "text 11"
 
 
 def test_why_it_failed(tmp_path):
     ignored = task("never mind", "runner_on_failed", ignore_errors=True)
     write_events(tmp_path, task("broken", "runner_on_failed", "x"), ignored, {"event": "playbook_on_stats"})
-    assert last_words(tmp_path, well=False).text == "broken"
+    assert closing_line(tmp_path, well=False).text == "broken"
 
 
 def test_without_any_event_what_was_written_tells(tmp_path):
     artifacts = tmp_path / "artifacts" / "launcher-1"
     artifacts.mkdir(parents=True)
     (tmp_path / "runner.log").write_text("Traceback …\nModuleNotFoundError: No module named 'x'\n", encoding="utf-8")
-    assert last_words(artifacts, well=False).text == "ModuleNotFoundError: No module named 'x'"
+    assert closing_line(artifacts, well=False).text == "ModuleNotFoundError: No module named 'x'"
     (artifacts / "stdout").write_text("[ERROR]: the playbook could not be found\n\n", encoding="utf-8")
     (tmp_path / "runner.log").unlink()
-    assert last_words(artifacts, well=False).text == "[ERROR]: the playbook could not be found"
+    assert closing_line(artifacts, well=False).text == "[ERROR]: the playbook could not be found"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"event": "runner_on_ok", "event_data": null}'])
 def test_broken_events_do_not_matter(tmp_path, text):
     write_events(tmp_path, task("told"))
     (tmp_path / "job_events" / "9-uuid.json").write_text(text, encoding="utf-8")
-    assert last_words(tmp_path, well=True).text == "told"
+    assert closing_line(tmp_path, well=True).text == "told"
 
 
 def test_nothing_at_all(tmp_path):
-    assert last_words(tmp_path / "none", well=True).text == last_words(tmp_path / "none", well=False).text == ""
+    assert closing_line(tmp_path / "none", well=True).text == closing_line(tmp_path / "none", well=False).text == ""
 
 
 def test_lines_are_of_bounded_length(tmp_path):
     write_events(tmp_path, task("x" * 5000))
-    assert len(last_words(tmp_path, well=True).text) == LONGEST
+    assert len(closing_line(tmp_path, well=True).text) == LONGEST
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_the_summary_of_the_module_comes_before_the_texts_of_the_playbook(tmp_pa
     summary = {"done": "1 request fulfilled", "failed": ["request 5 failed: no host"], "wrong": [], "waits": ["a", "b"]}
     module = {"event": "runner_on_ok", "event_data": {"task_action": "x", "res": {"summary": summary}}}
     write_events(tmp_path, module, task("something else"))
-    words = last_words(tmp_path, well=True)
+    words = closing_line(tmp_path, well=True)
     assert words.text == "1 request fulfilled; request 5 failed: no host; a; b"
     assert words.troubled is True
 
@@ -143,5 +143,5 @@ def test_the_summary_of_the_module_comes_before_the_texts_of_the_playbook(tmp_pa
 def test_a_summary_without_trouble_is_none_and_a_long_one_is_cut(tmp_path):
     summary = {"done": "done", "failed": [], "wrong": [], "waits": [f"w{number}" for number in range(30)]}
     write_events(tmp_path, {"event": "runner_on_ok", "event_data": {"task_action": "x", "res": {"summary": summary}}})
-    words = last_words(tmp_path, well=True)
+    words = closing_line(tmp_path, well=True)
     assert words.troubled is False and words.text.endswith("w9; 20 more like this")

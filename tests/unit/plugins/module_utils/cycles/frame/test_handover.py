@@ -130,18 +130,18 @@ def test_no_folder_no_hand_over(tmp_path, room):
     assert len(room.lines) == 1 and "cannot be used as state_dir" in room.lines[0]
 
 
-def test_word_is_left_of_each_session(room):
+def test_each_session_is_noted(room):
     store = SimpleNamespace(generation=1, identity=(1, b"a"), on_change=lambda call: None)
     with room.handover() as handover:
         handover._store = store
         (name,) = room.folder.names()
         for number in (1, 2):
             store.generation, store.identity = number, (number, b"a")
-            handover._leave_word()
+            handover._write_note()
             with open(os.path.join(room.path, name), "rb") as file:
                 assert SessionNote.parse(file.read()).session_id == number
         store.generation, store.identity = 3, None
-        handover._leave_word()
+        handover._write_note()
         with open(os.path.join(room.path, name), "rb") as file:
             assert SessionNote.parse(file.read()).session_id == 2
 

@@ -339,7 +339,7 @@ def test_sets_that_always_go_to_others_end_in_a_failure() -> None:
         for node in world.store.nodes.items.values():
             node.allocated_to = None
     assert status.done
-    assert "was asked for 3 times" in status.failures[0]
+    assert "was requested 3 times" in status.failures[0]
 
 
 def test_locked_node_is_waited_for() -> None:
@@ -352,7 +352,7 @@ def test_locked_node_is_waited_for() -> None:
     assert lock is not None
     status = leasing.advance()
     assert not status.done
-    assert status.busy == f"node {node_id} is locked by somebody else"
+    assert status.busy == f"node {node_id} is locked by another program"
     lock.release()
     assert leasing.advance().done
 
