@@ -9,7 +9,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
-from ...clients.openstack.client import CloudClient
 from ...clients.ssh import Scanner
 from ...launching.actions import (
     DeleteNode,
@@ -18,9 +17,7 @@ from ...launching.actions import (
     Plan,
 )
 from ...launching.placement import place
-from ...launching.polling import Times
 from ...launching.snapshot import Snapshot
-from ...launching.upkeep import Idle, owners, upkeep
 from ...model import reasons
 from ...model.config.types import (
     ImageSettings,
@@ -28,25 +25,20 @@ from ...model.config.types import (
     Provider,
 )
 from ...model.errors import StoreError
-from ...model.launch import Launch
 from ...model.lines import Trouble
 from ..frame.config_watch import News
 from ..frame.tree_identity import check_tree
 from .acting_providers import ActingProviders, Chosen, Make
 from .adoption import Adoption
-from .context.context import LAUNCHES, Context
+from .context.context import Context
 from .context.ledger import Ledger
 from .inherited import Inherited
 from .launches.beginning import Wanted
 from .launches.launches import Launches
 from .leaks.first_meeting import FirstMeeting
 from .leaks.sweep import LeakSweep
-from .provider.actor import (
-    ProviderActor,
-    Watched,
-    learned_before,
-)
-from .provider.provider_locks import PROVIDERS, ProviderLocks
+from .provider.actor import ProviderActor, Watched
+from .provider.provider_locks import ProviderLocks
 from .provider.registry import Registry
 from .provider.warming import Warming
 from .readings import read_clouds
@@ -54,12 +46,11 @@ from .removals.deletions import Deletions
 from .removals.removals import Removals
 from .requests.accepted_requests import AcceptedRequests
 from .requests.waits import Waits
-from .snapshot import InHand, demand_of, observe
+from .snapshot import InHand, demand_of, due_upkeep, observe
 from .throttling.gates import Gates
 
 END_WAIT = 5.0
 """Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
-REGISTER_EVERY = 600.0
 REMEMBER_EVERY = 60.0
 """Seconds after which what was learned of a provider is stored, for the case that the cycle is killed."""
 
@@ -89,7 +80,6 @@ class LauncherPass:
         self._adoption = Adoption(context, self._nodes, self._requests, self._accepted, self._launches)
         self._inherited = Inherited(context)
         self._waits = Waits(context)
-        self._registered_at: dict[str, float] = {}
         self._troubled: set[str] = set()
         self._quiet = False
         self._abandoned = False
@@ -121,7 +111,7 @@ class LauncherPass:
             actor.settle(now)
         self._requests.refresh()
         self._adoption.step()
-        self._keep_up(now)
+        self._keep_up()
         self._gates.freezes.follow()
         if self._accepted.take_back(now):
             self._requests.refresh()
@@ -205,8 +195,8 @@ class LauncherPass:
         gained = self._provider_locks.gain(list(self.acting_providers.clients))
         for name in gained:
             provider, client = self.acting_providers.begin(name)
-            actor = self._warming.hand_over(name, provider, client) or self._actor(provider, client)
-            actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", learned_before) or {})
+            actor = self._warming.hand_over(name, provider, client) or context.actor(provider, client)
+            context.learn(actor)
             context.actors[name] = actor
             context.pool_ids.update(self._registry.ids(provider))
             self.acting_providers.remember(name, actor.learned())
@@ -215,19 +205,10 @@ class LauncherPass:
         if self._changes != self.acting_providers.changes:
             self._changes = self.acting_providers.changes
             self._follow(now)
-        for name, actor in context.actors.items():
-            if now - self._registered_at.get(name, 0.0) >= REGISTER_EVERY:
-                self._registry.register(actor.provider, now)
-                self._registry.forget_past(now)
-                self._registered_at[name] = now
+        for actor in context.actors.values():
+            self._registry.keep_registered(actor.provider, now)
         for name in gained:
             context.account.say(f"provider {name}: acting")
-
-    def _actor(self, provider: Provider, client: CloudClient) -> ProviderActor:
-        context = self._context
-        return ProviderActor(
-            provider, client, context.inbox, context.inbox.nudge, Times(), context.timeouts, context.site
-        )
 
     # -- standing by ---------------------------------------------------------------------------------------------
 
@@ -239,7 +220,7 @@ class LauncherPass:
     def _warm_up(self, now: float) -> None:
         settings, clients = self.acting_providers.settings, self.acting_providers.clients
         names = [name for name in clients if name not in self._context.actors and name in settings]
-        self._warming.follow({name: partial(self._actor, settings[name], clients[name]) for name in names}, now)
+        self._warming.follow({name: partial(self._context.actor, settings[name], clients[name]) for name in names}, now)
 
     def _images_of(self, provider: Provider) -> list[ImageSettings]:
         labels = [label for pool in provider.pools.values() for label in pool.labels.values()]
@@ -260,7 +241,6 @@ class LauncherPass:
         for actor in context.actors.values():
             context.pool_ids.update(self._registry.ids(actor.provider))
         self._registry.restrict(set(context.pool_ids.values()), now)
-        self._registered_at.clear()
 
     def lose(self) -> None:
         """The session is lost: forget everything; the cloud and ZooKeeper are read again."""
@@ -319,7 +299,6 @@ class LauncherPass:
             actor.dismiss()
         self._context.actors.clear()
         self._context.pool_ids.clear()
-        self._registered_at.clear()
 
     def _remember(self) -> None:
         """Store for the next cycle what was learned of the providers."""
@@ -331,30 +310,22 @@ class LauncherPass:
 
     # -- work ----------------------------------------------------------------------------------------------------
 
-    def _keep_up(self, now: float) -> None:
-        context, store = self._context, self._context.store
-        busy, requests = self._busy(), self._requests.records.values()
-        idle = Idle(
-            nodes=[
-                node
-                for node in self._nodes.free.values()
-                if node.provider in context.actors and node.id not in busy and not node.broken
-            ],
-            requests=requests,
-            owners=owners(requests) | self._requests.unreadable,
-            launches=store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
-            providers={name: actor.provider for name, actor in context.actors.items()},
-            lost=self._inherited.lost,
-            since=context.since,
-        )
-        for action in upkeep(idle, context.config.labels, context.config.max_hold_age, now):
+    def _keep_up(self) -> None:
+        context, requests, busy = self._context, self._requests, self._busy()
+        nodes = [
+            node
+            for node in self._nodes.free.values()
+            if node.provider in context.actors and node.id not in busy and not node.broken
+        ]
+        records = requests.records.values()
+        for action in due_upkeep(context, nodes, records, requests.unreadable, self._inherited.lost):
             if isinstance(action, DeleteNode):
                 self._deletions.start(action)
             elif isinstance(action, FreeNode):
                 self._deletions.free(action)
             elif isinstance(action, DropRequest):
                 context.account.say(f"request {action.request_id}: removed because {action.reason.text()}")
-                store.requests.delete(action.request_id)
+                context.store.requests.delete(action.request_id)
 
     def _observe(self, now: float) -> Snapshot:
         context, launches = self._context, self._launches.in_progress

@@ -25,35 +25,26 @@ from ...launching.actions import (
 )
 from ...launching.catalog import grouped, too_large
 from ...launching.placement import place
-from ...launching.polling import Times
-from ...launching.upkeep import Idle, owners, upkeep
 from ...model import reasons
 from ...model.errors import CloudAuthError
-from ...model.launch import Launch
 from ...model.node import NodeState
 from ...model.request import RequestState
 from ..frame.inbox import Inbox
 from ..frame.provider_reach import reach_document, unreached
 from ..frame.tree_identity import site_of
 from .context.account import Account
-from .context.context import (
-    LAUNCHES,
-    Context,
-)
+from .context.context import Context
 from .context.ledger import take_stock
 from .context.offers import ask_about, label_template
 from .cycle import LauncherOptions
 from .inherited import Inherited
 from .leaks.first_meeting import would_say
-from .provider.actor import (
-    ProviderActor,
-    learned_before,
-)
+from .provider.actor import ProviderActor
 from .provider.provider_locks import PROVIDERS
 from .provider.registry import Registry
 from .readings import read_clouds
 from .requests.waits import all_reasons
-from .snapshot import InHand, demand_of, observe
+from .snapshot import InHand, demand_of, due_upkeep, observe
 from .throttling.gates import Gates
 
 PATIENCE = 60.0
@@ -120,10 +111,8 @@ def _take_providers(context: Context, options: LauncherOptions, registry: Regist
         except CloudAuthError as error:
             left_out[name] = str(error)
             continue
-        nudge = context.inbox.nudge
-        actor = ProviderActor(provider, client, context.inbox, nudge, Times(), context.timeouts, context.site)
-        actor.learn(context.store.own.understood(f"{PROVIDERS}/{name}", learned_before) or {})
-        context.actors[name] = actor
+        actor = context.actors[name] = context.actor(provider, client)
+        context.learn(actor)
         context.pool_ids.update(registry.ids(provider))
     return left_out
 
@@ -210,17 +199,7 @@ def _upkeep(context: Context) -> Iterable[DeleteNode | FreeNode | DropRequest]:
         for node in store.nodes.list()
         if not node.broken and node.provider in context.actors and not store.nodes.is_locked(node.id)
     ]
-    requests = store.requests.list()
-    providers = {name: actor.provider for name, actor in context.actors.items()}
-    idle = Idle(
-        nodes,
-        requests,
-        owners(requests),
-        store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
-        providers,
-        since=context.since,
-    )
-    return upkeep(idle, context.config.labels, context.config.max_hold_age, context.now())
+    return due_upkeep(context, nodes, store.requests.list())
 
 
 def _left_behind(context: Context) -> list[str]:

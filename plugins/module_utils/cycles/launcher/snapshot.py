@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...launching.actions import DeleteNode, DropRequest, FreeNode
 from ...launching.snapshot import (
     OpenRequest,
     OtherPool,
@@ -18,12 +19,14 @@ from ...launching.snapshot import (
     Snapshot,
     SpareNeed,
 )
+from ...launching.upkeep import Idle, owners, upkeep
 from ...model import reasons
 from ...model.config.types import Pool
+from ...model.launch import Launch
 from ...model.node import Node, NodeState
 from ...model.reasons import Reason
 from ...model.request import NodeRequest, RequestState
-from .context.context import Context
+from .context.context import LAUNCHES, Context
 from .context.ledger import Ledger, size_of
 from .inherited import Inherited
 from .provider.actor import ProviderActor
@@ -66,6 +69,31 @@ def demand_of(
     :param requests: the requests that are not locked.
     """
     return Demand(_open_requests(requests, in_hand), _spare_needs(context, ledger) if keep_spares else [])
+
+
+def due_upkeep(
+    context: Context,
+    nodes: Iterable[Node],
+    requests: Collection[NodeRequest],
+    unreadable: Collection[str] = (),
+    lost: Callable[[Node], Reason | None] = lambda node: None,
+) -> Iterator[DeleteNode | FreeNode | DropRequest]:
+    """What is to be deleted or freed whatever is asked for.
+
+    :param nodes: those that are not locked, and that this cycle does not work on.
+    :param unreadable: ids of requests whose records make no sense.
+    :param lost: tells why the server of a ready node is of no use.
+    """
+    idle = Idle(
+        nodes,
+        requests,
+        owners(requests) | set(unreadable),
+        context.store.own.folder_of(LAUNCHES, Launch.from_document, key="node_id"),
+        {name: actor.provider for name, actor in context.actors.items()},
+        lost,
+        context.since,
+    )
+    return upkeep(idle, context.config.labels, context.config.max_hold_age, context.now())
 
 
 def observe(

@@ -20,7 +20,8 @@ from ....model.launch import Launch
 from ....model.lines import Trouble
 from ....model.node import Node
 from ...frame.inbox import Inbox
-from ..provider.actor import ProviderActor
+from ..provider.actor import ProviderActor, learned_before
+from ..provider.provider_locks import PROVIDERS
 from .account import Account
 from .sweep_memory import add_tombstone
 
@@ -68,7 +69,7 @@ class Context:
     config: NodepoolConfig
     inbox: Inbox
     account: Account
-    site: str = ""
+    site: str
     actors: dict[str, ProviderActor] = field(default_factory=dict)
     pool_ids: dict[tuple[str, str], str] = field(default_factory=dict)
     random: Callable[[], float] = random.random
@@ -79,6 +80,14 @@ class Context:
     def now(self) -> float:
         """UNIX seconds."""
         return self.inbox.clock()
+
+    def actor(self, provider: Provider, client: CloudClient) -> ProviderActor:
+        """A new actor for a provider."""
+        return ProviderActor(provider, client, self.inbox, self.timeouts, self.site)
+
+    def learn(self, actor: ProviderActor) -> None:
+        """Tell an actor what earlier cycles learned of its provider."""
+        actor.learn(self.store.own.understood(f"{PROVIDERS}/{actor.provider.name}", learned_before) or {})
 
     def since(self, node: Node) -> float:
         """When a node came into its state (UNIX seconds, never of the future)."""

@@ -17,7 +17,7 @@ from ....model.errors import CloudError, CloudUnavailable
 from ....model.launch import make_mark
 from ..context.context import Context
 from ..context.offers import ask_for_image, image_of
-from ..provider.lost_images import denies_image
+from ..provider.denials import denies_image
 from .launch_in_progress import LaunchInProgress
 
 

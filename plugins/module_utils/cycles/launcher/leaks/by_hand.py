@@ -50,11 +50,11 @@ def run_sweep(
     """
     config = options.load()
     store = Store(config.zookeeper)
-    context = Context(store, config, Inbox(clock or SteadyClock()), Account())
     with Statsd.of_environment({} if check else os.environ) as sink:
         try:
             store.open(watch=not check)
-            context.site = site_of(store, create=False)
+            inbox = Inbox(clock or SteadyClock())
+            context = Context(store, config, inbox, Account(), site_of(store, create=False))
             result = SweepByHand(replace(options, told=calls_to(sink)), context, check=check).run()
         finally:
             store.close()

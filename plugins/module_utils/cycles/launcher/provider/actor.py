@@ -65,7 +65,6 @@ class Watched:
 class ProviderActor:
     """The provider that this cycle acts for. Only the cycle's own thread uses it.
 
-    :param changed: called when an answer has changed what is known.
     :param site: the id of the tree.
     """
 
@@ -74,8 +73,6 @@ class ProviderActor:
         provider: Provider,
         client: CloudClient,
         inbox: Inbox,
-        changed: Callable[[], None],
-        boot: Times,
         timeouts: ApiTimeouts | None = None,
         site: str = "",
     ) -> None:
@@ -83,7 +80,7 @@ class ProviderActor:
         self.site = site
         self.client = client
         self.inbox = inbox
-        self.boot_times = boot
+        self.boot_times = Times()
         self.delete_times = Times()
         self.timeouts = timeouts or ApiTimeouts()
         # The client may be another one by the time of the call.
@@ -91,7 +88,6 @@ class ProviderActor:
         self.creates = CreateLane(provider.name, inbox, self.timeouts, lambda: self.client, self.heard)
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
         self.health = Health(provider.name, client.counters, self.timeouts)
-        self._changed = changed
         self.servers: dict[str, Server] = {}
         """The latest listing, and what it lacks without a reason."""
         self.listed_from: float = 0.0
@@ -129,7 +125,7 @@ class ProviderActor:
 
         def answered(_zones: Any, error: CloudError | None) -> None:
             health.probed(error, self.inbox.clock())
-            self._changed()
+            self.inbox.nudge()
 
         self.workers.submit("GET /os-availability-zone", client.availability_zones, answered)
 
@@ -296,7 +292,7 @@ class ProviderActor:
                 self.heard(error)
             if changed is not None:
                 changed(error)
-            self._changed()
+            self.inbox.nudge()
 
         return Fact(
             what,
@@ -325,7 +321,7 @@ class ProviderActor:
         def done(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
             self.heard(error)
             answered(result, error)
-            self._changed()
+            self.inbox.nudge()
 
         self.workers.submit("GET /servers/{id}", lambda: (self.inbox.clock(), self.client.get_server(server_id)), done)
 

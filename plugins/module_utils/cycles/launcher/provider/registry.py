@@ -26,6 +26,7 @@ from ....model.stored import made
 KNOWN_POOLS = "pools"
 KNOWN_FOR = 86400.0
 """Seconds after which a known pool that is not registered any more is forgotten."""
+REGISTER_EVERY = 600.0
 VERSION = "stackci.nodepool"
 
 
@@ -62,6 +63,7 @@ class Registry:
         self._pools: dict[str, Registration] = {}
         self._launcher: Registration | None = None
         self._hostname = socket.gethostname()
+        self._registered_at: dict[str, float] = {}
 
     def reload(self, config: NodepoolConfig) -> None:
         """Another configuration is in force."""
@@ -70,6 +72,13 @@ class Registry:
     def ids(self, provider: Provider) -> dict[tuple[str, str], str]:
         """(provider, pool) → id for all pools of a provider."""
         return {(provider.name, name): pool_id(self._site, provider.name, name) for name in provider.pools}
+
+    def keep_registered(self, provider: Provider, now: float) -> None:
+        """Once per pass: register the provider's pools when that is due."""
+        if now - self._registered_at.get(provider.name, 0.0) >= REGISTER_EVERY:
+            self.register(provider, now)
+            self.forget_past(now)
+            self._registered_at[provider.name] = now
 
     def register(self, provider: Provider, now: float) -> None:
         """Announce the provider's pools, to others by Nodepool's registry and to later cycles in our own subtree."""
@@ -96,12 +105,14 @@ class Registry:
         for key in [key for key in self._pools if key not in keep]:
             self._pools.pop(key).unregister()
         self.forget_past(now)
+        self._registered_at.clear()
 
     def withdraw(self) -> None:
         """Take all registrations back."""
         for registration in self._pools.values():
             registration.unregister()
         self._pools.clear()
+        self._registered_at.clear()
         if self._launcher is not None:
             self._launcher.unregister()
             self._launcher = None

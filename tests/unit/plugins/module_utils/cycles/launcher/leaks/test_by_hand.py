@@ -63,8 +63,8 @@ def sweep(world: World, *, check: bool = False, **changes: Any) -> dict[str, Any
     options = WorldSweepOptions(config="nodepool.yaml", **{"min_age": 0.0, "wait": 60.0, **changes})
     object.__setattr__(options, "world", world)
     store = world.keeper.store()
-    context = Context(store, world.config, VirtualInbox(world.agenda), Account())
-    context.site = site_of(store, create=False)
+    inbox, site = VirtualInbox(world.agenda), site_of(store, create=False)
+    context = Context(store, world.config, inbox, Account(), site)
     try:
         return by_hand.SweepByHand(options, context, check=check, sleeper=world.agenda.sleep).run()
     finally:
