@@ -382,7 +382,7 @@ class MemorySession(Session):
         if self.state != CONNECTED:
             return
         if path not in self.keeper.znodes:
-            self.tree.drop(path)
+            self.tree.remove(path)
         elif paths.is_lock(path):
             self.tree.touch(path)
         else:

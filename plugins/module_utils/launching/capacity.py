@@ -101,8 +101,8 @@ class Rooms:
             self._promised[pool.provider] = launches
             self._changes[pool.provider] += 1
 
-    def take(self, pool: PoolState, need: Resources, tenant: str | None, launches: int) -> None:
-        """Promise *need* (of new nodes) to somebody."""
+    def admit(self, pool: PoolState, need: Resources, tenant: str | None, launches: int) -> None:
+        """Gives the room of *need* (new nodes) to a request that is admitted."""
         self._deduct(pool, need)
         self._launching[pool.provider] += launches
         self._queued[pool.id] += launches

@@ -60,8 +60,8 @@ class Stock:
         """What is left of the pool's idle nodes."""
         return self._idle[pool_id]
 
-    def take(self, option: Option) -> None:
-        """The option's ready nodes are gone and its zone is busier."""
+    def use(self, option: Option) -> None:
+        """Takes the option's ready nodes out of the stock; its zone is busier by the nodes to launch."""
         taken = {node.id for node in option.reused}
         self._idle[option.pool.id] = [node for node in self._idle[option.pool.id] if node.id not in taken]
         if option.az is not None:

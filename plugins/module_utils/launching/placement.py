@@ -148,9 +148,9 @@ class _Placement:
 
     def _admit(self, request: OpenRequest, option: Option) -> Admit:
         launches = len(option.to_launch)
-        self._rooms.take(option.pool, option.need, None, launches)
+        self._rooms.admit(option.pool, option.need, None, launches)
         self._rooms.charge_tenant(request.tenant, option.whole)
-        self._stock.take(option)
+        self._stock.use(option)
         if launches:
             reason = Reason(reasons.FITS, {"where": option.pool.where})
         else:
@@ -159,9 +159,9 @@ class _Placement:
 
     def _wait_for_answer(self, request: OpenRequest, option: Option) -> Wait:
         """It is served in a moment: nobody else gets what is kept for it, and nothing is launched instead."""
-        self._rooms.take(option.pool, option.need, None, len(option.to_launch))
+        self._rooms.admit(option.pool, option.need, None, len(option.to_launch))
         self._rooms.charge_tenant(request.tenant, option.whole)
-        self._stock.take(option)
+        self._stock.use(option)
         return Wait(request.id, Reason(reasons.FACTS_UNREAD, {"where": option.pool.where}))
 
     def _wait(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> Wait:

@@ -77,8 +77,8 @@ def spares(
                 unmet[need.label] = need.wanted - have
                 why[need.label] = _why_no_place(snapshot, rooms, need.label)
                 break
-            rooms.take(option.pool, option.need, None, 1)
-            stock.take(option)
+            rooms.admit(option.pool, option.need, None, 1)
+            stock.use(option)
             figures = {"label": need.label, "have": have, "wanted": need.wanted}
             launches.append(LaunchSpare(need.label, option.pool.id, option.az, Reason(reasons.MIN_READY, figures)))
     return launches, unmet, why

@@ -23,7 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import (
     Transport,
     UploadTimes,
-    outcome,
+    status_without_answer,
 )
 from tests.support.pace import allowed
 
@@ -209,7 +209,7 @@ def test_nobody_listening_is_no_connection() -> None:
         counters = CallCounters()
         with session(counters) as http, pytest.raises(requests.exceptions.ConnectionError) as caught:
             http.post(url, data=b"{}")
-    assert outcome(caught.value) == "no-connection"
+    assert status_without_answer(caught.value) == "no-connection"
     assert counters.document() == {"POST /servers": {"no-connection": 1}}
 
 

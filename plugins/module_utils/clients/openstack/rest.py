@@ -35,7 +35,7 @@ from .transport import (
     AnswerTimes,
     Transport,
     UploadTimes,
-    outcome,
+    status_without_answer,
 )
 from .unreached import unreached
 
@@ -180,7 +180,7 @@ class Rest:
             return error_without_answer(
                 provider=self._provider, call=call, what=str(problem), sent=True, secrets=self._entry.secrets
             )
-        status = outcome(cause)
+        status = status_without_answer(cause)
         what = {
             "timeout": "no answer in time",
             "no-connection": "no connection",

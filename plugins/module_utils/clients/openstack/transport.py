@@ -256,7 +256,7 @@ class Transport(HTTPAdapter):
                 _check_redirect(request, response)
                 return response
             except requests.exceptions.RequestException as problem:
-                status = outcome(problem)
+                status = status_without_answer(problem)
                 raise
             finally:
                 seconds = self._clock() - began
@@ -364,7 +364,7 @@ def _read_body(response: Any, request: Any) -> None:
     response._content_consumed = True
 
 
-def outcome(problem: BaseException) -> str:
+def status_without_answer(problem: BaseException) -> str:
     """The status under which a call without an answer is counted; "no-connection" and "tls" mean: never sent."""
     known = requests.exceptions
     if isinstance(problem, Redirected):

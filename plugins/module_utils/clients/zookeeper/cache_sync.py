@@ -83,7 +83,7 @@ class CacheSync:
         if not paths.is_cached(path):
             return
         if kind == DELETED:
-            self.tree.drop(path)
+            self.tree.remove(path)
             self._changed(path)
             return
         if kind == CREATED and paths.is_lock(path):
@@ -93,7 +93,7 @@ class CacheSync:
 
     def answered(self, awaited: Awaited, written: Collection[str]) -> None:
         """A request of ours was answered, and *written* is what it has changed; called in the order of answers."""
-        for path in self.own_writes.over(awaited, written):
+        for path in self.own_writes.answered(awaited, written):
             self._look(path)
 
     def _look(self, path: str) -> None:
@@ -125,7 +125,7 @@ class CacheSync:
     def _received(self, path: str, result: Any) -> bool:
         """Store an answer; True when it was news."""
         if isinstance(result.exception, NoNodeError):
-            self.tree.drop(path)
+            self.tree.remove(path)
             return True
         if result.exception is not None:
             return False  # the connection is gone: the next walk will see to it

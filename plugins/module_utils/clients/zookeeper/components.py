@@ -107,7 +107,7 @@ class Components:
             pool = entry.parsed(PoolComponent.from_bytes, name)
             if pool is None or pool.broken:
                 problem = pool.lack() if pool is not None else why_unreadable(entry.data)
-                self._session.odd.note(f"{root}/{name}", problem or "it is empty")
+                self._session.unusable.add(f"{root}/{name}", problem or "it is empty")
             else:
                 pool = pool.clone()
                 pool.path = f"{root}/{name}"

@@ -97,9 +97,9 @@ class ImageView:
 
     def _note_odd(self, path: str, record: Build | Upload | None, entry: Entry) -> None:
         if record is None and entry.data:
-            self._session.odd.note(path, why_unreadable(entry.data) or "it cannot be read")
+            self._session.unusable.add(path, why_unreadable(entry.data) or "it cannot be read")
         elif record is not None and record.broken:
-            self._session.odd.note(path, record.lack())
+            self._session.unusable.add(path, record.lack())
 
     def uploading(self, image: str) -> set[tuple[str, str]]:
         """Build id and provider of the uploads whose lock is taken."""

@@ -39,7 +39,7 @@ class OwnDocuments:
         entry = self._session.tree.entry(f"{paths.OWN}/{path}")
         document = entry.parsed(_parse, path) if entry else None
         if document is None and entry is not None and entry.data:
-            self._session.odd.note(paths.own(path), why_unreadable(entry.data) or "it cannot be read")
+            self._session.unusable.add(paths.own(path), why_unreadable(entry.data) or "it cannot be read")
         return copied(document)  # type: ignore[no-any-return]
 
     def understood(
@@ -64,7 +64,7 @@ class OwnDocuments:
                 raise BadDocument(f"{key!r} is not the name of its znode")
             return reader(document)
         except BadDocument as problem:
-            self._session.odd.note(paths.own(path), str(problem))
+            self._session.unusable.add(paths.own(path), str(problem))
             return None
 
     def read(self, path: str) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ class OwnWrites:
 
     Each change causes one event, and nobody can tell who made it. So an event is taken for ours while one of ours is
     due for that path; if somebody else has written the same znode, one event is left over in the end, and that one
-    is acted on. An event that was taken for ours by mistake shows when the answer comes: see :meth:`over`.
+    is acted on. An event that was taken for ours by mistake shows when the answer comes: see :meth:`answered`.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class OwnWrites:
                     return True
         return False
 
-    def over(self, awaited: Awaited, written: Collection[str]) -> list[str]:
+    def answered(self, awaited: Awaited, written: Collection[str]) -> list[str]:
         """The answer is there, and *written* is what the request has changed.
 
         :return: paths of events that were taken for its echo and were somebody else's.

@@ -28,8 +28,8 @@ from .client import (
     TreeClient,
     require_kazoo,
 )
-from .oddities import Oddities
 from .tree import Tree
+from .unusable_documents import UnusableDocuments
 
 _LOG = logging.getLogger(__name__)
 _WALK_TIMEOUT = 60.0
@@ -67,7 +67,7 @@ class ReconnectingClient:
         self._down_since = 0.0
         self._closing = False
         self._supervisor: threading.Thread | None = None
-        self.odd = Oddities()
+        self.unusable = UnusableDocuments()
         self._watch = True
         self._roots: Iterable[str] = paths.DOCUMENT_ROOTS
 
@@ -300,7 +300,7 @@ class ReconnectingClient:
         except Exception as problem:
             # A moment without free file descriptors or memory must not end the thread that everything depends on.
             _LOG.exception("the thread that keeps the connection to ZooKeeper met with something unforeseen")
-            self.odd.tell(
+            self.unusable.tell(
                 f"ZooKeeper: the connection could not be looked after: {type(problem).__name__}: {problem}; it is tried"
                 " again (free file descriptors and memory of this host are worth a look)"
             )

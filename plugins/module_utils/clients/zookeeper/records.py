@@ -56,9 +56,9 @@ class Records(Generic[R]):
     def _parsed(self, entry: Entry, record_id: str) -> R | None:
         record: R | None = entry.parsed(self._parse, record_id)
         if record is None and entry.data:
-            self._session.odd.note(self._path(record_id), why_unreadable(entry.data) or "it cannot be read")
+            self._session.unusable.add(self._path(record_id), why_unreadable(entry.data) or "it cannot be read")
         elif record is not None and record.broken:
-            self._session.odd.note(self._path(record_id), record.lack())
+            self._session.unusable.add(self._path(record_id), record.lack())
         return record
 
     def ids(self) -> builtins.list[str]:

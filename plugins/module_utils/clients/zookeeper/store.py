@@ -106,7 +106,7 @@ class Store:
 
     def odd_documents(self) -> list[str]:
         """A sentence about each document that could not be used, since this was asked last; each is told once."""
-        return self._session.odd.take()
+        return self._session.unusable.drain()
 
     def on_change(self, callback: Callable[[str], None]) -> None:
         """Call *callback* with the path of each change, and with "" when the state changed or the cache was rebuilt.

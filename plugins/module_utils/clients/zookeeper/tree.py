@@ -142,7 +142,7 @@ class Tree:
             self._names.setdefault(parent, {})[name] = None
             self._mark(path)
 
-    def drop(self, path: str) -> None:
+    def remove(self, path: str) -> None:
         """Forget *path*; ZooKeeper deletes children first, so there are none."""
         parent, name = paths.split(path)
         with self._lock:

@@ -16,13 +16,13 @@ def test_an_own_write_costs_no_reading():
     own_writes = OwnWrites()
     awaited = own_writes.expect([PATH])
     assert own_writes.is_ours(PATH)
-    assert own_writes.over(awaited, {PATH}) == []
+    assert own_writes.answered(awaited, {PATH}) == []
     assert not own_writes.is_ours(PATH)
 
 
 def test_nothing_is_ours_when_nothing_is_awaited():
     own_writes = OwnWrites()
-    own_writes.over(own_writes.expect([PATH]), {PATH})
+    own_writes.answered(own_writes.expect([PATH]), {PATH})
     assert not own_writes.is_ours(PATH)
 
 
@@ -32,14 +32,14 @@ def test_the_event_of_somebody_else_s_new_node_shows_in_the_end():
     awaited = own_writes.expect(["/nodepool/nodes/"])
     assert own_writes.is_ours("/nodepool/nodes/0000000007")
     assert not own_writes.is_ours("/nodepool/nodes/0000000008")
-    assert own_writes.over(awaited, {"/nodepool/nodes/0000000008"}) == ["/nodepool/nodes/0000000007"]
+    assert own_writes.answered(awaited, {"/nodepool/nodes/0000000008"}) == ["/nodepool/nodes/0000000007"]
 
 
 def test_what_a_refused_write_was_blamed_for_is_read():
     own_writes = OwnWrites()
     awaited = own_writes.expect([PATH])
     assert own_writes.is_ours(PATH)
-    assert own_writes.over(awaited, set()) == [PATH]
+    assert own_writes.answered(awaited, set()) == [PATH]
 
 
 def test_in_every_order_somebody_else_s_last_word_is_read():
@@ -51,7 +51,7 @@ def test_in_every_order_somebody_else_s_last_word_is_read():
         for place, writer in enumerate(order):
             if not own_writes.is_ours(PATH):
                 readings.append(place)
-            if writer == "ours" and own_writes.over(awaited.pop(0), {PATH}):
+            if writer == "ours" and own_writes.answered(awaited.pop(0), {PATH}):
                 readings.append(place)
         assert readings, order
         assert readings[-1] >= order.index("theirs"), order

@@ -70,7 +70,7 @@ def test_the_session_is_replaced_although_file_descriptors_are_exhausted_for_a_m
     assert shaky.connected.wait(GENEROUS)
     assert shaky.state == CONNECTED
     assert not shaky.fails[step]
-    told = shaky.odd.take()
+    told = shaky.unusable.drain()
     assert len([line for line in told if "Too many open files" in line and "it is tried again" in line]) == 1, told
 
 

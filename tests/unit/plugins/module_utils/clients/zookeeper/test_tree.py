@@ -51,9 +51,9 @@ def test_dropping_leaves_nothing():
     tree = Tree()
     tree.put("/n/1", b"", stat(1))
     tree.touch("/n/1/lock")
-    tree.drop("/n/1/lock")
-    tree.drop("/n/1")
-    tree.drop("/n/1")
+    tree.remove("/n/1/lock")
+    tree.remove("/n/1")
+    tree.remove("/n/1")
     assert tree.names("/n") == []
     assert tree.content() == ({}, set())
 

@@ -12,15 +12,15 @@ MOST = 1000
 """Documents that are told, so that a tree full of them does not fill a log."""
 
 
-class Oddities:
-    """Thread-safe; noted by whoever reads, taken by whoever tells."""
+class UnusableDocuments:
+    """The sentences about them that nothing has told yet; each is told once. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._told: set[str] = set()
         self._news: deque[str] = deque()
 
-    def note(self, path: str, problem: str) -> None:
+    def add(self, path: str, problem: str) -> None:
         """The document at *path* cannot be used.
 
         :param problem: the part of a sentence that says why, e.g. "it is not JSON".
@@ -39,8 +39,8 @@ class Oddities:
                 self._told.add(sentence)
                 self._news.append(sentence)
 
-    def take(self) -> list[str]:
-        """The sentences that nobody has taken yet."""
+    def drain(self) -> list[str]:
+        """Returns the sentences since the last call."""
         with self._lock:
             news = list(self._news)
             self._news.clear()
