@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Figures for statsd, where the environment names one: STATSD_HOST, STATSD_PORT (8125) and STATSD_PREFIX.
 
-Whoever notes a figure never waits and never fails: a thread of its own looks the host up and sends, and what cannot be
-sent is dropped. Nothing is sent without STATSD_HOST.
+Code that notes a figure never waits and never fails: a thread of its own looks the host up and sends, and what cannot
+be sent is dropped. Nothing is sent without STATSD_HOST.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Admit:
 
 @dataclass(frozen=True)
 class Decline:
-    """Our pools can never serve the request: pool id → reason. *fail*: nobody else is left who could."""
+    """Our pools can never serve the request: pool id → reason. *fail*: no other pool is left that could."""
 
     request_id: str
     reasons: Mapping[str, Reason]
@@ -50,7 +50,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class LaunchSpare:
-    """Launch a node that nobody asked for, to keep min-ready."""
+    """Launch a node without a request, to keep min-ready."""
 
     label: str
     pool_id: str
@@ -72,7 +72,7 @@ class DeleteNode:
 
 @dataclass(frozen=True)
 class FreeNode:
-    """Take the allocation from a ready node whose request is gone; it serves somebody else."""
+    """Take the allocation from a ready node whose request is gone; it serves another request."""
 
     node_id: str
     reason: Reason
@@ -80,7 +80,7 @@ class FreeNode:
 
 @dataclass(frozen=True)
 class DropRequest:
-    """Delete a request of ours that nobody will ever collect."""
+    """Delete a request of ours that no playbook will ever collect."""
 
     request_id: str
     reason: Reason

@@ -4,8 +4,8 @@
 """How a cloud answers creates: for how long one is waited for, and how many are sent side by side.
 
 nova answers POST /servers when it has looked at quota, image and networks and has stored the server. On a busy control
-plane that takes minutes, and the work is done whether somebody still waits or not. So a create is waited for as long as
-creates of this cloud have lately needed, many times over; who sends it again too early makes two servers.
+plane that takes minutes, and the work is done whether a client still waits or not. So a create is waited for as long as
+creates of this cloud have lately needed, many times over; a launcher that sends it again too early makes two servers.
 
 Answers that get slower while there are many at once tell that there are too many. What is usual is the median of the
 quickest time lately; it rises slowly, so that slowness which the launcher itself has caused does not become usual. A

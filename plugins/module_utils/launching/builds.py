@@ -90,7 +90,7 @@ class Builds:
     """The builds of one provider. Times in seconds."""
 
     limit: float | None = None
-    """So many may be in flight; None: as many as anybody wants."""
+    """So many may be in flight; None: without a bound."""
     usual: dict[str, float] = field(default_factory=dict)
     """Kind → what it takes while the cloud is not busy."""
     _last: dict[str, deque[_Sample]] = field(default_factory=dict)

@@ -4,7 +4,7 @@
 """Head-room while a plan is being made: what is left in each pool, provider and tenant.
 
 Everything that the plan promises is taken from it at once, also what it reserves for requests that must wait, so that
-nothing is promised twice and nobody jumps the queue.
+nothing is promised twice and no request jumps the queue.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Rooms:
         return launches <= self._admissible[pool.id] or self._queued[pool.id] == 0
 
     def close_queue(self, pool: PoolState) -> None:
-        """An earlier request waits to begin its launches here: nobody may begin others before it."""
+        """An earlier request waits to begin its launches here: no later request may begin others before it."""
         if self._admissible[pool.id] != 0 or self._queued[pool.id] == 0:
             self._admissible[pool.id] = 0
             self._queued[pool.id] += 1
@@ -90,7 +90,7 @@ class Rooms:
         return self._builds_left[pool.provider] > 0
 
     def close_builds(self, pool: PoolState) -> None:
-        """An earlier request waits for that: nobody may begin launches at the provider before it."""
+        """An earlier request waits for that: no later request may begin launches at the provider before it."""
         if self._builds_left[pool.provider] > 0:
             self._builds_left[pool.provider] = 0
             self._changes[pool.provider] += 1

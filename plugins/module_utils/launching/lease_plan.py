@@ -4,7 +4,7 @@
 """What is to be done next for a lease: a pure function of what was asked and what is seen.
 
 Each action may be followed by a kill. Planning again from what is seen then leads to the same end, without a second
-request for a set and without a node that nobody remembers.
+request for a set and without a node that is forgotten.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Ask(Action):
 
 @dataclass(frozen=True)
 class Adopt(Action):
-    """Note a request that was made for a set by somebody who was killed before noting it."""
+    """Note a request that was made for a set by a run that was killed before it noted it."""
 
     number: int
     request: str
@@ -106,7 +106,7 @@ class LeaseView:
 
 @dataclass
 class LeasePlan:
-    """What to do now. *failures*: request → sentence; *waiting*: the requests that somebody else has to move on."""
+    """What to do now. *failures*: request → sentence; *waiting*: the requests that a launcher has to move on."""
 
     actions: list[Action] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -125,7 +125,7 @@ def plan_present(
 ) -> LeasePlan:
     """What leads to a lease of which every set is held.
 
-    :param seen: requests that were there a while ago; when one is gone, somebody deleted it on purpose.
+    :param seen: requests that were there a while ago; when one is gone, it was deleted on purpose.
     :param broken: fulfilled requests of which a node turned out not to be theirs.
     :raises LeaseError: the lease exists with other labels or another count.
     """
@@ -227,7 +227,7 @@ def _plan_set(
     request = view.requests.get(part.request)
     if request is None:
         if part.request in seen:
-            plan.failures[part.request] = f"request {part.request} was deleted by somebody else"
+            plan.failures[part.request] = f"request {part.request} was deleted by another client"
         plan.actions.append(Forget(f"request {part.request} does not exist any more", number))
     elif request.state == RequestState.FAILED:
         plan.failures[request.id] = f"request {request.id} for {', '.join(request.node_types)} failed"

@@ -162,7 +162,7 @@ def found(launch: Launch, mark: str, server_id: str, now: float) -> bool:
 def is_half_made(launch: Launch, server: Server | None, longest_boot: float, now: float) -> bool:
     """True for a server of which nothing will come: nova-api ended between storing it and handing it on.
 
-    It stays in BUILD without a host for ever. Nobody can tell it from one that waits for its turn but by the time.
+    It stays in BUILD without a host for ever. Only the time tells it from one that waits for its turn.
 
     :param longest_boot: seconds that boots of this provider have taken of late; 0 while nothing is known.
     """

@@ -132,17 +132,17 @@ class _Placement:
 
     def _decline(self, request: OpenRequest, verdicts: dict[str, Reason], others_left: bool) -> Decline | Wait:
         if others_left:
-            # Stock rule: a pool that merely lacks a label stays silent while somebody else is able.
+            # Stock rule: a pool that merely lacks a label stays silent while another pool is able.
             verdicts = {key: reason for key, reason in verdicts.items() if reason.code != reasons.LABEL_UNKNOWN}
-        # Where there is no pool at all nobody has declined; others may be about to be configured.
-        nobody_left = bool(self._all_pools) and not others_left
-        fail = nobody_left and self._all_pools <= (request.declined_by | set(verdicts) | self._absent(request))
+        # Where there is no pool at all none has declined; others may be about to be configured.
+        none_left = bool(self._all_pools) and not others_left
+        fail = none_left and self._all_pools <= (request.declined_by | set(verdicts) | self._absent(request))
         if verdicts or fail:
             return Decline(request.id, verdicts, fail)
         return Wait(request.id, Reason(reasons.NOT_ACTING, {"where": "every pool that offers its labels"}))
 
     def _absent(self, request: OpenRequest) -> set[str]:
-        """Known pools that nobody serves at the moment and that lack a label: they could only decline."""
+        """Known pools without a launcher at the moment and that lack a label: they could only decline."""
         wanted = set(request.labels)
         return {pool.id for pool in self._snapshot.others if not pool.present and not wanted <= pool.labels}
 
@@ -158,7 +158,7 @@ class _Placement:
         return Admit(request.id, option.pool.id, option.az, option.slots, reason)
 
     def _wait_for_answer(self, request: OpenRequest, option: Option) -> Wait:
-        """It is served in a moment: nobody else gets what is kept for it, and nothing is launched instead."""
+        """It is served in a moment: no other request gets what is kept for it, and nothing is launched instead."""
         self._rooms.admit(option.pool, option.need, None, len(option.to_launch))
         self._rooms.charge_tenant(request.tenant, option.whole)
         self._stock.use(option)

@@ -6,7 +6,7 @@
 One listing serves all nodes of a provider. While servers boot that cannot be up yet, only a sparse look is taken, for
 early errors; in the time in which servers of this provider have come up before, the list is read quickly, the quicker
 the more servers are expected. The same holds for servers that are being deleted, where quickly matters only while
-somebody waits for the room.
+a request waits for the room.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OVERDUE_SHARE = 0.05
 RAREST = 30.0
 """What is overdue is looked at at growing distances."""
 LEISURE = 3.0
-"""Between two looks for deletions that nobody waits for."""
+"""Between two looks for deletions that no request waits for."""
 UNKNOWN_FIRST = 2.0
 UNKNOWN_BOOT = 3.0
 UNKNOWN_SHARE = 0.15
@@ -66,7 +66,7 @@ def watch_due(
     """Seconds until the next look for what has been going on for *ages* seconds.
 
     :param age_of_list: seconds since the last look.
-    :param hurry: somebody waits for it.
+    :param hurry: a request waits for it.
     :param first: the least distance of looks while nothing is known.
     :return: negative or 0 for now, infinite when nothing is going on.
     """
@@ -86,7 +86,7 @@ def watch_due(
         else:
             due = min(due, min(RAREST, OVERDUE_SHARE * age) - age_of_list)
     pace = max(QUICK, CALM - QUICKER * expected) - age_of_list
-    # Who comes into the time of the others does not make the list be read before its turn.
+    # A provider that falls into the time of the others does not make the list be read before its turn.
     due = min(due, pace if expected else max(nearest, pace))
     return due if hurry else max(due, LEISURE - age_of_list)
 

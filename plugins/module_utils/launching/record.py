@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node record says at each step of a launch (Nodepool's schema: who writes which key when)."""
+"""What a node record says at each step of a launch (Nodepool's schema)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def new_node(provider: Provider, pool: Pool, pool_id: str, label: str, request: 
 
 
 def allocate(node: Node, request: NodeRequest | None) -> None:
-    """Tie the node to a request, or (None) to nobody."""
+    """Ties the node to a request, or (None) to none."""
     node.allocated_to = request.id if request else None
     if request is not None:
         node.tenant_name = request.tenant_name

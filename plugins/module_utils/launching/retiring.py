@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes that the configuration has left behind: nobody can be given them any more."""
+"""Nodes that the configuration has left behind: no request can get them any more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..model.reasons import Reason
 
 
 def retirement(provider: Provider, pool_name: str | None, labels: Iterable[str]) -> Reason | None:
-    """Why nothing may be launched for any of the *labels* in a pool, and nobody can be given what is ready there.
+    """Why nothing may be launched for any of the *labels* in a pool, and no request can get what is ready there.
 
     None while the pool offers one of them.
     """
@@ -38,7 +38,7 @@ class Places:
         self._known: dict[tuple[str, ...], Reason | None] = {}
 
     def retired(self, node: Node) -> Reason | None:
-        """Why a node will never be given to anybody; None for one that may be, and for those of other launchers."""
+        """Why a node will never be given to a request; None for one that may be, and for those of other launchers."""
         provider = self._providers.get(node.provider or "")
         if provider is None or node.pool is None:
             return None

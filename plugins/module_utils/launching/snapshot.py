@@ -82,7 +82,7 @@ class PoolState:
 
 @dataclass(frozen=True)
 class OtherPool:
-    """A registered pool that somebody else serves, or (*present* False) one that is known but not registered now."""
+    """A registered pool of another launcher, or (*present* False) one that is known but not registered now."""
 
     id: str
     provider: str
@@ -95,7 +95,7 @@ class OtherPool:
 
 @dataclass(frozen=True)
 class ReadyNode:
-    """A ready node that nobody has: unallocated and not locked.
+    """A free ready node: unallocated and not locked.
 
     *version*: of its record. *unseen*: not to be handed out yet, the cloud's answer about its server is waited for.
     """
@@ -112,7 +112,7 @@ class ReadyNode:
 
 @dataclass(frozen=True)
 class OpenRequest:
-    """A request in state requested that nobody has locked.
+    """A request in state requested that is not locked.
 
     *order* is (priority text, relative priority, sequence text).
     """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about nodes and requests that nobody is working on: the rules for garbage, age and lost owners."""
+"""What to do about nodes and requests that no cycle works on: the rules for garbage, age and lost owners."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ GARBAGE = frozenset(
     }
 )
 ORPHAN_SECONDS = 30.0
-"""An unlocked node in init or building without a launch record this old was left by somebody who died."""
+"""An unlocked node in init or building without a launch record this old was left by a launcher that died."""
 
 
 @dataclass(frozen=True)
 class Idle:
-    """What is there and in nobody's hands: not locked, and not being worked on by this cycle."""
+    """What is there and free: not locked, and not being worked on by this cycle."""
 
     nodes: Iterable[Node]
     requests: Iterable[NodeRequest]
@@ -48,7 +48,7 @@ class Idle:
     providers: Mapping[str, Provider] = field(default_factory=dict)
     """What the launcher acts for, by name: nodes that have no place there any more are not kept."""
     lost: Callable[[Node], Reason | None] = lambda node: None
-    """Why the server of a ready node is of no use to anybody."""
+    """Why the server of a ready node is of no use any more."""
     since: Callable[[Node], float] = lambda node: node.state_time or 0.0
     """When a node came into its state, whatever clock has written that down."""
 
@@ -83,7 +83,7 @@ def _for_node(
     if node.state in (NodeState.INIT, NodeState.BUILDING):
         if node.id not in idle.launches and age > ORPHAN_SECONDS:
             return DeleteNode(node.id, Reason(reasons.OWNER_GONE), node.version)
-        # Whoever adopts launches does so first: what is still idle cannot be adopted.
+        # Launches are adopted first: what is still idle cannot be adopted.
         reason = None if node.allocated_to in idle.owners else places.retired(node)
         return None if reason is None else DeleteNode(node.id, reason, node.version)
     if node.state == NodeState.READY:

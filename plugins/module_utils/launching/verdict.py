@@ -78,7 +78,7 @@ def unconfirmed(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Re
 
 
 def others_able(request: OpenRequest, others: Sequence[OtherPool]) -> list[OtherPool]:
-    """Pools of somebody else that offer all labels and have not declined."""
+    """Pools of other launchers that offer all labels and have not declined."""
     wanted = set(request.labels)
     return [pool for pool in others if pool.id not in request.declined_by and wanted <= pool.labels]
 
@@ -86,7 +86,7 @@ def others_able(request: OpenRequest, others: Sequence[OtherPool]) -> list[Other
 def preferred(request: OpenRequest, able: Sequence[PoolState], others: Sequence[OtherPool]) -> list[PoolState]:
     """Those of our able pools that may serve under the rules that stock launchers keep too.
 
-    A preferred provider is honoured while one of its pools is able; a pool of somebody else with a smaller priority
+    A preferred provider is honoured while one of its pools is able; a pool of another launcher with a smaller priority
     number goes first unless it is paused (Nodepool's rules for choosing requests).
     """
     present = [pool for pool in others if pool.present]

@@ -123,7 +123,7 @@ class Image:
 
     @property
     def is_snapshot(self) -> bool:
-        """True for what somebody made of a server; it may bear all marks of the image that the server was made from."""
+        """True for an image that a user made of a server; it may bear all marks of the image of that server."""
         return any(key in self.properties for key in _SNAPSHOT)
 
 

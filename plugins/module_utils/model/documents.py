@@ -36,7 +36,7 @@ def why_unreadable(data: bytes | None) -> str | None:
 def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
     """The JSON object, or what is wrong."""
     try:
-        # Not every writer keeps to JSON: NaN, Infinity and 1e400 are no numbers that anybody could reckon with.
+        # Not every writer keeps to JSON: NaN, Infinity and 1e400 are no numbers to calculate with.
         document = json.loads(data, parse_constant=lambda _name: None, parse_float=_finite)
     except RecursionError:
         return None, _TOO_DEEP
@@ -44,7 +44,7 @@ def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
         return None, "it is not JSON"
     if not isinstance(document, dict):
         return None, "it is not a JSON object"
-    # Whoever is deep has at least so many brackets: counting them costs next to nothing.
+    # A deep document has at least so many brackets: counting them costs next to nothing.
     if data.count(b"{") + data.count(b"[") > DEEPEST and _is_too_deep(document):
         return None, _TOO_DEEP
     return document, None
@@ -75,7 +75,7 @@ def _is_too_deep(document: dict[str, Any]) -> bool:
 def dump(document: Mapping[str, Any], *, sort_keys: bool = False) -> bytes:
     """*document* as JSON in UTF-8.
 
-    Everything beyond ASCII is escaped: a lone surrogate that somebody's document brought along could not be encoded.
+    Everything beyond ASCII is escaped: a lone surrogate from another client's document could not be encoded.
     """
     return json.dumps(document, sort_keys=sort_keys, separators=(",", ":")).encode("utf-8")
 

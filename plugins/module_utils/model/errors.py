@@ -72,7 +72,7 @@ class StoreGone(StoreError):
 
 
 class StoreConflict(StoreError):
-    """The znode was changed by somebody else since it was read, or exists already."""
+    """The znode was changed by another client since it was read, or exists already."""
 
 
 class TreeExchanged(StoreError):

@@ -23,7 +23,7 @@ class Evidence:
 
     @property
     def used(self) -> float:
-        """By everybody."""
+        """By all users of the cloud together."""
         return self.others + self.ours
 
 

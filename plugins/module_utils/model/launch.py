@@ -45,7 +45,7 @@ class Launch:
 
     Times are UNIX seconds. *mark* is the server's metadata value of the present attempt, *superseded* those of
     attempts that were given up without knowing whether a server came of them. *floating_doubt*: a floating IP was
-    asked for with that mark, and nobody knows what came of it. *asked_at*: when the present create was
+    asked for with that mark, and it is unknown what came of it. *asked_at*: when the present create was
     sent; *answered*: whether nova said yes to it; *look_until*: a create in doubt is looked for until then;
     *doubt_until*: so long may a server still come of a superseded create that was never answered.
     """

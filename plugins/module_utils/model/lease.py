@@ -5,7 +5,7 @@
 
 A lease is ``count`` sets of nodes. Each set is one request, so all its nodes come from one pool and availability zone.
 The lease's document is written before the requests, and each request carries the lease's name, nonce and set number:
-whoever goes on after a kill finds what was asked already.
+the run after a kill finds what was asked already.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LeaseError(NodepoolError):
 
 @dataclass(frozen=True)
 class LeaseSpec:
-    """What somebody asks for.
+    """What a playbook asks for.
 
     :param name: identifies the lease.
     :param labels: labels of one set, in order; empty when the lease is only to be released.
@@ -46,7 +46,7 @@ class LeaseSpec:
     :param provider: preferred provider, None for any.
     :param tenant: tenant whose limits apply, None for none.
     :param expires: seconds that the nodes stay held once they are handed over.
-    :param patience: seconds that the requests stay at most while nobody comes back for them.
+    :param patience: seconds that the requests stay at most while no playbook comes back for them.
     """
 
     name: str
@@ -190,7 +190,7 @@ def is_for(request: NodeRequest, lease: Lease, number: int) -> bool:
 
 
 def request_expiry(request: NodeRequest) -> float | None:
-    """When a request of a lease is nobody's any more (UNIX seconds); None when it is not one of a lease."""
+    """When a request of a lease expires (UNIX seconds); None when it is not one of a lease."""
     data = request.requestor_data
     if request.requestor != REQUESTOR or not isinstance(data, Mapping):
         return None

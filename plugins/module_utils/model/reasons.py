@@ -11,7 +11,7 @@ from typing import Any
 
 from .resources import describe
 
-# Codes of waiting. The first group names a limit that somebody set: a cycle may settle on it.
+# Codes of waiting. The first group names a limit that an operator or the cloud set: a cycle may settle on it.
 NO_ROOM = "no-room"
 TENANT_LIMIT = "tenant-limit"
 CONCURRENCY = "concurrency"
@@ -83,10 +83,10 @@ _TEXTS = {
     REUSE: "uses {count:g} of the ready nodes of {where}",
     MIN_READY: "min-ready of label {label}: {have:g} of {wanted:g}",
     ROOM_NEEDED: "request {request} needs the room of this idle node",
-    USED: "the node is {state} and nobody holds it",
+    USED: "the node is {state} and no client holds it",
     AGED: "ready for {age:.0f} s, max-ready-age is {limit:g} s",
     HELD_TOO_LONG: "held for {age:.0f} s, the limit is {limit:g} s",
-    SERVER_GONE: "{where} lists its server {server} as {status}: nobody can use it",
+    SERVER_GONE: "{where} lists its server {server} as {status}: it cannot be used",
     OWNER_GONE: "the launch has no owner any more",
     LEASE_EXPIRED: "the lease {lease} of this request has expired",
     REQUEST_GONE: "request {request} does not exist any more",
@@ -102,11 +102,11 @@ class Reason:
 
     @property
     def is_limit(self) -> bool:
-        """True when a limit that somebody set is what blocks."""
+        """True when a limit that an operator or the cloud set is what blocks."""
         return self.code in LIMITS
 
     def text(self) -> str:
-        """The sentence for people."""
+        """The sentence that is shown."""
         if self.code in (NO_ROOM, UNCONFIRMED, TOO_LARGE_FOR_POOL, TOO_LARGE_FOR_CLOUD):
             return self._room_text()
         figures = self.figures
@@ -129,13 +129,13 @@ class Reason:
 
 
 def causes_first(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The documents of reasons, each once: what has failed, then other causes, then who does not offer it at all."""
+    """The documents of reasons, each once: what has failed, other causes, pools that do not offer it at all."""
     once = {(str(item.get("code")), str(item.get("text"))): dict(item) for item in documents}
     return sorted(once.values(), key=lambda item: (item.get("code") in NOT_OFFERED, item.get("code") != LAUNCH_FAILED))
 
 
 def cause(documents: Iterable[Mapping[str, Any]]) -> str:
-    """The sentence about all of them; who does not offer it is named only where there is no other reason."""
+    """The sentence about all of them; pools that do not offer it are named only where there is no other reason."""
     told = causes_first(documents)
     causes = [item for item in told if item.get("code") not in NOT_OFFERED]
     return "; ".join(str(item.get("text")) for item in causes or told)

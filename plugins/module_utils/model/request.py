@@ -51,7 +51,7 @@ def request_prefix(priority: int) -> str:
 
 @dataclass
 class NodeRequest(StatefulDocument):
-    """Somebody's wish for a set of nodes. Times are UNIX seconds."""
+    """A request for a set of nodes. Times are UNIX seconds."""
 
     STATES: ClassVar[frozenset[str]] = RequestState.ALL
     NEEDED: ClassVar[tuple[str, ...]] = ("state", "node_types")

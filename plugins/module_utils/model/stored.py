@@ -116,10 +116,10 @@ def kind_of(value: Any) -> str:
 def believed(moment: float, now: float, longest: float) -> float:
     """A moment that was stored, as far as it can be meant; *now* where it cannot.
 
-    What is later than anybody ever sets it was stored by a clock that was ahead, or this one has been set back: it
+    What is later than it is ever set was stored by a clock that was ahead, or this one has been set back: it
     would hold something up for hours or years.
 
     :param moment: UNIX seconds until which something was to be left alone.
-    :param longest: seconds; the longest that anybody ever lets it be.
+    :param longest: seconds; the longest that it is ever set to.
     """
     return moment if moment <= now + longest else now

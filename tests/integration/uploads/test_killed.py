@@ -163,7 +163,7 @@ def test_whoever_was_taken_for_dead_leaves_what_was_adopted(own_builder: Builder
         upload.external_id = ident
         upload.set_state("ready", time.time())
         builder.store.images.write_upload(upload)
-        eventually(lambda: cycle.told("changed by somebody else"), 30)
+        eventually(lambda: cycle.told("changed by another client"), 30)
     one_image(builder, build)
 
 

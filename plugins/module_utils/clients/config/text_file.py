@@ -38,7 +38,7 @@ def read_text(path: str, sleep: Callable[[float], None]) -> str:
 
 
 def _read(path: str) -> bytes:
-    # O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+    # O_NONBLOCK: opening a pipe without a writer would wait for ever.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         kind = os.fstat(descriptor).st_mode

@@ -272,7 +272,7 @@ class CloudClient:
         return found[0] if found else None
 
     def image_names(self) -> list[str]:
-        """Names of images that the project sees; a page of them, for people who look for the right one."""
+        """Names of images that the project sees; the first page of them, for messages about a wrong name."""
         answer = self._rest.call("image", "GET", "/images", params={"limit": PAGE, "sort": "name"}, key="images")
         return self._made(
             "GET /images",

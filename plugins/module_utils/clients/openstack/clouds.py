@@ -110,7 +110,7 @@ class CloudEntry:
 
     @property
     def place(self) -> Place:
-        """The cloud, project and region that it leads to, whoever logs in."""
+        """The cloud, project and region that it leads to, whatever the user."""
         config = self.region.config
         auth = config.get("auth") or {}
         project = auth.get("project_id") or auth.get("project_name") or auth.get("tenant_id") or auth.get("tenant_name")
@@ -277,7 +277,7 @@ def _roles(region: Any) -> NetworkRoles:
 
 
 def login_of(auth: dict[str, Any]) -> tuple[str, ...]:
-    """The login that somebody wrote into auth_url: as a whole, and its password."""
+    """The login that an operator wrote into auth_url: as a whole, and its password."""
     login = str(auth.get("auth_url") or "").partition("://")[2].rpartition("@")[0]
     password = login.partition(":")[2]
     return tuple(dict.fromkeys(text for text in (login, password, unquote(password)) if text))

@@ -68,7 +68,7 @@ def _pieces(path: str, size: int) -> Iterator[memoryview]:
     except OSError as problem:
         raise _unreadable(path, problem) from problem
     if read != size:
-        raise ImageFileError(f"{path} changed while it was read: nobody may write to the files of a finished build")
+        raise ImageFileError(f"{path} changed while it was read: the files of a finished build must not be written to")
 
 
 def _unreadable(path: str, problem: OSError) -> ImageFileError:

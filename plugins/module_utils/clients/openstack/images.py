@@ -134,7 +134,7 @@ class CloudImages:
     def _wait(self, image_id: str, deadline: float, *, sure: bool) -> Image:
         """The image as soon as it is active.
 
-        :param sure: False when nobody knows whether the cloud has all of it: then an image without data stays so.
+        :param sure: False when it is unknown whether the cloud has all of it: then an image without data stays so.
         """
         looks = 0
         trouble: CloudError | None = None

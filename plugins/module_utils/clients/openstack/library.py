@@ -26,7 +26,7 @@ try:
 except ImportError:
     IMPORT_ERROR = traceback.format_exc()
     # Stand-ins, so that classes which derive from these can be defined, and files that use these be imported;
-    # require() stops whoever wants to use them.
+    # require() stops code that wants to use them.
     requests = urllib3 = yaml = ks_exceptions = ks_session = sdk_exceptions = sdk_config = None  # type: ignore[assignment]
     HTTPAdapter = object  # type: ignore[assignment,misc]
     RequestException = Exception  # type: ignore[assignment,misc]

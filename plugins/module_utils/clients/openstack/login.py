@@ -27,8 +27,8 @@ class Login:
     """Holds the auth plugin of a cloud entry. Thread-safe.
 
     keystoneauth lets every waiting thread try again after the one before it failed; against a dead identity service
-    the last of sixteen would wait sixteen time-outs. Here those who waited for a failed attempt share its failure. A
-    refused login is not repeated before a pause is over; a changed clouds.yaml makes another login.
+    the last of sixteen would wait sixteen time-outs. Here the threads that waited for a failed attempt share its
+    failure. A refused login is not repeated before a pause is over; a changed clouds.yaml makes another login.
     """
 
     def __init__(self, plugin: Any, clock: Callable[[], float] = time.monotonic) -> None:
@@ -67,7 +67,7 @@ class Login:
         return backoff(self._refusals, first=FIRST_PAUSE, most=LONGEST_PAUSE)
 
     def reject(self, token: str) -> None:
-        """*token* was answered with 401: the next access fetches another one, unless somebody did so already."""
+        """*token* was answered with 401: the next access fetches another one, unless another thread did so already."""
         with self._lock:
             current = getattr(self._plugin, "auth_ref", None)
             if current is None or current.auth_token == token:

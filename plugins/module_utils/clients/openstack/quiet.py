@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the libraries log is freed of logins before anybody sees it."""
+"""Removes logins from what the libraries log."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LOGGERS = ("keystoneauth", "openstack", "urllib3", "requests")
 
 
 class Masking(logging.Handler):
-    """Takes what a library logs and passes it on to whoever listens to all of them, without secrets.
+    """Takes what a library logs and passes it on, without secrets, to the handlers of the root logger.
 
-    Where nobody listens nothing is shown: Python's last resort would write warnings to stderr as they are.
+    Where there is none nothing is shown: Python's last resort would write warnings to stderr as they are.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

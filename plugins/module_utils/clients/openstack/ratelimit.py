@@ -39,7 +39,7 @@ class RateLimiter:
             self._next = start + self._interval
             delay = start - now
             if delay > 0:
-                # Told before it is waited: whoever bounds this thread's time looks from outside.
+                # Told before it is waited: the thread that bounds this one's time looks from outside.
                 ident = threading.get_ident()
                 self._waited[ident] = self._waited.get(ident, 0.0) + delay
         if delay > 0:

@@ -300,7 +300,7 @@ class Transport(HTTPAdapter):
 
 
 class Redirected(RequestException):
-    """A redirect that is not followed: token and password would go to somebody else, or in clear text."""
+    """A redirect that is not followed: token and password would go to another host, or in clear text."""
 
 
 def _check_redirect(request: Any, response: Any) -> None:

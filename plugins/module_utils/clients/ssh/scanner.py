@@ -200,7 +200,7 @@ class Scanner:
 def _offered(connection: Any) -> set[str] | None:
     """The types of host keys that the server named when the handshake began; None when that is not known.
 
-    asyncssh has it but shows it to nobody, so it may be elsewhere in another release; then it costs a connection more.
+    asyncssh has it but does not publish it, so it may be elsewhere in another release; then it costs a connection more.
     """
     payload = getattr(connection, "_server_kexinit", None)
     if not isinstance(payload, bytes):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes that ZooKeeper makes together or not at all, in one round trip, for which nobody need wait at once."""
+"""Changes that ZooKeeper makes together or not at all, in one round trip, which need not be waited for at once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Batch:
     ) -> None:
         """Add a new znode. What is above it must be there.
 
-        :param then: called with its path and stat by whoever waits for the answer.
+        :param then: called with its path and stat by the thread that waits for the answer.
         """
         flags = _EPHEMERAL * ephemeral | _SEQUENCE * sequence
         self._add(Create2(self._client.absolute(path), data, OPEN_ACL_UNSAFE, flags), path, then)
@@ -73,7 +73,7 @@ class Batch:
         return twin
 
     def if_unknown(self, call: Callable[[], None]) -> None:
-        """Have *call* made when nobody knows whether the changes were made."""
+        """Calls *call* when it is unknown whether the changes were made."""
         self.unknown.append(call)
 
     def use(self, client: TreeClient) -> None:
@@ -120,7 +120,7 @@ class Batch:
         self.then.append(then)
 
     def _learn(self, results: list[Any]) -> None:
-        """In the completion thread: the cache knows what was written before anybody is told."""
+        """In the completion thread: the cache knows what was written before any callback is called."""
         client = self._client
         if failure(results) is not None:
             return
@@ -153,7 +153,7 @@ class Sent:
         """Wait for the answer.
 
         :raises StoreGone, StoreConflict: nothing was done, because of one of the changes.
-        :raises StoreError: nobody knows whether it was done; what can be undone will be.
+        :raises StoreError: it is unknown whether it was done; what can be undone will be.
         """
         if not self._over:
             self._over = True
@@ -164,7 +164,7 @@ class Sent:
     def refused(self) -> StoreError | None:
         """Wait; why nothing was done, None when all was done.
 
-        :raises StoreError: nobody knows.
+        :raises StoreError: it is unknown.
         """
         try:
             self.wait()

@@ -7,7 +7,7 @@ kazoo up to 2.11 has no persistent watches, hands watch events and answers to di
 lost), retries connecting for ever without saying why it fails, queues what is asked for while disconnected and
 sends it later, and opens a new session by itself when the old one has expired. Here
 
-* ``AddWatch`` is one more request, and its events come through the queue of the answers: whoever works there sees
+* ``AddWatch`` is one more request, and its events come through the queue of the answers: code that works there sees
   events and answers in the order in which the server sent them;
 * what was asked for without a connection fails at once;
 * a session that has expired stays dead: its successor is another object;
@@ -210,6 +210,6 @@ class TreeClient(KazooClient):
             self._stopped.set()
         self.seen_zxid = max(self.seen_zxid, self.last_zxid)  # kazoo forgets it with the session
         if state != before:
-            # Before kazoo fails what is under way: whoever hears of it then finds the state changed already.
+            # Before kazoo fails what is under way: their callbacks then find the state changed already.
             self._on_link(self, DEAD if ended else DOWN)
         super()._session_callback(state)

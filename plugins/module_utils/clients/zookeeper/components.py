@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Registrations of components: who else works on this tree."""
+"""Registrations of components: the launchers, builders and pools that work on this tree."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Registration:
         try:
             try:
                 stat = self._session.write(path, wanted, self._version)
-            except StoreConflict:  # only its owner writes it: whoever did it was wrong
+            except StoreConflict:  # only its owner may write it
                 stat = self._session.write(path, wanted)
         except StoreGone:
             return False

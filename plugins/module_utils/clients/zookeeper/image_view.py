@@ -123,8 +123,8 @@ class ImageView:
     def newest_ready(self, image: str, provider: str, without: Container[str] = ()) -> Upload | None:
         """The upload that became ready last; its ``path`` is the full znode path, ``external_id`` the cloud's id.
 
-        Uploads of a build that is marked for deletion do not count: who deletes a bad build by hand does not want to
-        see it booted until its uploads are gone.
+        Uploads of a build that is marked for deletion do not count: an operator who deletes a bad build does not
+        want to see it booted until its uploads are gone.
 
         :param without: ids of images in the cloud that do not count.
         """
@@ -144,7 +144,7 @@ class ImageView:
     # -- is it what ZooKeeper has now? ---------------------------------------------------------------------------
 
     def knows_builds(self, image: str) -> bool:
-        """True when the cache has all builds of *image* as they are: to be asked by who holds a lock.
+        """True when the cache has all builds of *image* as they are: to be asked by the holder of a lock.
 
         :raises StoreError: no answer.
         """
@@ -185,7 +185,7 @@ class ImageView:
         return self._written(image, PAUSE)
 
     def is_requested(self, image: str) -> bool:
-        """True when somebody asked for a build."""
+        """True when a build is asked for."""
         return self.requested(image) is not None
 
     def is_paused(self, image: str) -> bool:
@@ -199,15 +199,15 @@ class ImageView:
     # -- locks --------------------------------------------------------------------------------------------------
 
     def is_build_locked(self, image: str) -> bool:
-        """True while somebody builds the image."""
+        """True while a builder builds the image."""
         return self._session.tree.is_locked(f"{paths.builds(image)}/{paths.LOCK}")
 
     def is_provider_locked(self, image: str, build_id: str, provider: str) -> bool:
-        """True while somebody uploads the build to the provider."""
+        """True while a builder uploads the build to the provider."""
         return self._session.tree.is_locked(f"{paths.uploads(image, build_id, provider)}/{paths.LOCK}")
 
     def is_upload_locked(self, upload: Upload) -> bool:
-        """True while somebody marks or deletes the upload."""
+        """True while a builder or an operator marks or deletes the upload."""
         return self._session.tree.is_locked(f"{upload.path}/{paths.LOCK}")
 
 

@@ -49,7 +49,7 @@ class Images(ImageView):
         :param held: the lock that allows it; the write happens in the session that took it or not at all.
         :param if_unchanged: write only when the znode still has ``build.version``.
         :raises StoreGone: the build was deleted.
-        :raises StoreConflict: somebody else has written it since (with *if_unchanged*).
+        :raises StoreConflict: another client has written it since (with *if_unchanged*).
         """
         path = paths.build(build.image, build.id)
         version = build.version if if_unchanged else -1
@@ -117,10 +117,10 @@ class Images(ImageView):
                 continue
         raise StoreError(f"{path} is created and deleted by others again and again")
 
-    # -- locks: taken without waiting; None when somebody has it, or what it protects is gone ---------------------
+    # -- locks: taken without waiting; None when it is held, or what it protects is gone ----------------------------
 
     def lock_image(self, image: str) -> Held | None:
-        """The right to build the image: one build at a time, whoever builds."""
+        """The right to build the image: one build at a time among all builders."""
         return acquire(self._session, f"{paths.builds(image)}/{paths.LOCK}", parents=True)
 
     def lock_build(self, image: str, build_id: str) -> Held | None:

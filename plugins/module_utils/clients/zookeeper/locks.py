@@ -105,7 +105,7 @@ class Held:
             try:
                 self._claim.wait()
             except StoreError:
-                return  # it was never ours, or whoever sent the claim sees to it
+                return  # it was never ours, or the sender of the claim sees to it
         try:
             self._session.remove([self.contender], client=self.client)
         except Exception as problem:
@@ -124,7 +124,7 @@ class Held:
 def claim(session: Session, path: str, batch: Batch) -> Held | None:
     """Take the lock in directory *path* together with the changes of *batch*; None where that is not possible.
 
-    The directory is made by the same batch, so there is nobody before us in it; where there is one already the
+    The directory is made by the same batch, so no contender is before us in it; where there is one already the
     batch is refused, and the lock must be taken by :func:`acquire`.
 
     :return: ours when the batch is done, and not before; its release waits for that.
@@ -146,7 +146,7 @@ def claim(session: Session, path: str, batch: Batch) -> Held | None:
 
 
 def acquire(session: Session, path: str, *, parents: bool = False) -> Held | None:
-    """Take the lock in directory *path* without waiting; None when somebody has it.
+    """Take the lock in directory *path* without waiting; None when it is held.
 
     The lock directory is made by us, without what is above it unless *parents*, and Lock is told that it is there: it
     would re-create a record that was just deleted. Two or three round trips.
@@ -188,7 +188,7 @@ def _make_directory(session: Session, client: TreeClient, path: str, parents: bo
 
 
 def _withdraw(session: Session, path: str, prefix: str) -> bool:
-    """Delete the contender of an attempt of which nobody knows how it ended; False while there is none."""
+    """Delete the contender of an attempt whose result is unknown; False while there is none."""
     ours = [f"{path}/{name}" for name in session.tree.names(path) if name.startswith(prefix)]
     session.remove(ours)
     return bool(ours)

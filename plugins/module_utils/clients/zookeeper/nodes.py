@@ -26,7 +26,7 @@ class Nodes(Records[Node]):
         node.version = stat.version
 
     def send(self, node: Node) -> Sent:
-        """The same without waiting; ``node.id`` and ``node.version`` are set by whoever waits for the answer."""
+        """The same without waiting; the thread that waits for the answer sets ``node.id`` and ``node.version``."""
         self._session.ensure(self.ROOT)
         batch = Batch(self._session)
 
@@ -38,5 +38,5 @@ class Nodes(Records[Node]):
         return batch.send()
 
     def lock(self, record_id: str) -> Held | None:
-        """Take the node's lock without waiting; None when somebody has it or the node is gone."""
+        """Take the node's lock without waiting; None when it is held or the node is gone."""
         return acquire(self._session, self._lock_path(record_id))

@@ -78,7 +78,7 @@ class OwnDocuments:
         return [name for name, _entry in self._session.tree.documents(root)]
 
     def folder_of(self, path: str, reader: Callable[[Mapping[str, Any]], object], *, key: str | None = None) -> Folder:
-        """What there is below *path*, from the cache, for whoever asks for single names.
+        """What there is below *path*, from the cache, for callers that ask for single names.
 
         :param reader: as of :meth:`understood`, *key* too; what cannot be used is not there.
         """
@@ -126,7 +126,7 @@ class OwnDocuments:
                 return there
             if found is None:
                 continue
-            try:  # a parent of something else, or a lock: nobody has written it yet
+            try:  # a parent of something else, or a lock: it has no document yet
                 self._session.write(full, data, found[1].version)
                 return copied(document)  # type: ignore[no-any-return]
             except (StoreConflict, StoreGone):
@@ -138,7 +138,7 @@ class OwnDocuments:
         self._session.delete(paths.own(path))
 
     def lock(self, path: str) -> Held | None:
-        """Take the lock at ``<path>/lock`` without waiting; None when somebody has it. Creates parents."""
+        """Take the lock at ``<path>/lock`` without waiting; None when it is held. Creates parents."""
         return acquire(self._session, f"{paths.own(path)}/{paths.LOCK}", parents=True)
 
     def is_locked(self, path: str) -> bool:

@@ -23,11 +23,12 @@ class Awaited:
 
 
 class OwnWrites:
-    """The requests without an answer. Written by those who send and by the thread that takes answers and events.
+    """The requests without an answer. Threads that send write it, and the thread that takes answers and events.
 
-    Each change causes one event, and nobody can tell who made it. So an event is taken for ours while one of ours is
-    due for that path; if somebody else has written the same znode, one event is left over in the end, and that one
-    is acted on. An event that was taken for ours by mistake shows when the answer comes: see :meth:`answered`.
+    Each change causes one event, and the event does not say which client made it. So an event is taken for ours while
+    one of ours is due for that path; if another client has written the same znode, one event is left over in the end,
+    and that one is acted on. An event that was taken for ours by mistake shows when the answer comes: see
+    :meth:`answered`.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,7 @@ class OwnWrites:
     def answered(self, awaited: Awaited, written: Collection[str]) -> list[str]:
         """The answer is there, and *written* is what the request has changed.
 
-        :return: paths of events that were taken for its echo and were somebody else's.
+        :return: paths of events that were taken for its echo and were caused by another client.
         """
         with self._lock:
             for key in awaited.keys:

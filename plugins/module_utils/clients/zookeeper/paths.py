@@ -102,7 +102,7 @@ def own(path: str) -> str:
 
 
 def segment(name: str) -> str:
-    """A name that somebody chose, as one segment of a path: unchanged where possible, else percent-encoded."""
+    """A name that a user chose, as one segment of a path: unchanged where possible, else percent-encoded."""
     if name in (".", "..", LOCK):
         return _encoded(name)
     return "".join(letter if letter in _PLAIN else _encoded(letter) for letter in name)

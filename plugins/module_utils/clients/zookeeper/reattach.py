@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ends the session of somebody who died: everything that it had locked is free at once, not after its time-out."""
+"""Ends the session of a dead predecessor: everything that it had locked is free at once, not after its time-out."""
 
 from __future__ import annotations
 

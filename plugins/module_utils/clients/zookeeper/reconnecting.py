@@ -109,7 +109,7 @@ class ReconnectingClient:
         self._callbacks.append(callback)
 
     def notify(self, path: str) -> None:
-        """Tell all who asked for it."""
+        """Calls every callback that was registered."""
         for callback in self._callbacks:
             try:
                 callback(path)

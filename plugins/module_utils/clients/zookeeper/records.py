@@ -47,7 +47,7 @@ class Records(Generic[R]):
     def view(self) -> View[R]:
         """All records without a copy of each, and what has changed from one look to the next.
 
-        There is one for all who ask: what has changed is told to whoever looks first.
+        All callers share one: the first caller after a change is told of it.
         """
         if self._view is None:
             self._view = View(self._session, self.ROOT, self.LOCK_ROOT or self.ROOT, self._lock_path, self._parsed)
@@ -85,7 +85,7 @@ class Records(Generic[R]):
         :param if_unchanged: write only when the znode still has ``record.version``.
         :param batch: write it together with these changes, when they are sent.
         :raises StoreGone: the record was deleted.
-        :raises StoreConflict: somebody else has written it since (with *if_unchanged*).
+        :raises StoreConflict: another client has written it since (with *if_unchanged*).
         """
         version = record.version if if_unchanged else -1
         path = self._path(record.id)
@@ -102,11 +102,11 @@ class Records(Generic[R]):
         self._session.delete(self._path(record_id))
 
     def lock(self, record_id: str) -> Held | None:
-        """Take the lock without waiting; None when somebody has it or the record is gone."""
+        """Take the lock without waiting; None when it is held or the record is gone."""
         raise NotImplementedError
 
     def claim(self, record_id: str, batch: Batch) -> Held | None:
-        """Take the lock of a record that nobody has ever locked together with *batch*; see :func:`locks.claim`."""
+        """Take the lock of a record that was never locked together with *batch*; see :func:`locks.claim`."""
         return claim(self._session, self._lock_path(record_id), batch)
 
     def is_locked(self, record_id: str) -> bool:
@@ -114,7 +114,7 @@ class Records(Generic[R]):
         return self._session.tree.is_locked(self._lock_path(record_id))
 
     def empty(self) -> builtins.list[str]:
-        """Ids of znodes without data: what remains where somebody locked a deleted record."""
+        """Ids of znodes without data: what remains after a client locked a deleted record."""
         return [name for name, entry in self._session.tree.documents(self.ROOT) if not entry.data]
 
     def _parse(self, record_id: str, data: bytes, version: int) -> R | None:

@@ -37,7 +37,7 @@ class Requests(Records[NodeRequest]):
         request.version = stat.version
 
     def lock(self, record_id: str) -> Held | None:
-        """Take the request's lock without waiting; None when somebody has it or the request is gone."""
+        """Take the request's lock without waiting; None when it is held or the request is gone."""
         if self._session.tree.entry(self._path(record_id)) is None:
             return None
         return acquire(self._session, self._lock_path(record_id), parents=True)
@@ -47,7 +47,7 @@ class Requests(Records[NodeRequest]):
         return self._session.children(paths.REQUEST_LOCKS)
 
     def free_since(self, record_id: str) -> float | None:
-        """When the lock directory was made (UNIX seconds), fresh; None when it is gone or somebody has the lock."""
+        """When the lock directory was made (UNIX seconds), fresh; None when it is gone or the lock is held."""
         found = self._session.read(self._lock_path(record_id))
         return found[1].mtime / 1000.0 if found and not found[1].numChildren else None
 

@@ -105,7 +105,7 @@ class Releasable(Protocol):
 
 
 class Owed(Protocol):
-    """Changes that were sent and for which nobody has waited yet."""
+    """Changes that were sent and that were not waited for yet."""
 
     @property
     def there(self) -> bool:
@@ -143,7 +143,7 @@ class Session(ReconnectingClient):
     def catch_up(self) -> None:
         """Wait for all that the calling thread has sent and not waited for.
 
-        :raises StoreError: some of it was not done, or nobody knows.
+        :raises StoreError: some of it was not done, or it is unknown.
         """
         owed = self._own.owed
         while owed:
@@ -298,7 +298,7 @@ class Session(ReconnectingClient):
             self._make(client, path)
 
     def undo_creation(self, path: str, data: bytes) -> None:
-        """The answer to a creation was lost: whoever asked was told that it failed, so it must not exist.
+        """The answer to a creation was lost: the caller was told that it failed, so it must not exist.
 
         It is recognised by its place and its very bytes (documents hold times and ids), by never having been written
         again, and by not having been there before. (Lock contenders have no data; their names tell.)
@@ -421,7 +421,7 @@ def translated(problem: Exception, path: str, verb: str) -> StoreError:
     if isinstance(problem, NoNodeError):
         return StoreGone(f"{path} does not exist in ZooKeeper (any more); it could not be used to {verb}")
     if isinstance(problem, BadVersionError):
-        return StoreConflict(f"{path} was changed by somebody else since it was read; read it again")
+        return StoreConflict(f"{path} was changed by another client since it was read; read it again")
     if isinstance(problem, NodeExistsError):
         return StoreConflict(f"{path} exists already in ZooKeeper")
     if isinstance(problem, Unanswered):

@@ -4,7 +4,7 @@
 """Word for a successor on the same host: which ZooKeeper session a process has, in a file that only its user can read.
 
 As long as the process lives it holds the file's flock, which the kernel takes back at its death, however it dies and
-whatever PID namespace it lives in. Whoever gets the flock knows that the owner is gone.
+whatever PID namespace it lives in. A process that gets the flock knows that the owner is gone.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class SessionNote:
 class SessionFolder:
     """The files of one tree in one folder.
 
-    :raises FolderNotPrivate: somebody else could read or replace what is in it.
+    :raises FolderNotPrivate: another user could read or replace what is in it.
     """
 
     def __init__(self, path: str, settings: ZooKeeperSettings) -> None:
@@ -174,7 +174,7 @@ class SessionFile:
         self.name = name
 
     def write(self, word: SessionNote) -> None:
-        """Replace what it says. Whoever reads it has the lock, so nobody sees half of it."""
+        """Replace what it says. Readers hold the lock, so they never see half of it."""
         data = word.data()
         os.pwrite(self._fd, data, 0)
         os.ftruncate(self._fd, len(data))
@@ -209,7 +209,7 @@ def _open_private(path: str) -> int:
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
         os.close(fd)
         raise FolderNotPrivate(
-            f"{path} cannot be used as state_dir: it must belong to the user of the launcher and be writable by nobody"
-            " else (mode 0700)"
+            f"{path} cannot be used as state_dir: it must belong to the user of the launcher, and no other user may"
+            " write to it (mode 0700)"
         )
     return fd

@@ -68,7 +68,7 @@ class Store:
 
     @property
     def identity(self) -> tuple[int, bytes] | None:
-        """Id and password of the present session: whoever knows them can end it. None while there is none."""
+        """Id and password of the present session: a process that knows them can end it. None while there is none."""
         client = self._session.client
         return client.client_id if client is not None else None
 
@@ -87,18 +87,18 @@ class Store:
     def catch_up(self) -> None:
         """Wait for all that the calling thread has sent with :meth:`Batch.send_later`; then it is in the cache, too.
 
-        :raises StoreError: some of it was not done, or nobody knows.
+        :raises StoreError: some of it was not done, or it is unknown.
         """
         self._session.catch_up()
 
     def give_up(self) -> None:
-        """The same, for whoever starts afresh whatever came of it."""
+        """The same, for a caller that starts afresh whatever came of it."""
         self._session.give_up()
 
     def release_locks(self) -> None:
-        """Give back every lock that was taken through this store, whoever has the :class:`Held`. Never raises.
+        """Give back every lock that was taken through this store, whatever holds the :class:`Held`. Never raises.
 
-        For whoever does not know any more what it holds. What cannot be given back without a connection is given
+        For a caller that does not know any more what it holds. What cannot be given back without a connection is given
         back after the reconnection.
         """
         for held in list(self._session.held):

@@ -16,13 +16,13 @@ R = TypeVar("R", bound=StatefulDocument)
 
 
 class View(Generic[R]):
-    """For one thread. The records belong to the cache: whoever wants to change one takes a copy.
+    """For one thread. The records belong to the cache: a caller that changes one takes a copy.
 
     :param root: the directory of the records; *lock_root* is where their locks are.
     :param parse: makes a record of an entry, None of one that is no JSON object.
     :ivar records: all records by id, in no particular order.
-    :ivar free: those of them that nobody has locked.
-    :ivar unreadable: ids of those that are there and cannot be read: whoever made them may well be able to.
+    :ivar free: those of them that are not locked.
+    :ivar unreadable: ids of those that are there and cannot be read here; their writer may be able to.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""In what two configurations differ, for people. No value is told: it may be a secret."""
+"""Describes in what two configurations differ. No value is told: it may be a secret."""
 
 from __future__ import annotations
 

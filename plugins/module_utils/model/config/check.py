@@ -210,7 +210,7 @@ def _providers(main: Any, images: Images) -> Iterator[Problem]:
             )
             continue
         if driver is not None and driver != OURS:
-            continue  # the schema has said so; what its keys mean nobody knows
+            continue  # the schema has said so; what its keys mean is unknown
         yield from _image_name_format(provider, path)
         yield from _provider_images(provider, path, images)
         yield from _unique(provider, (*path, "pools"))

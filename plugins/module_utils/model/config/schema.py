@@ -172,7 +172,7 @@ PROVIDER_DISKIMAGE = _object(
 )
 
 CLOUD_IMAGE = _object(
-    "An image that somebody else keeps in the cloud.",
+    "An image that is in the cloud already.",
     {
         "name": _needed_text("Name here, and in the cloud when neither image-id nor image-name is given."),
         "image-id": _text("Id of the image.", minLength=1),
@@ -233,7 +233,7 @@ POOL = _object(
         "security-groups": _texts("Names or ids of security groups."),
         "auto-floating-ip": _switch("Give a server a floating IP when it needs one.", default=True),
         "host-key-checking": _switch("Wait until a node answers by ssh and keep its host keys.", default=True),
-        "node-attributes": _value("object", "Handed to whoever asked for the node."),
+        "node-attributes": _value("object", "Passed to the requestor of the node."),
         "labels": _list("Labels that this pool offers.", POOL_LABEL),
         "use-internal-ip": {"description": WITHOUT_EFFECT},
     },
@@ -344,7 +344,7 @@ NODEPOOL = _object(
 )
 
 SECURE = _object(
-    "secure.conf: what is not to be read by everybody. It replaces or completes what nodepool.yaml says.",
+    "secure.conf: the secrets. It replaces or completes what nodepool.yaml says.",
     {
         **ZOOKEEPER,
         "diskimages": _list(

@@ -89,7 +89,7 @@ class ProviderDiskimage:
 
 @dataclass(frozen=True)
 class CloudImage:
-    """An image that somebody else keeps in the cloud: by id, or by name in glance."""
+    """An image that is in the cloud already: by id, or by name in glance."""
 
     name: str
     image_id: str | None = None

@@ -230,7 +230,7 @@ def test_request_deleted_by_somebody_is_not_fought_over() -> None:
     world.store.requests.items.clear()
     status = leasing.advance()
     assert status.done
-    assert status.failures == [f"request {request.id} was deleted by somebody else"]
+    assert status.failures == [f"request {request.id} was deleted by another client"]
     assert world.store.all_requests() == []
     assert leasing.advance().done and world.store.all_requests() == [], "the same run does not ask again"
     again = world.run()
