@@ -25,10 +25,10 @@ from ...model.cloud import Image
 from ...model.errors import CloudImageBroken, ImageFileError
 from ...model.image import Upload, UploadState
 from .upload import images_of
-from .upload_tools import UploadTools
+from .upload_resources import UploadResources
 
 
-def adopt_upload(upload: Upload, client: CloudClient, tools: UploadTools) -> bool:
+def adopt_upload(upload: Upload, client: CloudClient, resources: UploadResources) -> bool:
     """Make an abandoned upload a ready one, if it is whole and still wanted; True when it was done.
 
     :param upload: its record as it is now; its lock is ours.
@@ -36,25 +36,25 @@ def adopt_upload(upload: Upload, client: CloudClient, tools: UploadTools) -> boo
     :raises StoreError: the record could not be written.
     """
     key = (upload.build_id, upload.provider)
-    if upload.state != UploadState.UPLOADING or _wanted(tools.view(key), upload) is None:
+    if upload.state != UploadState.UPLOADING or _wanted(resources.view(key), upload) is None:
         return False
-    image = _find(upload, client, tools.site)
-    if image is None or not _is_whole(image, upload, client, tools):
+    image = _find(upload, client, resources.site)
+    if image is None or not _is_whole(image, upload, client, resources):
         return False
     # Comparing may have taken its time. An uploading builder holds this lock, and finds its build there afterwards.
-    held = tools.store.images.lock_provider(upload.image, upload.build_id, upload.provider)
+    held = resources.store.images.lock_provider(upload.image, upload.build_id, upload.provider)
     if held is None:
         return False
     try:
-        case = _wanted(tools.view(key), upload)
-        there = _find(upload, client, tools.site)
+        case = _wanted(resources.view(key), upload)
+        there = _find(upload, client, resources.site)
         if case is None or case.build is None or there is None or there.id != image.id:
             return False
         build = case.build
         upload.external_id, upload.external_name, upload.format = image.id, image.name, case.format
         upload.username, upload.python_path, upload.shell_type = build.username, build.python_path, build.shell_type
-        upload.set_state(UploadState.READY, tools.clock())
-        tools.store.images.write_upload(upload, held=held, if_unchanged=True)
+        upload.set_state(UploadState.READY, resources.clock())
+        resources.store.images.write_upload(upload, held=held, if_unchanged=True)
         return True
     finally:
         held.release()
@@ -78,13 +78,13 @@ def _find(upload: Upload, client: CloudClient, site: str) -> Image | None:
     return found[0] if upload.external_id in (None, found[0].id) else None
 
 
-def _is_whole(image: Image, upload: Upload, client: CloudClient, tools: UploadTools) -> bool:
-    case = _wanted(tools.view((upload.build_id, upload.provider)), upload)
+def _is_whole(image: Image, upload: Upload, client: CloudClient, resources: UploadResources) -> bool:
+    case = _wanted(resources.view((upload.build_id, upload.provider)), upload)
     if case is None or image.size is None or image.properties.get("disk_format") != case.format:
         return False
     try:
-        known = tools.checksums.of(case.file, tools.check)
-        file = DiskFile(os.path.join(tools.images_dir.path, case.file))
+        known = resources.checksums.of(case.file, resources.check)
+        file = DiskFile(os.path.join(resources.images_dir.path, case.file))
         compared = client.images.verify(image, file, {name: digits for name, digits in known.items() if digits})
     except (CloudImageBroken, ImageFileError):
         return False

@@ -24,7 +24,7 @@ from .upload_report import (
     UploadsAccount,
     upload_row,
 )
-from .upload_tools import UploadTools
+from .upload_resources import UploadResources
 
 LOCK_PAUSE = 0.5
 """Seconds between two tries for a lock that another client has."""
@@ -100,7 +100,7 @@ def _delete(
     client = context.client(upload.provider)
     if client is None:
         raise CloudAuthError(context.problems[upload.provider], provider=upload.provider)
-    tools = UploadTools(
+    resources = UploadResources(
         store=store,
         images_dir=context.images_dir,
         site=site_of(store, create=False),
@@ -110,13 +110,13 @@ def _delete(
         hook_timeout=0.0,
         clock=clock,
     )
-    end = tools.steady() + patience
+    end = resources.steady() + patience
     while True:
         planned = DeleteUpload(upload, DeletionCode.ASKED, REASON)
-        result: DeletionResult = delete_upload(planned, client, tools, still=lambda view: True)
+        result: DeletionResult = delete_upload(planned, client, resources, still=lambda view: True)
         if result.done:
             progress(f"upload {upload.id} of build {upload.build_id} at {upload.provider} is deleted")
             return
-        if not result.skipped or tools.steady() >= end:
+        if not result.skipped or resources.steady() >= end:
             raise NodepoolError(f"upload {upload.id} at {upload.provider} is not deleted yet: {result.why}")
-        tools.sleeper(LOCK_PAUSE)
+        resources.sleeper(LOCK_PAUSE)

@@ -23,7 +23,7 @@ from ...model.errors import NodepoolError, StoreGone
 from ...model.image import BuildState, Upload, UploadState
 from .adoption import adopt_upload
 from .upload import images_of
-from .upload_tools import UploadTools
+from .upload_resources import UploadResources
 
 
 @dataclass
@@ -43,7 +43,7 @@ class DeletionResult:
 def delete_upload(
     planned: DeleteUpload,
     client: CloudClient | None,
-    tools: UploadTools,
+    resources: UploadResources,
     *,
     still: Callable[[ImagesView], bool] | None = None,
 ) -> DeletionResult:
@@ -58,25 +58,25 @@ def delete_upload(
     wanted = still or (lambda view: _still_planned(view, upload))
     held: Held | None = None
     try:
-        held = tools.store.images.lock_upload(upload)
+        held = resources.store.images.lock_upload(upload)
         if held is None:
             return DeletionResult(upload, planned.code, False, "another client has its lock", skipped=True)
-        view = tools.view(key)
+        view = resources.view(key)
         if not wanted(view):
             return DeletionResult(upload, planned.code, False, "it is needed", skipped=True)
-        there = tools.store.images.read_upload(upload)
+        there = resources.store.images.read_upload(upload)
         if there is None:
             return DeletionResult(upload, planned.code, True)
         if still is None and there.version != upload.version:
             # Its maker may have made it ready a moment ago: that the lock is gone was known before that.
             return DeletionResult(upload, planned.code, False, "it has changed", skipped=True)
-        if planned.code == DeletionCode.ABANDONED and client is not None and adopt_upload(there, client, tools):
+        if planned.code == DeletionCode.ABANDONED and client is not None and adopt_upload(there, client, resources):
             return DeletionResult(there, planned.code, True, adopted=True)
-        there.set_state(UploadState.DELETING, tools.clock())
-        tools.store.images.write_upload(there, held=held, if_unchanged=True)
+        there.set_state(UploadState.DELETING, resources.clock())
+        resources.store.images.write_upload(there, held=held, if_unchanged=True)
         if client is not None and not _is_shared(view, there):
-            _delete_image(there, client, tools.site)
-        tools.store.images.delete_upload(there)
+            _delete_image(there, client, resources.site)
+        resources.store.images.delete_upload(there)
     except StoreGone:
         return DeletionResult(upload, planned.code, True)
     except NodepoolError as error:
@@ -111,23 +111,23 @@ def _still_planned(view: ImagesView, upload: Upload) -> bool:
     return any(isinstance(each, DeleteUpload) and each.upload.path == upload.path for each in plan)
 
 
-def mark_build(planned: MarkBuild, tools: UploadTools) -> bool:
+def mark_build(planned: MarkBuild, resources: UploadResources) -> bool:
     """Mark a build as deleting; False when it is needed after all, or another client has its lock.
 
     :raises StoreError: ZooKeeper did not take it.
     """
-    images, build = tools.store.images, planned.build
+    images, build = resources.store.images, planned.build
     held = images.lock_build(build.image, build.id)
     if held is None:
         return False
     try:
-        plan = plan_deletions(tools.view(None))
+        plan = plan_deletions(resources.view(None))
         if not any(isinstance(each, MarkBuild) and each.build.id == build.id for each in plan):
             return False
         there = images.read_build(build.image, build.id)
         if there is None or there.version != build.version:
             return False
-        there.set_state(BuildState.DELETING, tools.clock())
+        there.set_state(BuildState.DELETING, resources.clock())
         images.write_build(there, held=held, if_unchanged=True)
         return True
     except StoreGone:
@@ -136,21 +136,21 @@ def mark_build(planned: MarkBuild, tools: UploadTools) -> bool:
         held.release()
 
 
-def delete_files(planned: DeleteFiles, tools: UploadTools) -> list[str]:
+def delete_files(planned: DeleteFiles, resources: UploadResources) -> list[str]:
     """Remove files of a build; what could not be removed, in sentences."""
-    return tools.images_dir.remove(planned.names)
+    return resources.images_dir.remove(planned.names)
 
 
-def delete_build(planned: DeleteBuild, tools: UploadTools) -> bool:
+def delete_build(planned: DeleteBuild, resources: UploadResources) -> bool:
     """Remove the record of a build; False when it is needed after all.
 
     :raises StoreError: ZooKeeper did not do it.
     """
-    plan = plan_deletions(tools.view(None))
+    plan = plan_deletions(resources.view(None))
     if not any(isinstance(each, DeleteBuild) and each.build_id == planned.build_id for each in plan):
         return False
-    providers = tools.store.images.providers_of(planned.image, planned.build_id)
-    if not all(tools.store.images.knows_uploads(planned.image, planned.build_id, name) for name in providers):
+    providers = resources.store.images.providers_of(planned.image, planned.build_id)
+    if not all(resources.store.images.knows_uploads(planned.image, planned.build_id, name) for name in providers):
         return False
-    tools.store.images.delete_build(planned.image, planned.build_id)
+    resources.store.images.delete_build(planned.image, planned.build_id)
     return True

@@ -51,7 +51,7 @@ from .upload_progress import (
     bytes_text,
     rate_text,
 )
-from .upload_tools import Interrupted, UploadTools
+from .upload_resources import Interrupted, UploadResources
 
 LOOKS = 3
 LOOK_PAUSE = 1.0
@@ -110,18 +110,18 @@ class UploadJob:
 class UploadRun:
     """Uploads one image of one build to one provider."""
 
-    def __init__(self, job: UploadJob, client: CloudClient, tools: UploadTools) -> None:
+    def __init__(self, job: UploadJob, client: CloudClient, resources: UploadResources) -> None:
         self._job = job
         self._client = client
-        self._tools = tools
-        self._began = tools.steady()
+        self._resources = resources
+        self._began = resources.steady()
         self._deadline = self._began + job.provider.image_upload_timeout
         self._upload_progress: UploadProgress | None = None
         self._compared: list[str] = []
 
     def run(self) -> UploadResult:
         """Upload and return how that ended. Never raises one of our own errors."""
-        job, store = self._job, self._tools.store
+        job, store = self._job, self._resources.store
         try:
             held = store.images.lock_provider(job.case.image, job.build.id, job.provider.name)
             if held is None:
@@ -133,20 +133,20 @@ class UploadRun:
             store,
             upload,
             held,
-            patience=self._tools.store_patience,
-            clock=self._tools.steady,
-            sleeper=self._tools.sleeper,
+            patience=self._resources.store_patience,
+            clock=self._resources.steady,
+            sleeper=self._resources.sleeper,
         )
         try:
             if not store.images.knows_uploads(job.case.image, job.build.id, job.provider.name):
                 # Who had the lock before has written last, and the cache knows of locks sooner than of records.
                 return self._result(Ended.SKIPPED, "something has changed a moment ago")
-            case = job.judge(self._tools.view(job.key))
+            case = job.judge(self._resources.view(job.key))
             if not case.due or case.build is None or case.build.id != job.build.id:
                 return self._result(Ended.SKIPPED, case.reason)
-            upload.set_state(UploadState.UPLOADING, self._tools.clock())
+            upload.set_state(UploadState.UPLOADING, self._resources.clock())
             claim.create()
-            self._tools.say(f"{job.name}: uploading build {job.build.id}, upload {upload.id}")
+            self._resources.say(f"{job.name}: uploading build {job.build.id}, upload {upload.id}")
             return self._outcome(claim)
         except StoreError as error:
             return self._result(Ended.LEFT, str(error), upload)
@@ -167,7 +167,7 @@ class UploadRun:
             raise
         except NodepoolError as error:
             # Whatever it looks like: an upload that is broken off shows as a broken connection.
-            stopped = isinstance(error, Interrupted) or self._tools.interrupted.is_set()
+            stopped = isinstance(error, Interrupted) or self._resources.interrupted.is_set()
             clean = self._clean(upload)
             with contextlib.suppress(RecordLost):
                 if stopped and clean:
@@ -183,29 +183,29 @@ class UploadRun:
 
     def _fill(self, claim: UploadClaim) -> None:
         job, upload, images = self._job, claim.upload, self._client.images
-        path = os.path.join(self._tools.images_dir.path, job.case.file)
-        self._upload_progress = UploadProgress(DiskFile(path).size, self._say, self._tools.steady)
+        path = os.path.join(self._resources.images_dir.path, job.case.file)
+        self._upload_progress = UploadProgress(DiskFile(path).size, self._say, self._resources.steady)
         file = DiskFile(path, self._progress)
-        known = self._tools.checksums.of(job.case.file, self._tools.check)
+        known = self._resources.checksums.of(job.case.file, self._resources.check)
         spec = self._spec(upload, known)
-        upload.external_id = self._create(spec, marks_of(upload, self._tools.site))
+        upload.external_id = self._create(spec, marks_of(upload, self._resources.site))
         upload.external_name = spec.name
         upload.format = spec.disk_format
         claim.write()
         image = images.fill(upload.external_id, file, self._deadline)
         self._compared = images.verify(image, file, {name: digits for name, digits in known.items() if digits})
-        self._tools.check()
+        self._resources.check()
         self._hook(upload.external_id, path)
 
     def _progress(self, sent: int) -> None:
-        self._tools.check()
+        self._resources.check()
         if self._upload_progress is not None:
             self._upload_progress(sent)
 
     def _spec(self, upload: Upload, checksums: dict[str, str]) -> ImageSpec:
         job = self._job
         name = job.provider.image_name_format.format(
-            image_name=job.case.image, upload_id=upload.id, timestamp=str(int(self._tools.clock()))
+            image_name=job.case.image, upload_id=upload.id, timestamp=str(int(self._resources.clock()))
         )
         local = job.provider.diskimages[job.case.image]
         properties = {
@@ -214,7 +214,7 @@ class UploadRun:
             OBJECT_KEY: f"images/{name}",
             **job.diskimage.metadata,
             **local.meta,
-            **marks_of(upload, self._tools.site),
+            **marks_of(upload, self._resources.site),
         }
         return ImageSpec(name, job.case.format, properties)
 
@@ -226,7 +226,7 @@ class UploadRun:
             if not error.unclear:
                 raise
             for look in range(LOOKS):
-                self._tools.sleeper(LOOK_PAUSE * (look > 0))
+                self._resources.sleeper(LOOK_PAUSE * (look > 0))
                 with contextlib.suppress(CloudError):
                     found = images.find(marks)
                     if found:
@@ -240,16 +240,16 @@ class UploadRun:
         self._say(f"running {provider.post_upload_hook}")
         run_hook(
             [provider.post_upload_hook, provider.name, external_id, path],
-            self._tools.hook_timeout,
-            wanted=lambda: not self._tools.interrupted.is_set(),
+            self._resources.hook_timeout,
+            wanted=lambda: not self._resources.interrupted.is_set(),
             name="post-upload-hook",
         )
-        self._tools.check()
+        self._resources.check()
 
     def _write_ready(self, claim: UploadClaim) -> None:
         build, upload = self._job.build, claim.upload
         upload.username, upload.python_path, upload.shell_type = build.username, build.python_path, build.shell_type
-        upload.set_state(UploadState.READY, self._tools.clock())
+        upload.set_state(UploadState.READY, self._resources.clock())
         claim.write()
 
     def _write_failed(self, claim: UploadClaim) -> None:
@@ -257,13 +257,13 @@ class UploadRun:
         upload = claim.upload
         upload.external_name = upload.format = None
         upload.username = upload.python_path = upload.shell_type = None
-        upload.set_state(UploadState.FAILED, self._tools.clock())
+        upload.set_state(UploadState.FAILED, self._resources.clock())
         claim.write()
 
     def _is_recorded(self, upload: Upload) -> bool:
         """True when the record is there or ZooKeeper does not tell; an image without one is found by its marks."""
         try:
-            return self._tools.store.images.read_upload(upload) is not None
+            return self._resources.store.images.read_upload(upload) is not None
         except StoreError:
             return True
 
@@ -282,10 +282,10 @@ class UploadRun:
     # -- telling ----------------------------------------------------------------------------------------------------
 
     def _say(self, text: str) -> None:
-        self._tools.say(f"{self._job.name}: {text}")
+        self._resources.say(f"{self._job.name}: {text}")
 
     def _result(self, ended: str, why: str = "", upload: Upload | None = None) -> UploadResult:
-        seconds = self._tools.steady() - self._began
+        seconds = self._resources.steady() - self._began
         sent = self._upload_progress.sent if self._upload_progress else 0
         if ended == Ended.DONE:
             self._say(f"uploaded, {bytes_text(sent)} in {seconds:.1f} s, {rate_text(sent, seconds)}")

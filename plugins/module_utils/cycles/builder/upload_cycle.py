@@ -67,7 +67,7 @@ from .upload_report import (
     case_row,
     problems_of,
 )
-from .upload_tools import UploadTools
+from .upload_resources import UploadResources
 from .upload_workers import DELETION, UPLOAD, UploadWorkers
 
 LONGEST_WAIT = 10.0
@@ -124,7 +124,7 @@ class UploadsCycle(Work):
         self._workers = UploadWorkers(self._inbox, {UPLOAD: context.options.side_by_side, DELETION: 1})
         self._presence = Presence(self._workers, context.client, clock, say)
         self._account = UploadsAccount()
-        self._tools = UploadTools(
+        self._resources = UploadResources(
             store=context.store,
             images_dir=context.images_dir,
             site=site_of(context.store, create=True),
@@ -152,7 +152,7 @@ class UploadsCycle(Work):
         try:
             ended = frame.run(began + self._context.options.duration)
         finally:
-            self._tools.interrupted.set()
+            self._resources.interrupted.set()
             registration.unregister()
         return self._result(ended, self._inbox.clock() - began)
 
@@ -181,7 +181,7 @@ class UploadsCycle(Work):
 
     def leave(self) -> None:
         """End what is under way; what does not end in time is found by the next cycle."""
-        self._tools.interrupted.set()
+        self._resources.interrupted.set()
         self._context.abort_uploads()
         end = self._inbox.clock() + LEAVE
         while self._workers.keys and (left := end - self._inbox.clock()) > 0:
@@ -200,7 +200,7 @@ class UploadsCycle(Work):
         self._look(now)
         if not begin:
             return True
-        check_tree(self._context.store, self._tools.site)
+        check_tree(self._context.store, self._resources.site)
         self._context.lost = self._presence.lost
         view = self._context.view(now, self._workers.keys)
         self._presence.look(view, self._context.options.concerns, now)
@@ -272,7 +272,7 @@ class UploadsCycle(Work):
             diskimage=context.config.diskimages[case.image],
             judge=context.judge(case.provider, case.image),
         )
-        self._workers.start(UPLOAD, key, UploadRun(job, client, self._tools).run, lambda got: self._take(job, got))
+        self._workers.start(UPLOAD, key, UploadRun(job, client, self._resources).run, lambda got: self._take(job, got))
         return True
 
     def _awaited(self, deletions: list[Deletion], case: UploadCase) -> bool:
@@ -321,10 +321,10 @@ class UploadsCycle(Work):
         if isinstance(planned, DeleteUpload):
             return self._delete_upload(planned, now)
         if isinstance(planned, MarkBuild):
-            return mark_build(planned, self._tools)
+            return mark_build(planned, self._resources)
         if isinstance(planned, DeleteFiles):
             return self._delete_files(planned, now)
-        if not delete_build(planned, self._tools):
+        if not delete_build(planned, self._resources):
             return False
         self._say(f"image {planned.image}: build {planned.build_id} is gone: {planned.reason}")
         row = {"image": planned.image, "build_id": planned.build_id, "code": planned.code, "reason": planned.reason}
@@ -346,7 +346,7 @@ class UploadsCycle(Work):
         self._workers.start(
             DELETION,
             key,
-            lambda: delete_upload(planned, client, self._tools),
+            lambda: delete_upload(planned, client, self._resources),
             lambda got: self._deleted(planned, got),
         )
         return True
@@ -375,8 +375,8 @@ class UploadsCycle(Work):
         if now < self._tries.get(name, Failures()).not_before:
             return False
         if planned.code == DeletionCode.LEFT_OVER:
-            confirm_tree(self._context.store, self._tools.site)  # it goes because no record names it
-        problems = delete_files(planned, self._tools)
+            confirm_tree(self._context.store, self._resources.site)  # it goes because no record names it
+        problems = delete_files(planned, self._resources)
         left = {entry.name for entry in self._context.images_dir.entries()}
         self._account.files_removed += [file for file in planned.names if file not in left]
         if problems:

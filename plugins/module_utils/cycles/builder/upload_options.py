@@ -51,8 +51,3 @@ class UploadOptions(CycleOptions):
     def concerns(self, image: str, provider: str) -> bool:
         """True for what was chosen."""
         return self.image in (None, image) and self.provider in (None, provider)
-
-    @property
-    def restricted(self) -> bool:
-        """True when not everything was chosen."""
-        return (self.image, self.provider, self.build_id) != (None, None, None)

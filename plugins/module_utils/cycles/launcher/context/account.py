@@ -12,7 +12,7 @@ from typing import Any
 
 from ....model.node import Node
 from ....model.reasons import Reason
-from ....sweeping.counts import LeakCounts
+from .leak_counts import LeakCounts
 
 MOST_ATTEMPTS = 1000
 """At most so many attempts are kept for the metrics."""

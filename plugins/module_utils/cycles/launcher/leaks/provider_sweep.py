@@ -98,7 +98,7 @@ class ProviderSweep:
         ]
         seen_at = self.shown[Kind.SERVER][0]
         self.judgement = judge(candidates, kinds, self._stored.sightings, self.rules, seen_at)
-        self.context.account.sweeps.look(self.name, kinds, self.judgement.rows)
+        self.context.account.sweeps.found(self.name, kinds, self.judgement.rows)
 
     def delete(self) -> None:
         """Store what was judged and begin to delete what is due and not in use by its node's own record."""

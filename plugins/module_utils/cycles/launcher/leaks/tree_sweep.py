@@ -56,7 +56,7 @@ class TreeSweep:
             sweep = cls(context, held, look_at_tree(store, kinds, rules, now))
             if sweep._due:
                 confirm_tree(store, context.site)
-            context.account.sweeps.look("", [kind for kind in Kind.TREE if kind in kinds], sweep.judgement.rows)
+            context.account.sweeps.found("", [kind for kind in Kind.TREE if kind in kinds], sweep.judgement.rows)
             sweep._save(now)
         except BaseException:
             held.release()

@@ -10,7 +10,6 @@ import itertools
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.candidate import Kind, LeakCandidate, Ownership
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.counts import LeakCounts
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import (
     FORGOTTEN_AFTER,
     Rules,
@@ -113,16 +112,3 @@ def test_rows_tell_what_is_known():
         "tries": 1,
         "answer": "409: in use",
     }
-
-
-def test_the_tally_shows_the_last_look_and_adds_up_what_was_done():
-    tally = LeakCounts()
-    found = judge([candidate("a"), candidate("b", ownership=Ownership.FOREIGN)], [Kind.PORT], {}, Rules(), NOW)
-    tally.look("east", [Kind.PORT, Kind.SERVER], found.rows)
-    tally.look("east", [Kind.PORT], found.rows)
-    tally.deleted("east", Kind.PORT)
-    tally.failed("east", Kind.PORT)
-    assert tally.counts["east"]["port"] == {"leaked": 1, "foreign": 1, "deleted": 1, "failed": 1}
-    tally.look("east", [Kind.PORT], [])
-    assert tally.counts["east"]["port"] == {"leaked": 0, "foreign": 0, "deleted": 1, "failed": 1}
-    assert tally.total_deleted == 1

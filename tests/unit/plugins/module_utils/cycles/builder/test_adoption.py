@@ -18,7 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.adoption import adopt_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload import marks_of
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_tools import UploadTools
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_resources import UploadResources
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState, ImagesView
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import UploadState
@@ -52,7 +52,7 @@ class World:
         self.written: list[str] = []
         self.locked = False
         images = SimpleNamespace(lock_provider=self._lock, write_upload=self._write)
-        self.tools = UploadTools(
+        self.resources = UploadResources(
             store=cast(Store, SimpleNamespace(images=images)),
             images_dir=ImagesDir(str(folder)),
             site=SITE,
@@ -72,7 +72,7 @@ class World:
 
     def adopt(self, *images: Image) -> bool:
         client = cast(CloudClient, SimpleNamespace(images=Cloud(*images)))
-        adopted = adopt_upload(self.upload, client, self.tools)
+        adopted = adopt_upload(self.upload, client, self.resources)
         assert self.written == (["ready"] if adopted else [])
         assert (self.upload.state == UploadState.READY) is adopted
         return adopted

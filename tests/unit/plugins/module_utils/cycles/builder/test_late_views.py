@@ -24,7 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.up
     UploadJob,
     UploadRun,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_tools import UploadTools
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_resources import UploadResources
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCase
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import UploadCase, UploadCode
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
@@ -59,7 +59,7 @@ class World:
         self.deleted: list[str] = []
         images = SimpleNamespace(delete=self.deleted.append, find=lambda marks: [])
         self.client = cast(CloudClient, SimpleNamespace(images=images))
-        self.tools = UploadTools(
+        self.resources = UploadResources(
             store=self.mine,
             images_dir=ImagesDir(str(folder)),
             site="a" * 32,
@@ -115,7 +115,7 @@ class World:
             diskimage=config().diskimages["debian"],
             judge=lambda seen: UploadCase("cloud1", "debian", False, UploadCode.CURRENT, "judged"),
         )
-        result = UploadRun(job, self.client, self.tools).run()
+        result = UploadRun(job, self.client, self.resources).run()
         assert result.ended == Ended.SKIPPED
         return result.why
 
@@ -132,7 +132,7 @@ def test_an_upload_that_is_ready_after_all_is_not_deleted(world):
     assert planned.code == DeletionCode.ABANDONED
     world.late()
     world.finish(made)
-    result = delete_upload(planned, world.client, world.tools)
+    result = delete_upload(planned, world.client, world.resources)
     assert (result.done, result.skipped, world.deleted) == (False, True, [])
     there = world.other.images.read_upload(made)
     assert there is not None and there.state == UploadState.READY
@@ -141,7 +141,7 @@ def test_an_upload_that_is_ready_after_all_is_not_deleted(world):
 def test_an_upload_that_nobody_makes_any_more_is_deleted(world):
     world.build()
     made = world.upload()
-    result = delete_upload(world.planned(DeleteUpload), world.client, world.tools)
+    result = delete_upload(world.planned(DeleteUpload), world.client, world.resources)
     assert (result.done, world.deleted) == (True, ["id-1"])
     assert world.other.images.read_upload(made) is None
 
@@ -171,7 +171,7 @@ def test_a_build_that_has_changed_is_not_marked_for_deletion(world):
     world.late()
     made.set_state(BuildState.READY, NOW)
     world.other.images.write_build(made)
-    assert not mark_build(planned, world.tools)
+    assert not mark_build(planned, world.resources)
     there = world.other.images.read_build("debian", made.id)
     assert there is not None and there.state == BuildState.READY
 
@@ -181,7 +181,7 @@ def test_a_build_goes_only_when_no_upload_of_it_is_left(world):
     planned = world.planned(DeleteBuild)
     world.late()
     world.upload()
-    assert not delete_build(planned, world.tools)
+    assert not delete_build(planned, world.resources)
     assert world.other.images.read_build("debian", made.id) is not None
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
-from ...clients.openstack.client import CloudClient
 from ...clients.openstack.disk_file import DiskFile
 from ...clients.zookeeper.store import Store
 from ...imaging.snapshot import ImagesView
@@ -27,7 +26,7 @@ class Interrupted(NodepoolError):
 
 
 @dataclass
-class UploadTools:
+class UploadResources:
     """Thread-safe, all of it.
 
     :param site: the id of the tree.
@@ -57,9 +56,6 @@ class UploadTools:
         """Raises Interrupted when the cycle does not want to wait any longer."""
         if self.interrupted.is_set():
             raise Interrupted("the cycle was stopped")
-
-
-ClientOf = Callable[[str], CloudClient]
 
 
 class Checksums:

@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.disk_file import DiskFile
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder import upload_tools
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_tools import Checksums
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder import upload_resources
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_resources import Checksums
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
 MD5, SHA256 = hashlib.md5(b"abc").hexdigest(), hashlib.sha256(b"abc").hexdigest()
@@ -30,7 +30,7 @@ def reads(monkeypatch) -> list[str]:
             done.append(algorithm)
             return super().digest(algorithm)
 
-    monkeypatch.setattr(upload_tools, "DiskFile", Counted)
+    monkeypatch.setattr(upload_resources, "DiskFile", Counted)
     return done
 
 

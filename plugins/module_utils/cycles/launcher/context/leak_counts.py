@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from .candidate import Ownership
-from .judge import Row
+from ....sweeping.candidate import Ownership
+from ....sweeping.judge import Row
 
 _NOTHING = {"leaked": 0, "foreign": 0, "deleted": 0, "failed": 0}
 
@@ -20,8 +20,8 @@ class LeakCounts:
 
     counts: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
 
-    def look(self, where: str, kinds: Collection[str], rows: Iterable[Row]) -> None:
-        """The outcome of a look at these kinds."""
+    def found(self, where: str, kinds: Collection[str], rows: Iterable[Row]) -> None:
+        """Note what a sweep of these kinds found."""
         for kind in kinds:
             self._of(where, kind).update(leaked=0, foreign=0)
         for row in rows:
@@ -29,17 +29,12 @@ class LeakCounts:
             self._of(where, row.candidate.kind)[name] += 1
 
     def deleted(self, where: str, kind: str) -> None:
-        """One of them is gone."""
+        """Count one that is deleted."""
         self._of(where, kind)["deleted"] += 1
 
     def failed(self, where: str, kind: str) -> None:
-        """A deletion was refused or not answered."""
+        """Count a deletion that was refused or not answered."""
         self._of(where, kind)["failed"] += 1
-
-    @property
-    def total_deleted(self) -> int:
-        """Over everything."""
-        return sum(count["deleted"] for kinds in self.counts.values() for count in kinds.values())
 
     def _of(self, where: str, kind: str) -> dict[str, int]:
         return self.counts.setdefault(where, {}).setdefault(kind, dict(_NOTHING))
