@@ -33,8 +33,10 @@ def reading_of(documents: Mapping[str, Any], locks: Iterable[str] = ()) -> TreeR
     """A reading in which there is exactly this; bytes are taken as they are."""
     tree = Tree()
     for number, (path, document) in enumerate(documents.items(), start=1):
-        while not tree.exists(parent := paths.split(path)[0]) and parent.startswith(f"{paths.ROOT}/"):
+        parent = paths.split(path)[0]
+        while parent.startswith(f"{paths.ROOT}/") and tree.entry(parent) is None:
             tree.put(parent, b"", Written(number))
+            parent = paths.split(parent)[0]
         data = document if isinstance(document, bytes) else json.dumps(document).encode()
         tree.put(path, data, Written(number + len(documents)))
     for lock in locks:

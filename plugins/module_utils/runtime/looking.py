@@ -18,7 +18,15 @@ from ..model.config.types import NodepoolConfig
 from ..model.errors import PartlyFailed
 from ..model.node import NodeState
 from ..model.request import RequestState
-from ..reporting.info import explain, labels, leases, providers
+from ..reporting.info import (
+    explain,
+    labels,
+    leases,
+    providers,
+)
+from ..reporting.info import (
+    status as screen,
+)
 from ..reporting.info.explain import (
     explanation,
     launch_path,
@@ -73,6 +81,12 @@ REQUEST_INFO_ARGUMENTS: dict[str, Any] = {
 PROVIDER_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "providers": NAMES}
 LABEL_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "labels": NAMES, "providers": NAMES}
 LEASE_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "names": NAMES, "providers": NAMES}
+
+STATUS_ARGUMENTS: dict[str, Any] = {
+    **TREE_ARGUMENTS,
+    "id": {"type": "str"},
+    "width": {"type": "int", "default": 80},
+}
 
 LAUNCHERS = (paths.COMPONENTS, f"{paths.OWN}/pools")
 """What tells who works on the tree."""
@@ -190,3 +204,25 @@ def lease_info(module: AnsibleModule) -> dict[str, Any]:
         )
 
     return told(module, reading, {"leases": [row for row in rows if wanted(row)]})
+
+
+def status(module: AnsibleModule) -> dict[str, Any]:
+    """One screen of text about everything, or about one request or node."""
+    config, name, width = load(module), module.params["id"], max(20, module.params["width"])
+
+    def launches(reading: TreeReading) -> list[str]:
+        return [launch_path(name), *(launch_path(node.name) for node in nodes_of(reading, name))] if name else []
+
+    reading = read_tree(config.zookeeper, (*screen.ROOTS, *LAUNCHERS), launches)
+    now = time.time()
+    if name is None:
+        return told(module, reading, {"lines": screen.status_lines(config, reading, now, width)})
+    known = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}
+    refuse_unknown("id", [name], known, "ZooKeeper has no request or node")
+    node = reading.one(f"{paths.NODES}/{name}")
+    if node is None:
+        lines = screen.request_lines(explanation(reading, request_rows(reading, now), name, now), width)
+    else:
+        (row,) = node_rows([node], NodeFilter(), now, detail=False)
+        lines = screen.node_lines(row, node_life(node, reading.one(launch_path(name)), now), width)
+    return told(module, reading, {"lines": lines})

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.ansible_run import MODULES, run_alone, run_module
+from tests.support.ansible_run import MODULES, ROOT, command, run_alone, run_module
 from tests.support.documented import differences
 from tests.support.populated_tree import (
     BEHIND,
@@ -29,12 +29,14 @@ from tests.support.populated_tree import (
 )
 from tests.support.zookeeper_server import HOST, free_port
 
+PLAYBOOKS = ROOT / "playbooks"
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "node_info": ("nodes", {"detail": True}),
     "request_info": ("requests", {}),
     "provider_info": ("providers", {}),
     "label_info": ("labels", {}),
     "lease_info": ("leases", {}),
+    "nodepool_status": ("lines", {}),
 }
 """Module → key of its rows, and the options with which it tells all of them."""
 
@@ -176,3 +178,20 @@ def test_providers_labels_and_leases(full):
     assert [node["state"] for node in debug["nodes"]] == ["hold", "gone"]
     assert "did you mean debug?" in full.run("lease_info", names=["debgu"])["msg"]
     assert "did you mean west?" in full.run("provider_info", providers=["wset"])["msg"]
+
+
+def test_the_screen_and_the_explanation_by_playbook(full):
+    full.run("nodepool_status")
+    given = ["-e", "nodepool_config=nodepool.yaml"]
+    done = command("ansible-playbook", PLAYBOOKS / "status.yml", *given, folder=full.folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    screen = lines[lines.index("PROVIDERS (# ours, - others)") :]
+    assert "    pool main: 1 building, 1 in-use, 1 ready, paused" in screen
+    assert any(line.startswith(f"  1. {WAITING} (small, small) for 5 min") for line in screen)
+    done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, "-e", f"id={WAITING}", folder=full.folder)
+    assert "  west/main: 2 instances needed, 1 left in west/main" in done.stdout.splitlines()
+    done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, "-e", f"id={BUILDING}", folder=full.folder)
+    assert f"node {BUILDING}: building in west/main, labels small, locked" in done.stdout.splitlines()
+    done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, "-e", "id=0000000077", folder=full.folder)
+    assert done.returncode != 0 and "did you mean" in done.stdout + done.stderr

@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state of a tree as lines of plain text: one screen, or all about one request or node."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import TreeReading
+from ...imaging.text import span
+from ...model.config.types import NodepoolConfig
+from ...model.documents import seconds, text
+from ...model.image import BuildState, UploadState, is_build_id
+from ...model.lines import amount
+from ...model.request import RequestState
+from . import explain, leases, providers
+from .fields import age
+from .labels import label_rows
+from .nodes import NodeFilter, node_rows
+from .providers import provider_rows
+from .requests import request_rows
+
+ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, *leases.ROOTS, paths.REQUESTS, paths.IMAGES)))
+BAR = 20
+MOST_ROWS = 8
+"""Rows of a part; the others are counted."""
+
+
+def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width: int) -> list[str]:
+    """One screen about everything.
+
+    :param width: columns of the screen; no line is longer.
+    """
+    requests, nodes = request_rows(reading, now), node_rows(reading.below(paths.NODES), NodeFilter(), now, detail=False)
+    parts = {
+        "PROVIDERS (# ours, - others)": [
+            line for row in provider_rows(config, reading, now) for line in _provider(row)
+        ],
+        f"NODES {_counts(Counter(row['state'] or 'unknown' for row in nodes))}": _shortened(
+            [f"{row['label']}: {_counts(row['nodes'])}" for row in label_rows(config, reading, now) if row["nodes"]]
+        ),
+        f"REQUESTS {_counts(Counter(row['state'] or 'unknown' for row in requests))}": _shortened(
+            [_request(row) for row in requests if row["state"] == RequestState.REQUESTED]
+        ),
+        "IMAGES": list(_images(reading, now)),
+        "STUCK": _shortened([*_stuck(config, reading, now), *_odd([*nodes, *requests])]),
+    }
+    lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body or ["nothing"]))]
+    return [fitted(line, width) for line in lines]
+
+
+def fitted(line: str, width: int) -> str:
+    """The line in *width* columns, without anything that a terminal would act upon."""
+    flat = "".join(letter if letter.isprintable() else "?" for letter in line).rstrip()
+    return flat if len(flat) <= width else flat[: width - 3] + "..."
+
+
+def wrapped(lines: Iterable[str], width: int) -> list[str]:
+    """The lines in *width* columns, what is too long on several, without anything that a terminal would act upon."""
+    parts = []
+    for line in lines:
+        flat = fitted(line, len(line))
+        indent = " " * (len(flat) - len(flat.lstrip()) + 2)
+        parts += textwrap.wrap(flat, width, subsequent_indent=indent, break_on_hyphens=False)
+    return parts
+
+
+def _shortened(lines: Sequence[str]) -> list[str]:
+    more = len(lines) - MOST_ROWS
+    return [*lines[:MOST_ROWS], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _provider(row: Mapping[str, Any]) -> Iterator[str]:
+    who = f"acted for on {', '.join(row['acted_for_by']) or 'a host that has registered no pool'}"
+    other = f"served by another launcher on {', '.join(row['acted_for_by'])}" if row["acted_for_by"] else "no launcher"
+    yield f"{row['name']}: {who if row['acting'] else other}{', draining' if row['draining'] else ''}{_health(row)}"
+    for item in row["resources"]:
+        if item["limit"] is not None:
+            yield f"  {_bar(item)}"
+    for breaker in row["breakers"]:
+        yield f"  breaker: {breaker['image']} with {breaker['flavor']} for {span(breaker['ends_in'])}"
+    for pool in row["pools"]:
+        bounded = [item for item in pool["resources"] if item["limit"] is not None]
+        yield f"  pool {pool['name']}: {_counts(pool['nodes'])}{', paused' if pool['paused'] else ''}"
+        yield from (f"    {_bar(item)}" for item in bounded)
+        for freeze in pool["freezes"]:
+            yield f"    frozen: {freeze['resource']} for {span(freeze['ends_in'])}: {freeze['text']}"
+
+
+def _health(row: Mapping[str, Any]) -> str:
+    health = row["health"]
+    if health is None or health["state"] == "ok":
+        return ""
+    since = f" for {span(health['age'])}" if health["age"] is not None else ""
+    return f", in trouble{since}: {health['text']}"
+
+
+def _bar(item: Mapping[str, Any]) -> str:
+    """``instances  [######----..........] 3+2 of 10``."""
+    limit = item["limit"]
+    ours, theirs = (round(BAR * min(1.0, item[key] / limit)) if limit > 0 else BAR for key in ("used", "others"))
+    drawn = ("#" * ours + "-" * theirs)[:BAR].ljust(BAR, ".")
+    others = f"+{item['others']:g}" if item["others"] else ""
+    return f"{item['resource']:<12} [{drawn}] {item['used']:g}{others} of {limit:g}"
+
+
+def _request(row: Mapping[str, Any]) -> str:
+    waited = f" for {span(row['created_age'])}" if row["created_age"] is not None else ""
+    reason = row["reason"]["text"] if row["reason"] else "no launcher has said why"
+    return f"{row['place']}. {row['id']} ({', '.join(row['labels'])}){waited}: {reason}"
+
+
+def _images(reading: TreeReading, now: float) -> Iterator[str]:
+    for image in reading.names(paths.IMAGES):
+        builds = [found for found in reading.below(paths.builds(image)) if is_build_id(found.name)]
+        newest = _newest((found.document for found in builds), BuildState.READY, now)
+        words = [f"built {span(newest)} ago" if newest is not None else "no ready build"]
+        for provider in sorted({name for build in builds for name in reading.names(_providers(image, build.name))}):
+            uploads = (
+                item.document for build in builds for item in reading.below(paths.uploads(image, build.name, provider))
+            )
+            uploaded = _newest(uploads, UploadState.READY, now)
+            words.append(f"{provider} {span(uploaded) if uploaded is not None else 'has no ready upload'}")
+        flags = reading.names(paths.image(image))
+        words += [told for flag, told in (("pause", "paused"), ("request-build", "build asked for")) if flag in flags]
+        yield f"{image}: {', '.join(words)}"
+
+
+def _providers(image: str, build_id: str) -> str:
+    return f"{paths.build(image, build_id)}/providers"
+
+
+def _newest(documents: Iterable[Mapping[str, Any]], state: str, now: float) -> float | None:
+    """Age of the newest in that state."""
+    times = (seconds(item.get("state_time")) for item in documents if text(item.get("state")) == state)
+    return min((passed for since in times if (passed := age(since, now)) is not None), default=None)
+
+
+def _stuck(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[str]:
+    for row in provider_rows(config, reading, now):
+        for item in row["stuck"]:
+            what = f"server {item['server']}" if item["server"] else f"floating IP {item['floating_ip']}"
+            passed = f" for {span(item['age'])}" if item["age"] is not None else ""
+            tries = amount(item["tries"], "try", "tries")
+            yield f"{row['name']}: {what} is not deleted{passed}, {tries}: {item['answer']}"
+
+
+def _odd(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    return (f"{row['id']}: {'; '.join(row['problems'])}" for row in rows if row["problems"])
+
+
+# -- one thing -------------------------------------------------------------------------------------------------------
+
+
+def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
+    """An explanation of :mod:`explain` as text."""
+    lines = [f"request {told['id']}: {told['summary']}"]
+    if told["waits_for"]:
+        lines.append(
+            f"before it in the queue: {told['ahead_count']}; for the same: {', '.join(told['behind']) or 'none'}"
+        )
+        lines.append(f"unblocked when: {told['unblocked_by'] or 'not known'}")
+    left = told["expected_seconds"]
+    lines.append(f"expected wait: {span(left) + ', ' if left is not None else ''}{told['expected']}")
+    lines += ["POOLS", *(f"  {pool['pool']}: {pool['text']}" for pool in told["pools"])]
+    lines += ["HISTORY", *(f"  {_ago(item)} {item['text']}" for item in told["history"])]
+    return wrapped(lines, width)
+
+
+def node_lines(row: Mapping[str, Any], life: Mapping[str, Any], width: int) -> list[str]:
+    """A node's life as text."""
+    where, lock = f"{row['provider']}/{row['pool']}", "locked" if row["locked"] else "unlocked"
+    lines = [
+        f"node {row['id']}: {row['state']} in {where}, labels {', '.join(row['labels'])}, {lock}",
+        f"server {life['server_id'] or 'none yet'}, attempt {life['attempt'] or '?'}, mark {life['mark'] or 'none'}",
+        *(f"note: {told}" for told in (*row["problems"], life["problem"]) if told),
+        *(f"failed: {failure}" for failure in life["failures"]),
+        "LIFE",
+        *(f"  {_ago(item)} {item['text']}" for item in life["steps"]),
+    ]
+    return wrapped(lines, width)
+
+
+def _ago(item: Mapping[str, Any]) -> str:
+    return f"{item['age_text'] or '':>11}"

@@ -1,0 +1,82 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shows the state of a tree as text."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: nodepool_status
+short_description: Show the state of providers, nodes, requests and images as one screen of text
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Reads ZooKeeper once and prints one screen of plain text. It shows providers with what is used of their limits,
+    breakers and freezes, nodes by state and label, the requests that wait with their reasons, images with their ages,
+    and what does not get on.
+  - With O(id) it explains one request or tells the life of one node instead.
+  - Programs take the other C(_info) modules, which return rows. Nothing is changed.
+options:
+  id:
+    description:
+      - A request or a node.
+    type: str
+  width:
+    description:
+      - Columns of the screen. No line is longer.
+    type: int
+    default: 80
+extends_documentation_fragment:
+  - stackci.nodepool.tree
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: stackci.nodepool.provider_info
+  - module: stackci.nodepool.request_info
+  - module: stackci.nodepool.node_info
+"""
+
+EXAMPLES = r"""
+- name: Show everything
+  stackci.nodepool.nodepool_status:
+    config: /etc/nodepool/nodepool.yaml
+
+- name: Why does this request wait?
+  stackci.nodepool.nodepool_status:
+    id: 100-0000000011
+"""
+
+RETURN = r"""
+lines:
+  description: The text, which is printed as well.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - "PROVIDERS (# ours, - others)"
+    - "  cloud1: acted for on launcher1"
+    - "    instances    [######------........] 3+3 of 10"
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.looking import (
+    STATUS_ARGUMENTS,
+    status,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(status, STATUS_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.explain import explanation
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.nodes import (
+    NodeFilter,
+    node_life,
+    node_rows,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import (
+    node_lines,
+    request_lines,
+    status_lines,
+)
+from tests.support.populated_tree import BUILDING, ODD, WAITING, documents
+from tests.support.tree_reading import NOW, populated, reading_of
+
+CONFIG = parse_config('{"zookeeper-servers": [{"host": "localhost"}], "labels": []}')
+
+
+def lines(width=200, reading=None):
+    return status_lines(CONFIG, reading or populated(), NOW, width)
+
+
+def test_one_screen_shows_what_there_is():
+    shown = lines()
+    for line in (
+        "  west: acted for on launcher1, in trouble for 40 s: provider west: 503",
+        "    instances    [######------........] 3+3 of 10",
+        "    breaker: debian with small for 45 s",
+        "    pool main: 1 building, 1 in-use, 1 ready, paused",
+        "      frozen: instances for 30 s: Quota exceeded",
+        "  small: 1 building, 1 hold, 1 in-use, 1 ready",
+        f"  1. {WAITING} (small, small) for 5 min: 2 instances needed, 1 left in west/main",
+        "  debian: built 1 h 1 min ago, west 1 h, paused, build asked for",
+        "  west: server s-9 is not deleted for 15 min, 4 tries: 409 Conflict",
+    ):
+        assert line in shown
+    assert any(line.startswith(f"  {ODD}: it has no 'provider'; ") for line in shown)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_line_is_longer_than_the_screen(width):
+    assert max(map(len, lines(width))) <= width
+
+
+def test_nothing_that_a_terminal_would_act_upon_is_shown():
+    whole = documents(NOW)
+    whole[f"/nodepool/stackci/waits/{WAITING}"]["text"] = "\x1b[2Jgone\nsecond"
+    assert all(line.isprintable() for line in lines(reading=reading_of(whole)))
+
+
+def test_many_requests_are_counted():
+    whole = documents(NOW)
+    for number in range(20):
+        whole[f"/nodepool/requests/400-{number:010d}"] = whole[f"/nodepool/requests/{WAITING}"]
+    assert "  and 16 more" in lines(reading=reading_of(whole))
+
+
+def test_an_empty_tree_has_nothing_in_each_part():
+    assert lines(reading=reading_of({})).count("  nothing") == 5
+
+
+def test_a_request_and_a_node_as_text():
+    reading = populated()
+    told = request_lines(explanation(reading, request_rows(reading, NOW), WAITING, NOW), 200)
+    assert told[0].endswith("it waits at place 1 of the queue: 2 instances needed, 1 left in west/main")
+    assert "  west/main: 2 instances needed, 1 left in west/main" in told
+    narrow = request_lines(explanation(reading, request_rows(reading, NOW), WAITING, NOW), 60)
+    assert max(map(len, narrow)) <= 60 and not any("..." in line for line in narrow)
+    node = reading.one(f"/nodepool/nodes/{BUILDING}")
+    (row,) = node_rows([node], NodeFilter(), NOW, detail=False)
+    life = node_life(node, reading.one(f"/nodepool/stackci/launches/{BUILDING}"), NOW)
+    shown = node_lines(row, life, 200)
+    assert shown[0] == f"node {BUILDING}: building in west/main, labels small, locked"
+    assert "failed: attempt 1: fault: No valid host was found" in shown
+    assert "  00:00:02:10 the record was made" in shown
