@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = listed(ROOT)
 PYTHON = [path for path in FILES if path.suffix == ".py"]
 PLUGINS = [path for path in PYTHON if path.parts[0] == "plugins"]
+UTILS = [path for path in PLUGINS if path.parts[1] == "module_utils" and path.name != "__init__.py"]
+HELD = Path("tests/unit/held_elsewhere.txt")
 MODULES = [path for path in PLUGINS if path.parts[1] == "modules" and path.name != "__init__.py"]
 
 # Put together here, or it would be taken for a statement about this file.
@@ -195,3 +197,27 @@ def test_what_the_pages_tell_to_type_exists():
     assert ("README.md", "demo") in told
     assert ("README.md", "test") in told
     assert {(page, target) for page, target in told if target not in targets} == set()
+
+
+def mirrored(path: Path) -> Path:
+    """Where the unit tests of a file are."""
+    return Path("tests/unit", path.parent, f"test_{path.name}")
+
+
+def held_elsewhere() -> dict[Path, list[Path]]:
+    """File → the tests that hold it, of those that have no unit tests of their own."""
+    lines = [line.split() for line in text_of(HELD).splitlines() if line and not line.startswith("#")]
+    return {Path("plugins/module_utils", file): [Path("tests", test) for test in tests] for file, *tests in lines}
+
+
+def test_every_file_has_its_unit_tests_or_says_which_tests_hold_it():
+    held = held_elsewhere()
+    lacking = [path for path in UTILS if mirrored(path) not in FILES and not held.get(path)]
+    assert lacking == [], f"write {mirrored(lacking[0])}, or a line in {HELD}"
+
+
+def test_what_is_held_elsewhere_is_there_and_so_are_its_tests():
+    held = held_elsewhere()
+    assert [path for path in held if path not in UTILS] == [], f"these are gone: take their lines out of {HELD}"
+    assert [test for tests in held.values() for test in tests if test not in FILES] == [], "these tests are gone"
+    assert list(held) == sorted(held)
