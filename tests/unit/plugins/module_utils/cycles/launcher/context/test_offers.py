@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a label costs and boots from, and what is said of a label that the cloud cannot serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.world import World, label, provider_document, site
+
+NAMES = [
+    ({"flavor-name": "huge"}, {}, "huge"),
+    ({"key-name": "nokey"}, {}, "nokey"),
+    ({}, {"security-groups": ["nogroup"]}, "nogroup"),
+    ({}, {"networks": ["nonet"]}, "nonet"),
+    ({}, {"availability-zones": ["nozone"]}, "nozone"),
+]
+
+
+@pytest.mark.parametrize(("offered", "pool", "missing"), NAMES)
+def test_a_label_that_names_what_is_not_there_is_declined_with_that_name(
+    offered: dict[str, Any], pool: dict[str, Any], missing: str
+):
+    labels = [label("good"), {**label("bad"), **offered}]
+    with World(site(provider_document("east", {"name": "main", "labels": labels, **pool}))) as world:
+        cycle = world.start()
+        request = world.request("bad")
+        assert world.run(120, until=lambda: world.state(request) == "failed")
+        assert missing in str(cycle.account.failed[request])
+        assert not world.clouds["east"].machines and not world.nodes(), "nothing was tried"
+
+
+def test_what_is_missing_is_read_again_before_a_request_is_declined():
+    labels = [label("good"), label("bad", "huge")]
+    with World(site(provider_document("east", {"name": "main", "labels": labels}))) as world:
+        cycle = world.start()
+        world.run(300)
+        cloud = world.clouds["east"]
+        (small, *_more) = cloud.flavors
+        cloud.flavors = (*cloud.flavors, type(small)(id="huge", name="huge", ram=small.ram, cores=small.cores, disk=1))
+        request = world.request("bad")
+        assert world.run(60, until=lambda: request in world.fulfilled), cycle.account.failed
