@@ -193,7 +193,7 @@ def label_info(module: AnsibleModule) -> dict[str, Any]:
 def lease_info(module: AnsibleModule) -> dict[str, Any]:
     """Leases with their nodes and requests."""
     config, asked, where = load(module), module.params["names"], set(module.params["providers"])
-    reading = read_tree(config.zookeeper, (*leases.ROOTS, *LAUNCHERS))
+    reading = read_tree(config.zookeeper, (leases.ROOT, *LAUNCHERS), leases.paths_of)
     rows = lease_rows(reading, time.time())
     refuse_unknown("names", asked, (row["name"] for row in rows), "there is no lease")
     refuse_unknown_names(module, config, reading)

@@ -40,7 +40,7 @@ def label_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list
             for label in row["labels"]:
                 waiting[label].append(row)
     rows = []
-    for name in sorted(known_names("label", config, reading) | set(waiting)):
+    for name in sorted(known_names("label", config, reading) | set(waiting) | set(states)):
         settings, asked = config.labels.get(name), waiting[name]
         wanted = settings.min_ready if settings else 0
         rows.append(

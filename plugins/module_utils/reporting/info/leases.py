@@ -21,25 +21,29 @@ from .fields import (
 )
 
 ROOT = f"{paths.OWN}/{LEASES}"
-ROOTS = (ROOT, paths.NODES, paths.REQUESTS)
+
+
+def paths_of(reading: TreeReading) -> list[str]:
+    """Where the nodes and requests are that the leases name."""
+    sets = [part for found in reading.below(ROOT) for part in items(found.document.get("sets")) or ()]
+    nodes = [f"{paths.NODES}/{node_id}" for part in sets for node_id in _nodes_of(part)]
+    return [*nodes, *(f"{paths.REQUESTS}/{request}" for part in sets for request in _requests_of(part))]
 
 
 def lease_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
     """All leases, by name."""
-    nodes = {found.name: found for found in reading.below(paths.NODES)}
-    requests = {found.name: found for found in reading.below(paths.REQUESTS)}
-    rows = [_lease_row(found, nodes, requests, now) for found in reading.below(ROOT)]
+    rows = [_lease_row(found, reading, now) for found in reading.below(ROOT)]
     return sorted(rows, key=lambda row: str(row["name"]))
 
 
-def _lease_row(found: Found, nodes: dict[str, Found], requests: dict[str, Found], now: float) -> dict[str, Any]:
+def _lease_row(found: Found, reading: TreeReading, now: float) -> dict[str, Any]:
     fields = Fields(found.document, found.problem)
     fields.need("name", "labels", "sets")
     name, created, ends = fields.read("name") or found.name, fields.moment("created_time"), fields.moment("expires_at")
     sets = fields.read("sets", items) or []
     labels, made = fields.read("labels", words), age(created, now)
-    held = [_node_row(node_id, nodes.get(node_id), name) for part in sets for node_id in _nodes_of(part)]
-    asked = [_request_row(request, requests.get(request)) for part in sets for request in _requests_of(part)]
+    held = [_node_row(node_id, reading, name) for part in sets for node_id in _nodes_of(part)]
+    asked = [_request_row(request, reading) for part in sets for request in _requests_of(part)]
     wanted = len(labels) * len(sets)
     return {
         "name": name,
@@ -68,8 +72,9 @@ def _requests_of(part: Any) -> Iterator[str]:
         yield request
 
 
-def _node_row(node_id: str, found: Found | None, name: str) -> dict[str, Any]:
+def _node_row(node_id: str, reading: TreeReading, name: str) -> dict[str, Any]:
     """A node of the lease; it is gone where ZooKeeper does not have it."""
+    found = reading.one(f"{paths.NODES}/{node_id}")
     document = found.document if found is not None else {}
     state = text(document.get("state"))
     return {
@@ -81,5 +86,6 @@ def _node_row(node_id: str, found: Found | None, name: str) -> dict[str, Any]:
     }
 
 
-def _request_row(request_id: str, found: Found | None) -> dict[str, Any]:
+def _request_row(request_id: str, reading: TreeReading) -> dict[str, Any]:
+    found = reading.one(f"{paths.REQUESTS}/{request_id}")
     return {"id": request_id, "state": text(found.document.get("state")) if found is not None else "gone"}

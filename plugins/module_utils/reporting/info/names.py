@@ -25,14 +25,14 @@ def pool_documents(reading: TreeReading) -> Iterator[Found]:
 
 
 def known_names(kind: str, config: NodepoolConfig, reading: TreeReading, asked: Collection[str] = ()) -> set[str]:
-    """All names of a kind: provider, pool or label.
+    """All names of a kind (provider, pool or label) that the configuration and the pools have.
 
-    :param asked: when all of these are found before the nodes are looked at, those are not looked at.
+    :param asked: where one of these is not among them, the names that nodes have count, too.
     """
     known = _configured(kind, config)
     for pool in pool_documents(reading):
         known.update(words(pool.document.get(_IN_POOLS[kind])))
-    if not asked or set(asked) - known:
+    if set(asked) - known:
         for node in reading.below(paths.NODES):
             known.update(words(node.document.get(_IN_NODES[kind])))
     return known - {""}

@@ -66,7 +66,7 @@ def provider_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> l
             loads[(provider,)].add(node.document)
             loads[provider, pool or ""].add(node.document)
     stored = {found.name for found in reading.below(PROVIDERS)}
-    names = known_names("provider", config, reading) | stored
+    names = known_names("provider", config, reading) | stored | {key[0] for key in loads}
     return [_provider_row(name, config, reading, loads, now) for name in sorted(names)]
 
 

@@ -18,14 +18,14 @@ from ...model.documents import seconds, text
 from ...model.image import BuildState, UploadState, is_build_id
 from ...model.lines import amount
 from ...model.request import RequestState
-from . import explain, leases, providers
+from . import explain, providers
 from .fields import age
 from .labels import label_rows
 from .nodes import NodeFilter, node_rows
 from .providers import provider_rows
 from .requests import request_rows
 
-ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, *leases.ROOTS, paths.REQUESTS, paths.IMAGES)))
+ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES)))
 BAR = 20
 MOST_ROWS = 8
 """Rows of a part; the others are counted."""
@@ -37,10 +37,9 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
     :param width: columns of the screen; no line is longer.
     """
     requests, nodes = request_rows(reading, now), node_rows(reading.below(paths.NODES), NodeFilter(), now, detail=False)
+    known = provider_rows(config, reading, now)
     parts = {
-        "PROVIDERS (# ours, - others)": [
-            line for row in provider_rows(config, reading, now) for line in _provider(row)
-        ],
+        "PROVIDERS (# ours, - others)": [line for row in known for line in _provider(row)],
         f"NODES {_counts(Counter(row['state'] or 'unknown' for row in nodes))}": _shortened(
             [f"{row['label']}: {_counts(row['nodes'])}" for row in label_rows(config, reading, now) if row["nodes"]]
         ),
@@ -48,7 +47,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
             [_request(row) for row in requests if row["state"] == RequestState.REQUESTED]
         ),
         "IMAGES": list(_images(reading, now)),
-        "STUCK": _shortened([*_stuck(config, reading, now), *_odd([*nodes, *requests])]),
+        "STUCK": _shortened([*_stuck(known), *_odd([*nodes, *requests])]),
     }
     lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body or ["nothing"]))]
     return [fitted(line, width) for line in lines]
@@ -148,8 +147,8 @@ def _newest(documents: Iterable[Mapping[str, Any]], state: str, now: float) -> f
     return min((passed for since in times if (passed := age(since, now)) is not None), default=None)
 
 
-def _stuck(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[str]:
-    for row in provider_rows(config, reading, now):
+def _stuck(known: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for row in known:
         for item in row["stuck"]:
             what = f"server {item['server']}" if item["server"] else f"floating IP {item['floating_ip']}"
             passed = f" for {span(item['age'])}" if item["age"] is not None else ""
