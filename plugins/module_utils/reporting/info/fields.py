@@ -65,7 +65,7 @@ class Fields:
         value = self._document.get(key)
         if value is None:
             return [] if reader is words else None
-        if reader is anything or (reader is text and type(value) is str):
+        if reader is anything or (reader is text and isinstance(value, str)):
             return value
         read = reader(value)
         if read is None or (reader is words and not (isinstance(value, str) or read == value)):
