@@ -5,6 +5,8 @@
 
 ansible-test passes only ``HOME`` and ``PATH`` on to pip and fetches a script that installs pip from a host that many
 networks do not reach. So it gets a home of its own below ``.build`` with pip's settings and with a script of ours.
+
+    tools/sanity.py STAGE [--whole | OPTION OF ANSIBLE-TEST ...]
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +46,8 @@ def pip_settings() -> str:
         section, option = name.rsplit(".", maxsplit=1)
         if section in ("global", "install", ":env:"):
             settings[option] = str(ast.literal_eval(value)).replace("\n", "\n    ")
+    # "no" is how pip's files spell --no-compile. What is imported is compiled then, which is a part of what is there.
+    settings["no-compile"] = "no"
     return "\n".join(["[global]", *(f"{option} = {value}" for option, value in settings.items()), ""])
 
 
@@ -57,28 +62,65 @@ def make_home() -> None:
     config.write_text(pip_settings(), encoding="utf-8")
 
 
-def main(stage: Path, extra: list[str]) -> int:
-    """Runs the tests, says at the end what was found, and returns ansible-test's exit status."""
-    make_home()
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    command = ["ansible-test", "sanity", "--venv", "--python", python, "--color", "no", *extra]
-    environment = {**os.environ, "HOME": str(HOME)}
-    tests: list[str] = []
-    errors: list[str] = []
-    with subprocess.Popen(
-        command, cwd=stage, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
+class Part:
+    """Some of the sanity tests, run by an ansible-test of their own. What it says is printed line by line."""
+
+    def __init__(self, stage: Path, options: list[str]) -> None:
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        self._process = subprocess.Popen(
+            ["ansible-test", "sanity", "--venv", "--python", python, "--color", "no", *options],
+            cwd=stage,
+            env={**os.environ, "HOME": str(HOME)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._lines: list[str] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def end(self) -> tuple[int, list[str]]:
+        """Wait for it; returns its exit status and the lines that it said."""
+        self._reader.join()
+        return self._process.wait(), self._lines
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
             print(line, end="", flush=True)
-            if line.startswith("Running sanity test"):
-                tests.append(line)
-            elif line.startswith("ERROR:"):
-                errors.append(line)
-    if process.returncode:
+            self._lines.append(line)
+
+
+def parts(extra: list[str]) -> list[list[str]]:
+    """The options of ansible-test for each of the parts that run side by side.
+
+    pylint takes as long as all others together. Files below tests/ are in no package, so a collection server does not
+    look at them, and ruff and mypy do in any case: pylint has them with ``--whole`` only.
+    """
+    if extra and extra != ["--whole"]:
+        return [extra]
+    package = [] if extra else ["--exclude", "tests/"]
+    return [["--test", "pylint", *package], ["--skip-test", "pylint"]]
+
+
+def main(stage: Path, extra: list[str]) -> int:
+    """Runs the tests, says at the end what was found, and returns the first exit status of ansible-test that is not 0.
+
+    :param extra: options of ansible-test, or ``--whole``.
+    """
+    make_home()
+    # Made beforehand, as two that make the same virtual environment at once would spoil it.
+    status, _said = Part(stage, ["--prime-venvs"]).end()
+    if status:
+        return status
+    ended = [part.end() for part in [Part(stage, options) for options in parts(extra)]]
+    lines = [line for _status, said in ended for line in said]
+    tests = [line for line in lines if line.startswith("Running sanity test")]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    if errors:
         print("What was found:", "".join(errors), sep="\n", end="")
     print(f"{len(tests)} sanity tests, {len(errors)} findings")
-    return process.returncode
+    return next((status for status, _said in ended if status), 0)
 
 
 if __name__ == "__main__":
