@@ -216,8 +216,9 @@ def test_every_file_has_its_unit_tests_or_says_which_tests_hold_it():
     assert lacking == [], f"write {mirrored(lacking[0])}, or a line in {HELD}"
 
 
-def test_what_is_held_elsewhere_is_there_and_so_are_its_tests():
+def test_what_is_held_elsewhere_has_no_unit_tests_and_is_held():
     held = held_elsewhere()
     assert [path for path in held if path not in UTILS] == [], f"these are gone: take their lines out of {HELD}"
+    assert [path for path in held if mirrored(path) in FILES] == [], f"these have unit tests: no line in {HELD}"
     assert [test for tests in held.values() for test in tests if test not in FILES] == [], "these tests are gone"
     assert list(held) == sorted(held)
