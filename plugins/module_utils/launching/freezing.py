@@ -15,9 +15,11 @@ accepted.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..model.api_timeouts import MOST_CREATES
 from ..model.freeze import Evidence, Freeze
+from ..model.stored import is_number
 
 FIRST = 30.0
 """Seconds from the first refusal to the next try."""
@@ -37,8 +39,8 @@ DOUBTS = 3
 
 FIRST_WINDOW = 2
 AFTER_REFUSAL = 1
-QUICKLY_UP_TO = 4
-WIDEST = 16
+GENTLY_FROM, GENTLY_TO = 4, 16
+"""Between these the window grows by one for two accepted creates: the first burst may meet a hidden limit."""
 NEAR_LIMIT = 3
 """nova checks its quota without reserving: near a limit several creates at once may all be accepted and then fail."""
 
@@ -131,24 +133,32 @@ def careful(freeze: Freeze, known: Evidence, now: float) -> float:
 
 @dataclass
 class Window:
-    """How many creates of a pool may be without an answer at once: grows with each one accepted."""
+    """How many creates of a pool may be without an answer at once: grows with each one accepted.
+
+    Those under way are lost when the first of them is refused. The next cycle begins with what this one has reached.
+    """
 
     size: float = FIRST_WINDOW
 
     def accepted(self) -> None:
-        """One more create was accepted. What is under way when the first is refused is lost: so it grows gently."""
-        self.size = min(WIDEST, self.size + (1.0 if self.size < QUICKLY_UP_TO else 0.5))
+        """One more create was accepted."""
+        gently = GENTLY_FROM <= self.size < GENTLY_TO
+        self.size = min(MOST_CREATES, self.size + (0.5 if gently else 1.0))
 
     def refused(self) -> None:
         """A create was refused, or its server failed for want of quota."""
         self.size = AFTER_REFUSAL
 
-    def allowed(self, near_limit: bool, careful: float = WIDEST, opened: float = 1.0) -> int:
+    def allowed(self, near_limit: bool, careful: float = MOST_CREATES, opened: float = 1.0) -> int:
         """Creates at once.
 
         :param careful: what refusals of late have taught.
         :param opened: by how many times it is wider while answers are waited for; not after a refusal.
         """
-        if self.size < FIRST_WINDOW or opened <= 1:
-            return int(min(self.size, careful, NEAR_LIMIT if near_limit else WIDEST))
-        return int(min(self.size * opened, careful, NEAR_LIMIT if near_limit else MOST_CREATES))
+        size = self.size * opened if self.size >= FIRST_WINDOW else self.size
+        return int(min(size, careful, NEAR_LIMIT if near_limit else MOST_CREATES))
+
+    def learn(self, stored: Any) -> None:
+        """Begin with what an earlier cycle has reached; what makes no sense is left out."""
+        if is_number(stored) and AFTER_REFUSAL <= stored <= MOST_CREATES:
+            self.size = float(stored)

@@ -146,7 +146,7 @@ def test_limits_that_lie_for_a_while_with_thirty_waiting(site: Site, short_freez
     with site.stay() as cycle:
         eventually(lambda: site.cloud.struck(lie) >= 1)
         frozen = requestor.wait_until_waiting(requests[-1], "frozen")
-        assert "instances" in frozen["text"] and frozen["seconds"] > 0
+        assert "instances" in frozen["text"] and frozen["seconds"] >= 0
         assert freezes_of(site)["instances"]["refusals"]
         eventually(lambda: creates(site).get("202"), 40)
         probe = time.monotonic()

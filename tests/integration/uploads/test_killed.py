@@ -81,7 +81,7 @@ def test_a_killed_upload_is_cleaned_and_done_again(builder: Builder, fault, mome
         process.kill()
     cloud.clear_faults()
     Path(f"{hook}.done").touch()
-    assert builder.states() == ["uploading"]
+    eventually(lambda: builder.states() == ["uploading"])
     result = run_module(builder)
     assert result["seconds"] < allowed(9.0), (
         "the locks of the dead one are freed at once, and not after the session time-out"
@@ -101,7 +101,7 @@ def killed_when_whole(builder: Builder) -> Build:
         process.kill()
     cloud.clear_faults()
     cloud.clear_calls()
-    assert builder.states() == ["uploading"]
+    eventually(lambda: builder.states() == ["uploading"])
     return build
 
 

@@ -259,10 +259,10 @@ PROVIDER = _object(
         "region-name": _text("Region of the cloud.", minLength=1),
         "rate": _value(
             "number",
-            "Least time between two API calls.",
+            "Least time between the starts of two API calls; 0 for no delay.",
             minimum=0,
             maximum=3600,
-            default=0.1,
+            default=0,
             **{"x-unit": "seconds"},
         ),
         "boot-timeout": _seconds("Most time from an address to an answer by ssh.", least=1, default=60),

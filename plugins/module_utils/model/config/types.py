@@ -162,7 +162,7 @@ class Provider:
     priority: int = 100
     max_concurrency: float = math.inf
     """Launches side by side; math.inf when not configured or not positive."""
-    rate: float = 0.1
+    rate: float = 0.0
     boot_timeout: int = 60
     launch_timeout: int = 3600
     launch_retries: int = 3

@@ -164,8 +164,7 @@ class ProviderActor:
         """What the next cycle wants to know of the provider."""
         return {
             "boot_seconds": list(self.boot_times.samples),
-            "creates": self.creates.answers.document(),
-            "builds": self.creates.builds.document(),
+            **self.creates.document(),
             "zones": self.known.denials.document(),
             "reading": self._reading(),
             "health": self.health.record(self.inbox.clock()),
@@ -175,8 +174,7 @@ class ProviderActor:
         """What earlier cycles learned."""
         self.boot_times = Times()
         self.boot_times.samples.extend(document.get("boot_seconds", [])[-SAMPLES:])
-        self.creates.answers.learn(document.get("creates"))
-        self.creates.builds.learn(document.get("builds"))
+        self.creates.learn(document)
         self.known.learn_zones(document.get("zones"))
         self._stored_reading = document.get("reading")
 

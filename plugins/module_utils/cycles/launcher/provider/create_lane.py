@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....clients.openstack.client import CloudClient
 from ....launching.answers import Answers
 from ....launching.builds import Builds
+from ....launching.freezing import Window
 from ....model.api_timeouts import MOST_CREATES, ApiTimeouts
 from ....model.errors import CloudError
 from ...frame.inbox import Inbox
@@ -40,6 +41,8 @@ class CreateLane:
         floor = self._floor
         self.answers = Answers(floor, timeouts.create_first(floor), timeouts.create_most(floor))
         self.builds = Builds()
+        self.windows: dict[str, Window] = {}
+        """Pool id → how many creates the pool may have without an answer."""
         self.workers = WorkerSet(
             name,
             inbox,
@@ -129,3 +132,18 @@ class CreateLane:
             return float("inf")
         every = self._timeouts.suspect / 2
         return max(every - waited, every - age_of_list)
+
+    # -- from cycle to cycle -------------------------------------------------------------------------------------
+
+    def document(self) -> dict[str, Any]:
+        """What the next cycle wants to know."""
+        windows = {pool_id: window.size for pool_id, window in self.windows.items()}
+        return {"creates": self.answers.document(), "builds": self.builds.document(), "windows": windows}
+
+    def learn(self, document: Mapping[str, Any]) -> None:
+        """What an earlier cycle has stored."""
+        self.answers.learn(document.get("creates"))
+        self.builds.learn(document.get("builds"))
+        windows = document.get("windows")
+        for pool_id, size in windows.items() if isinstance(windows, dict) else ():
+            self.windows.setdefault(pool_id, Window()).learn(size)

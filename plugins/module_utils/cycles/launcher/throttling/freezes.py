@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The freezes and create windows of the pools that this cycle acts for; freezes are kept in ZooKeeper."""
+"""The freezes of the pools that this cycle acts for, and what refusals do to the create windows."""
 
 from __future__ import annotations
 
@@ -38,13 +38,12 @@ class Freezes:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._windows: dict[str, Window] = {}
 
     def allowed(self, pool_id: str, actor: ProviderActor) -> int:
         """How many creates may be without an answer at once: few near a limit, told or found out."""
         now = self._context.now()
         lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in self.of(pool_id).items()]
-        window = self._windows.get(pool_id, Window())
+        window = actor.creates.windows.get(pool_id, Window())
         allowed = window.allowed(actor.usage.near_limit, min(lessons, default=float("inf")), actor.creates.opened)
         return min(allowed, int(actor.creates.answers.at_once))
 
@@ -57,7 +56,7 @@ class Freezes:
 
     def accepted(self, pool_id: str, actor: ProviderActor, size: Resources, sent_at: float) -> None:
         """nova accepted a create that was sent at *sent_at* for a server of *size*."""
-        self._windows.setdefault(pool_id, Window()).accepted()
+        actor.creates.windows.setdefault(pool_id, Window()).accepted()
         actor.usage.accepted(size)
         known = self.of(pool_id)
         fresh = {name: accepted(freeze, size[name], sent_at) for name, freeze in known.items()}
@@ -78,7 +77,7 @@ class Freezes:
         :param failing: what the server uses that was accepted all the same and then failed; its removal is no news.
         """
         context, now = self._context, self._context.now()
-        self._windows.setdefault(pool_id, Window()).refused()
+        actor.creates.windows.setdefault(pool_id, Window()).refused()
         known = self.of(pool_id)
         for resource in list(named) or [INSTANCES]:
             before = known.get(resource)

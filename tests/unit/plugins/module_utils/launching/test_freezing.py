@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,10 @@ from hypothesis import strategies as st
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezing import (
     AFTER_REFUSAL,
     FIRST,
+    GENTLY_TO,
     LONGEST,
     MEMORY,
     NEAR_LIMIT,
-    WIDEST,
     Window,
     accepted,
     careful,
@@ -25,6 +26,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezin
     room,
     settle,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import MOST_CREATES
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Evidence, Freeze
 
 THEN = Evidence(bound=100, others=4, ours=6)
@@ -139,11 +141,21 @@ def test_near_a_past_refusal_few_are_under_way(used: float, most: float):
 
 def test_a_window_grows_gently_and_shrinks_at_once():
     window, sizes = Window(), []
-    for _unused in range(60):
+    for _unused in range(100):
         sizes.append(window.allowed(near_limit=False))
         window.accepted()
-    assert sizes[:4] == [2, 3, 4, 4] and sizes == sorted(sizes) and sizes[-1] == WIDEST
+    assert sizes[:4] == [2, 3, 4, 4] and sizes == sorted(sizes) and sizes[-1] == MOST_CREATES
+    assert sizes[20] < GENTLY_TO, "a first burst may meet a hidden limit"
     assert window.allowed(near_limit=True) == NEAR_LIMIT
     assert window.allowed(near_limit=False, careful=1.0) == 1
     window.refused()
     assert window.allowed(near_limit=False) == AFTER_REFUSAL
+
+
+@pytest.mark.parametrize(
+    ("stored", "begins"), [(48, 48), (1, 1), (0, 2), (65, 2), ("48", 2), (None, 2), (True, 2), (float("nan"), 2)]
+)
+def test_a_window_begins_with_what_an_earlier_cycle_has_reached(stored: Any, begins: int):
+    window = Window()
+    window.learn(stored)
+    assert window.allowed(near_limit=False) == begins

@@ -11,6 +11,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.p
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.waits import WAITS
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import MOST, Builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import MOST_CREATES
 from tests.simcloud.plane import COLLAPSE, ControlPlane
 from tests.support.effort import first
 from tests.support.virtual_cloud import Fate, Timing
@@ -78,6 +79,20 @@ def test_a_cloud_with_room_for_all_is_never_held_back():
 def learned(world: World, limit: float, usual: float = 20.0) -> None:
     """An earlier cycle found that so many are best, and that a build takes so many seconds."""
     world.store.own.put(f"{PROVIDERS}/{EAST}", {"builds": {"limit": limit, "usual": {"small": usual}}})
+
+
+def test_a_cycle_begins_with_as_many_creates_at_once_as_the_one_before_has_ended_with():
+    with a_world(Timing(create=2.0)) as world:
+        unanswered = []
+        for _unused in range(2):
+            cycle = world.start(duration=200)
+            requests = ask(world, 100)
+            world.run(1.9)
+            (actor,) = cycle.launcher._launcher_pass._context.actors.values()
+            unanswered.append(actor.creates.unanswered)
+            world.run(400, until=lambda: cycle.ended)  # noqa: B023
+            assert all(request in world.fulfilled for request in requests)
+        assert unanswered[0] == 2 < MOST_CREATES == unanswered[1]
 
 
 def test_who_waits_for_that_is_told_the_number():
