@@ -88,8 +88,9 @@ def _state_of(world: World, context: Context, parts: Any) -> list[str]:
     actors = context.actors.values()
     facts = [fact for actor in actors for fact in (*actor._facts, *actor.known.names)]
     memories = [vars(actor.usage) for actor in actors] + [vars(actor.health) for actor in actors]
+    windows = [actor.creates.windows for actor in actors]
     return [
-        repr([world.keeper.writes, context.account, context.ages._seen, parts.freezes._windows]),
+        repr([world.keeper.writes, context.account, context.ages._seen, windows]),
         repr([(fact.what, fact.busy, fact.asked_at, fact.begun_at) for fact in facts]),
         repr([{key: value for key, value in memory.items() if not callable(value)} for memory in memories]),
         repr([client.calls for cycle in world.cycles for client in cycle.clients]),
