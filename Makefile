@@ -50,10 +50,9 @@ test: setup ## everything below up to scenarios
 quick: setup ## style, types and unit tests of what has changed: for the loop of a developer
 	@$(PY) -m tools.quick
 
-test-slow: stage ## unit tests with all their cases, whole simulated hours, a whole Debian image, pylint for the tests
+test-slow: setup ## unit tests with all their cases, whole simulated hours, a whole Debian image
 	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) --dist worksteal -o timeout=1200 tests/slow tests/unit
 	@sed -n 's|^SKIPPED \[1\] tests/slow/[^ ]* |skipped: |p' .build/log/$@.log
-	@$(STEP) sanity timeout 2400 $(PY) tools/sanity.py $(STAGE) --whole
 
 lint: $(LINT) ## style, documentation, licences
 

@@ -6,7 +6,7 @@
 ansible-test passes only ``HOME`` and ``PATH`` on to pip and fetches a script that installs pip from a host that many
 networks do not reach. So it gets a home of its own below ``.build`` with pip's settings and with a script of ours.
 
-    tools/sanity.py STAGE [--whole | OPTION OF ANSIBLE-TEST ...]
+    tools/sanity.py STAGE [OPTION OF ANSIBLE-TEST ...]
 """
 
 from __future__ import annotations
@@ -94,19 +94,15 @@ class Part:
 def parts(extra: list[str]) -> list[list[str]]:
     """The options of ansible-test for each of the parts that run side by side.
 
-    pylint takes as long as all others together. Files below tests/ are in no package, so a collection server does not
-    look at them, and ruff and mypy do in any case: pylint has them with ``--whole`` only.
+    pylint takes as long as all others together.
     """
-    if extra and extra != ["--whole"]:
-        return [extra]
-    package = [] if extra else ["--exclude", "tests/"]
-    return [["--test", "pylint", *package], ["--skip-test", "pylint"]]
+    return [extra] if extra else [["--test", "pylint"], ["--skip-test", "pylint"]]
 
 
 def main(stage: Path, extra: list[str]) -> int:
     """Runs the tests, says at the end what was found, and returns the first exit status of ansible-test that is not 0.
 
-    :param extra: options of ansible-test, or ``--whole``.
+    :param extra: options of ansible-test.
     """
     make_home()
     # Made beforehand, as two that make the same virtual environment at once would spoil it.
