@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.openstack.control_plane import ControlPlane, wait_for
 from tests.openstack.lab import Lab, row
 
-FIXED = (5, 10, 20)
+FIXED = (5, 20)
 """Numbers in flight that are tried by hand; the best of them is what the launcher is compared with."""
 BY_HAND = 30
 NODES = 100
