@@ -51,7 +51,8 @@ def cloud_layer(clouds: str) -> Callable[[], Any]:
     """The SDK's cloud layer, which Nodepool calls: conn.list_servers()."""
     connection = _connection(clouds)
     connection.compute.session.timeout = SILENCE
-    return lambda: connection.list_servers()
+    listing: Callable[[], Any] = connection.list_servers
+    return listing
 
 
 def adapter(clouds: str) -> Callable[[], Any]:
