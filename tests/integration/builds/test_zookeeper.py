@@ -41,9 +41,9 @@ class Cycle:
         self.said: list[str] = []
         original = BuildsCycle.__init__
 
-        def watched(cycle, options, config, context, *more):
-            self.stores.append(context.store)
-            original(cycle, options, config, context, *more)
+        def watched(cycle, begun, *more):
+            self.stores.append(begun.store)
+            original(cycle, begun, *more)
 
         monkeypatch.setattr(BuildsCycle, "__init__", watched)
         site.configure(image(env_vars={"FAKE_SECONDS": "100", "FAKE_GO": str(self.go)}))
