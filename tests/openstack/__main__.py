@@ -82,6 +82,8 @@ class Judge:
         self._lock = threading.Lock()
         self.ran = 0
         self.wrong: list[str] = []
+        self.stopped = threading.Event()
+        """The control plane is about to end: what fails from now on says nothing."""
 
     def lane(self, lab: Lab, rows: queue.SimpleQueue[Row]) -> None:
         """Run what is in the queue, one after the other."""
@@ -91,9 +93,15 @@ class Judge:
             except queue.Empty:
                 break
             self._tell(row, *row.run(lab))
-        lab.close()
+        try:
+            lab.close()
+        except Exception:
+            if not self.stopped.is_set():
+                raise
 
     def _tell(self, row: Row, verdict: str, seen: str, seconds: float) -> None:
+        if self.stopped.is_set():
+            return
         with self._lock:
             print(f"{row.name:{WIDTH}} {verdict:6} {seconds:4.0f} s  {row.title}", flush=True)
             for line in seen.strip().splitlines() or [""]:
@@ -125,6 +133,9 @@ def _judge(rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, opt
         labs += [Lab(plane.beside(name), zookeeper, folder / name) for name in names]
         judge.run(labs, beside)
         judge.run(labs[:1], alone)
+    except KeyboardInterrupt:
+        judge.stopped.set()
+        raise
     finally:
         for lab in labs:
             lab.stop()

@@ -18,20 +18,9 @@ from ..model.config.types import NodepoolConfig
 from ..model.errors import PartlyFailed
 from ..model.node import NodeState
 from ..model.request import RequestState
-from ..reporting.info import (
-    explain,
-    labels,
-    leases,
-    providers,
-)
-from ..reporting.info import (
-    status as screen,
-)
-from ..reporting.info.explain import (
-    explanation,
-    launch_path,
-    nodes_of,
-)
+from ..reporting.info import explain, labels, leases, providers
+from ..reporting.info import status as screen
+from ..reporting.info.explain import explanation, launch_path, nodes_of
 from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.labels import label_rows
 from ..reporting.info.leases import lease_rows
@@ -101,8 +90,8 @@ def load(module: AnsibleModule) -> NodepoolConfig:
     return config
 
 
-def told(module: AnsibleModule, reading: TreeReading, result: dict[str, Any]) -> dict[str, Any]:
-    """The result of a look.
+def tree_result(module: AnsibleModule, reading: TreeReading, result: dict[str, Any]) -> dict[str, Any]:
+    """The result of a module that has read the tree.
 
     :raises PartlyFailed: no launcher works on the tree; it carries the result.
     """
@@ -144,7 +133,7 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
             for node in map(reading.one, (f"{paths.NODES}/{row['id']}" for row in rows))
             if node is not None
         ]
-    return told(module, reading, result)
+    return tree_result(module, reading, result)
 
 
 def request_info(module: AnsibleModule) -> dict[str, Any]:
@@ -164,7 +153,7 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
     result: dict[str, Any] = {"requests": [row for row in rows if wanted.takes(row)]}
     if ids:
         result["explanations"] = [explanation(reading, rows, row["id"], now) for row in result["requests"]]
-    return told(module, reading, result)
+    return tree_result(module, reading, result)
 
 
 def provider_info(module: AnsibleModule) -> dict[str, Any]:
@@ -173,7 +162,7 @@ def provider_info(module: AnsibleModule) -> dict[str, Any]:
     reading = read_tree(config.zookeeper, (*providers.ROOTS, *LAUNCHERS))
     refuse_unknown_names(module, config, reading)
     rows = provider_rows(config, reading, time.time())
-    return told(module, reading, {"providers": [row for row in rows if not asked or row["name"] in asked]})
+    return tree_result(module, reading, {"providers": [row for row in rows if not asked or row["name"] in asked]})
 
 
 def label_info(module: AnsibleModule) -> dict[str, Any]:
@@ -187,7 +176,7 @@ def label_info(module: AnsibleModule) -> dict[str, Any]:
         offered_by = {pool.partition("/")[0] for pool in (*row["pools"], *row["pools_absent"])}
         return (not asked or row["label"] in asked) and (not offering or bool(offering & offered_by))
 
-    return told(module, reading, {"labels": [row for row in rows if wanted(row)]})
+    return tree_result(module, reading, {"labels": [row for row in rows if wanted(row)]})
 
 
 def lease_info(module: AnsibleModule) -> dict[str, Any]:
@@ -203,7 +192,7 @@ def lease_info(module: AnsibleModule) -> dict[str, Any]:
             not where or any(node["provider"] in where for node in row["nodes"])
         )
 
-    return told(module, reading, {"leases": [row for row in rows if wanted(row)]})
+    return tree_result(module, reading, {"leases": [row for row in rows if wanted(row)]})
 
 
 def status(module: AnsibleModule) -> dict[str, Any]:
@@ -216,7 +205,7 @@ def status(module: AnsibleModule) -> dict[str, Any]:
     reading = read_tree(config.zookeeper, (*screen.ROOTS, *LAUNCHERS), launches)
     now = time.time()
     if name is None:
-        return told(module, reading, {"lines": screen.status_lines(config, reading, now, width)})
+        return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width)})
     known = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}
     refuse_unknown("id", [name], known, "ZooKeeper has no request or node")
     node = reading.one(f"{paths.NODES}/{name}")
@@ -225,4 +214,4 @@ def status(module: AnsibleModule) -> dict[str, Any]:
     else:
         (row,) = node_rows([node], NodeFilter(), now, detail=False)
         lines = screen.node_lines(row, node_life(node, reading.one(launch_path(name)), now), width)
-    return told(module, reading, {"lines": lines})
+    return tree_result(module, reading, {"lines": lines})
