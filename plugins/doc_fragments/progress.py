@@ -15,5 +15,8 @@ options:
     description:
       - A file to which the module appends a line of JSON for each event. The action plugin of the same name sets this
         option and shows the lines while the module works.
+      - Each object has C(time) (UNIX time), C(line) (the text) and C(priority) (4 for a problem, otherwise 6), and
+        C(provider), C(pool), C(label), C(request), C(node), C(event_id) (of the requestor), C(server), C(image),
+        C(build) and C(upload), as far as the line is about them.
     type: path
 """

@@ -47,7 +47,8 @@ class Launch:
     attempts that were given up without knowing whether a server came of them. *floating_doubt*: a floating IP was
     asked for with that mark, and it is unknown what came of it. *asked_at*: when the present create was
     sent; *answered*: whether nova said yes to it; *look_until*: a create in doubt is looked for until then;
-    *doubt_until*: so long may a server still come of a superseded create that was never answered.
+    *doubt_until*: so long may a server still come of a superseded create that was never answered. *event_id*: that of
+    the request, which its requestor deletes long before the node goes.
     """
 
     node_id: str
@@ -55,6 +56,7 @@ class Launch:
     pool: str
     label: str
     request_id: str | None = None
+    event_id: str | None = None
     phase: str = Phase.QUEUED
     since: float = 0.0
     started: float = 0.0

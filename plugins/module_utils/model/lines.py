@@ -1,22 +1,63 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines of output: how they count, and which of them tell of something wrong."""
+"""Lines of output: what they are about, how they count, and which of them tell of something wrong."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Self, TypedDict, Unpack
 
 ATTEMPT = re.compile(r"^attempt \d+: ")
 """How a failure in the record of a launch begins."""
 
 
-class Trouble(str):
+class Subject(TypedDict, total=False):
+    """What a line is about. Programs that read the lines rely on these names.
+
+    *provider*, *pool*, *label* and *image* are names of the configuration. *request*, *node*, *build* and *upload* are
+    ids of the records in ZooKeeper. *server* is an id of the cloud. *event_id* is the id that the requestor wrote into
+    its request.
+    """
+
+    provider: str | None
+    pool: str | None
+    label: str | None
+    request: str | None
+    node: str | None
+    event_id: str | None
+    server: str | None
+    image: str | None
+    build: str | None
+    upload: str | None
+
+
+class Line(str):
+    """A line of output.
+
+    :ivar about: what it is about, without what is unknown.
+    """
+
+    __slots__ = ("about",)
+    about: Subject
+
+    def __new__(cls, text: str, **about: Unpack[Subject]) -> Self:
+        line = super().__new__(cls, text)
+        line.about = {key: value for key, value in about.items() if value}  # type: ignore[assignment]
+        return line
+
+
+class Trouble(Line):
     """A line that tells of something wrong; the journal shows it as a warning."""
 
     __slots__ = ()
+
+
+def about(line: str) -> Subject:
+    """Return what a line is about; nothing for a plain text."""
+    return line.about if isinstance(line, Line) else {}
 
 
 def collapsed(failures: Iterable[str]) -> str:

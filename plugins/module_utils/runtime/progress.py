@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable
 
-from ..model.lines import Trouble
+from ..model.lines import Trouble, about
 
 INFO, WARNING = 6, 4
 """As syslog counts."""
@@ -36,9 +36,10 @@ class Progress:
         if self._path is None:
             return
         priority = WARNING if isinstance(text, Trouble) else INFO
+        entry = {"time": self._clock(), "line": text, "priority": priority, **about(text)}
         try:
             with open(self._path, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"time": self._clock(), "line": text, "priority": priority}) + "\n")
+                file.write(json.dumps(entry) + "\n")
         except OSError:
             self._path = None
 

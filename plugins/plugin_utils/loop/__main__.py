@@ -24,10 +24,9 @@ from typing import TextIO
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Statsd
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import Archive
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.notify import Notifier
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.service import (
-    INFO,
-    WARNING,
     Loop,
     World,
     begin_with,
@@ -94,8 +93,6 @@ def run(settings: Settings, path: str) -> int:
             return TRY_LATER
         processes.become_subreaper()
         with Statsd.of_environment(os.environ) as statsd:
-            if statsd.problem:
-                say(WARNING, statsd.problem)
             _work(settings, path, Archive(folder), statsd)
     return 0
 
@@ -104,13 +101,15 @@ def _work(settings: Settings, path: str, archive: Archive, statsd: Statsd) -> No
     notifier = Notifier()
     world = World(begin_with(archive), processes.reap, say, notifier.tell, statsd)
     loop = Loop(settings, path, archive, world)
+    if statsd.problem:
+        loop.say(WARNING, statsd.problem)
     alarm = Alarm()
     _listen(loop)
     left = sweep(settings)
     if left:
-        say(WARNING, f"ended {left} processes that an earlier loop had left behind")
+        loop.say(WARNING, f"ended {left} processes that an earlier loop had left behind")
     archive.prune(settings, ())
-    say(INFO, f"loop {settings.name}: {settings.playbook}, a cycle every {settings.duration:g} s")
+    loop.say(INFO, f"loop {settings.name}: {settings.playbook}, a cycle every {settings.duration:g} s")
     alive = float("-inf")
     while not loop.over:
         pause = loop.turn()
@@ -123,7 +122,7 @@ def _work(settings: Settings, path: str, archive: Archive, statsd: Statsd) -> No
         if not loop.over:
             alarm.wait(pause)
     notifier.tell("STOPPING=1", "STATUS=ended")
-    say(INFO, f"loop {settings.name}: ended")
+    loop.say(INFO, f"loop {settings.name}: ended")
 
 
 def _listen(loop: Loop) -> None:
@@ -150,9 +149,9 @@ def _lock(file: TextIO) -> bool:
     return True
 
 
-def say(importance: str, line: str) -> None:
+def say(priority: int, line: str) -> None:
     """Print a line; with its priority when it goes to the journal."""
-    print(f"{importance if 'JOURNAL_STREAM' in os.environ else ''}{line}", flush=True)
+    print(f"<{priority}>{line}" if "JOURNAL_STREAM" in os.environ else line, flush=True)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.ansible_config import write_config
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import closing_line
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import Entry
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
-
-INFORMATION = 6
-"""The priority of a line that says nothing about it."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,8 @@ class RunningCycle:
         """Of the module, when it has begun to work and still lives as far as is known."""
         return self._beat.pid if self._beat is not None and self._ended_at is None else None
 
-    def lines(self) -> list[tuple[int, str]]:
-        """What the module has said since the last look, each with its priority as syslog counts; whole lines only."""
+    def lines(self) -> list[Entry]:
+        """What the module has said since the last look; whole lines only."""
         try:
             with (self._folder / "lines").open("rb") as file:
                 file.seek(self._told)
@@ -95,8 +93,7 @@ class RunningCycle:
         found = []
         for line in whole.splitlines():
             try:
-                said = json.loads(line)
-                found.append((int(said.get("priority", INFORMATION)), " ".join(str(said["line"]).split())))
+                found.append(Entry.of_cycle(json.loads(line), self.number))
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
         return found

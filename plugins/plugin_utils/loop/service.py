@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd im
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import Archive
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.cycle import RunningCycle
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING, Entry, rendered
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings, SettingsError, load
 
 BRISK = 0.05
@@ -27,9 +28,6 @@ AWAKE = 0.1
 """Seconds until the next look while a cycle starts or ends."""
 CALM = 1.0
 """Seconds until the next look otherwise. The end of a process wakes the loop at once."""
-
-INFO, WARNING = "<6>", "<4>"
-"""How important a line is, as the journal reads it."""
 
 
 class Running(Protocol):
@@ -42,7 +40,7 @@ class Running(Protocol):
     def pid(self) -> int: ...
     @property
     def module_pid(self) -> int | None: ...
-    def lines(self) -> list[tuple[int, str]]: ...
+    def lines(self) -> list[Entry]: ...
     def exited(self, code: int) -> None: ...
     def look(self, now: float) -> plan.Cycle: ...
     def stop(self, now: float, reason: str) -> None: ...
@@ -60,17 +58,18 @@ class World:
 
     :param begin: begins a cycle of that number.
     :param reap: exit codes of children that have ended.
-    :param say: takes a line for the journal, with its importance.
+    :param say: takes a line for the journal, with its priority as syslog counts.
     :param tell: takes words for systemd.
     """
 
     begin: Begin
     reap: Callable[[], dict[int, int]]
-    say: Callable[[str, str], None]
+    say: Callable[[int, str], None]
     tell: Callable[..., None]
     metrics: Sink
     clock: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
+    wall: Callable[[], float] = time.time
 
 
 @dataclass
@@ -146,7 +145,7 @@ class Loop:
         if isinstance(action, plan.Stop):
             cycle.stop(now, action.reason)
         else:
-            self.world.say(WARNING, f"cycle {cycle.number} is ended by force: {action.reason}")
+            self.say(WARNING, f"cycle {cycle.number} is ended by force: {action.reason}", cycle.number)
             cycle.kill(action.reason)
             self._judge(cycle, now)
 
@@ -159,9 +158,16 @@ class Loop:
             self._note(plan.Outcome(self._number, 0.0, None, False, text, "failed"), now)
 
     def _pass_on(self, cycle: Running) -> None:
-        """Write the new lines of a cycle to the journal, each with its priority."""
-        for priority, line in cycle.lines():
-            self.world.say(f"<{priority}>", f"cycle {cycle.number}: {line}")
+        """Write the new lines of a cycle to the journal."""
+        for entry in cycle.lines():
+            self._write(entry)
+
+    def say(self, priority: int, text: str, cycle: int | None = None) -> None:
+        """Write a line of the loop itself to the journal."""
+        self._write(Entry(text, priority, self.world.wall(), cycle))
+
+    def _write(self, entry: Entry) -> None:
+        self.world.say(entry.priority, rendered(entry, self.settings.name, self.settings.log_format))
 
     def _judge(self, cycle: Running, now: float) -> None:
         known = cycle.look(now).judged
@@ -180,7 +186,7 @@ class Loop:
             wait = self.backoff.wait(now)
             line += f"; {self.backoff.failures} in a row, the next one in {wait:.0f} s"
         self._last = line
-        self.world.say(INFO if outcome.well and not outcome.troubled else WARNING, line)
+        self.say(INFO if outcome.well and not outcome.troubled else WARNING, line, outcome.number)
         sink, name = self.world.metrics, f"nodepool.loop.{self.settings.name}"
         sink.incr(f"{name}.cycles.{outcome.kind}")
         sink.timing(f"{name}.duration", outcome.seconds)
@@ -236,16 +242,16 @@ class Loop:
             fresh = load(self.settings_path)
         except SettingsError as error:
             for problem in error.problems:
-                self.world.say(WARNING, f"settings: {problem}")
-            self.world.say(WARNING, "settings: cannot be used, the former ones stay in force")
+                self.say(WARNING, f"settings: {problem}")
+            self.say(WARNING, "settings: cannot be used, the former ones stay in force")
             return
         if (fresh.name, fresh.state_dir) != (self.settings.name, self.settings.state_dir):
-            self.world.say(WARNING, "settings: a new name or state_dir needs a restart; the rest is taken")
+            self.say(WARNING, "settings: a new name or state_dir needs a restart; the rest is taken")
         kept = {"name": self.settings.name, "state_dir": self.settings.state_dir}
         self.settings = Settings(**{**vars(fresh), **kept})
         self._renew = self._number
         self.backoff.forget()
-        self.world.say(INFO, "settings: read again; the next cycle takes them")
+        self.say(INFO, "settings: read again; the next cycle takes them")
 
 
 def loop_id(state_dir: str) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import FORMATS, TEXT
+
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 TYPES: dict[str, tuple[type, ...]] = {"str": (str,), "float": (int, float), "int": (int,), "bool": (bool,)}
 TABLES = ("loop", "variables", "environment")
@@ -49,6 +51,7 @@ class Settings:
     :param healthy: the failure of a cycle that has worked for so long counts as the first one.
     :param first_pause: after the second failure in a row; it doubles up to *longest_pause*.
     :param keep_cycles, keep_files, keep_mb: how much of ended cycles is kept.
+    :param log_format: how the lines of the loop and its cycles are written: ``text`` or ``json``.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Settings:
     keep_cycles: int = 20
     keep_files: int = 4000
     keep_mb: float = 50.0
+    log_format: str = TEXT
     variables: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -127,6 +131,8 @@ def _problems(loop: dict[str, Any]) -> list[str]:
         problems.append(f"name: {loop['name']!r}: give small letters, digits, - and _, beginning with a letter")
     if not problems and not loop["state_dir"].startswith("/"):
         problems.append(f"state_dir: {loop['state_dir']!r}: give the whole path, beginning with /")
+    if not problems and loop.get("log_format", TEXT) not in FORMATS:
+        problems.append(f"log_format: {loop['log_format']!r}: give one of {', '.join(FORMATS)}")
     return problems
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -225,3 +226,19 @@ def test_why_a_node_failed_is_in_the_journal_alone(site: Site):
         assert loop.end() == 0
         (end,) = [line for line in loop.lines() if f"cycle {number} with trouble after" in line]
         assert end.startswith("<4>") and f"request {request} failed: " in end and "No valid host was found." in end
+
+
+def test_as_json_every_line_is_an_object_that_names_request_node_and_event(site: Site):
+    site.configure()
+    with loop_of(site, log_format="json") as loop:
+        number = loop.wait_serving()
+        request = site.requestor.ask("small")
+        node = site.requestor.wait_for(request)["nodes"][0]
+        event = site.requestor.request(request)["event_id"]
+        assert loop.end() == 0
+    lines = [json.loads(line) for line in loop.lines()]
+    assert all({"time", "level", "loop", "message"} <= line.keys() for line in lines)
+    told = [line for line in lines if line.get("request") == request]
+    assert {line["cycle"] for line in told} == {number} and {line["event_id"] for line in told} == {event}
+    assert [line for line in told if line["message"].startswith(f"node {node}: ready after") and line["node"] == node]
+    assert "secret-of-" not in loop.log.read_text("utf-8")

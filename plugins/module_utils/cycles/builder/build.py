@@ -31,7 +31,7 @@ from ...model.errors import (
     StoreGone,
 )
 from ...model.image import Build, BuildState
-from ...model.lines import Trouble
+from ...model.lines import Line, Trouble
 from ..frame.stop import SERVING, Stop
 from .build_guard import LOST, BuildGuard
 from .image_builder import FAILED, BuildOutput, ImageBuilder, Job
@@ -149,7 +149,7 @@ class _Build:
         try:
             context.store.images.create_build(build, held=self._held)
             guard = BuildGuard(context.store, build, self._held, timeout=self._timeout, clock=context.monotonic)
-            context.say(f"{job.image.name}: building {job.build_id} ({', '.join(job.formats)}): {self._case.reason}")
+            self._say(f"building {job.build_id} ({', '.join(job.formats)}): {self._case.reason}")
             context.image_builder.watch = lambda: context.stop.reason or guard.look()
             try:
                 return self._finish(guard, context.image_builder.make(job))
@@ -162,7 +162,8 @@ class _Build:
     def _failed_before(self, error: str) -> Report:
         """There is not even a record: nothing was begun."""
         self._remember_failure(error, "")
-        self._context.say(Trouble(f"{self._job.image.name}: cannot be built: {error}"))
+        image = self._job.image.name
+        self._context.say(Trouble(f"{image}: cannot be built: {error}", image=image))
         return Report(self._job.image.name, "", FAILED, self._case.reason, error=error)
 
     def _finish(self, guard: BuildGuard, made: BuildOutput) -> Report:
@@ -170,7 +171,7 @@ class _Build:
         context, job, build = self._context, self._job, guard.build
         report = self._report(made, guard)
         if made.reaped is not None and made.reaped.anything:
-            context.say(f"{job.image.name}: cleared away what the build had left: {made.reaped.text()}")
+            self._say(f"cleared away what the build had left: {made.reaped.text()}")
         if report.state != LOST:
             self._fill_in(build, report)
             try:
@@ -237,7 +238,7 @@ class _Build:
             elif report.state == FAILED:
                 self._remember_failure(report.error, report.build_id)
         except StoreError as problem:  # the record tells the essential; a request that it served is dropped later
-            context.say(Trouble(f"{report.image}: {problem}"))
+            context.say(Trouble(f"{report.image}: {problem}", image=report.image, build=report.build_id))
 
     def _remember_failure(self, error: str, build_id: str) -> None:
         context = self._context
@@ -249,4 +250,8 @@ class _Build:
     def _say_end(self, report: Report) -> None:
         good = report.state == READY
         text = f"ready after {report.seconds:.0f} s" if good else f"{report.state}: {report.error}"
-        self._context.say(f"{report.image}: build {report.build_id} {text}")
+        self._say(f"build {report.build_id} {text}", Trouble if report.state == FAILED else Line)
+
+    def _say(self, text: str, kind: type[Line] = Line) -> None:
+        image, build = self._job.image.name, self._job.build_id
+        self._context.say(kind(f"{image}: {text}", image=image, build=build))

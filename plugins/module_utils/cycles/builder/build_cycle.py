@@ -287,7 +287,7 @@ class BuildsCycle(Work):
         formats, problems = provider_formats(self._config, self._options.clouds_config)
         for name, problem in problems.items():
             if self._format_problems.get(name) != problem:
-                self._context.say(Trouble(f"provider {name}: {problem}"))
+                self._context.say(Trouble(f"provider {name}: {problem}", provider=name))
         self._formats, self._format_problems = formats, problems
 
     def _result(self, ended: str, seconds: float) -> dict[str, Any]:

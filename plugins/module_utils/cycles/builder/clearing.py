@@ -19,7 +19,7 @@ from ...imaging.retention import abandoned_builds
 from ...imaging.snapshot import ImagesView
 from ...model.errors import StoreGone
 from ...model.image import BuildState
-from ...model.lines import Trouble
+from ...model.lines import Line, Trouble
 
 
 def clear_machine(
@@ -40,7 +40,7 @@ def clear_machine(
         reaped = reaper(leftover)
         text = f"cleared away what build {leftover.build_id} of {leftover.image or 'some image'} had left: "
         done.append(text + reaped.text())
-        say(done[-1])
+        say(Line(done[-1], image=leftover.image, build=leftover.build_id))
         if leftover.image and not _is_ready(store, leftover):
             folder = ImagesDir(images_dir)
             folder.remove(folder.of_build(base_name(leftover.image, leftover.build_id)))
@@ -76,5 +76,6 @@ def fail_abandoned(store: Store, view: ImagesView, now: float, say: Callable[[st
         finally:
             held.release()
         done.append(build.id)
-        say(Trouble(f"{build.image}: build {build.id} was ended in the middle; it is marked as failed"))
+        line = f"{build.image}: build {build.id} was ended in the middle; it is marked as failed"
+        say(Trouble(line, image=build.image, build=build.id))
     return done

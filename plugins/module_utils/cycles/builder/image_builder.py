@@ -54,6 +54,7 @@ from ...imaging.files import (
 from ...imaging.notes import BuildNotes
 from ...model.config.types import Diskimage, NodepoolConfig
 from ...model.errors import ConfigError, ImageFileError
+from ...model.lines import Line
 
 PACE = 0.25
 """Seconds between two looks at the child."""
@@ -381,7 +382,8 @@ class _Work:
         tail, now = self._tail, self._image_builder.clock()
         if tail.look() and now - self._said >= SAY_EVERY:
             self._said = now
-            self._image_builder.say(f"{self._job.image.name}: {tail.phase or 'begun'}: {tail.last_line}")
+            line = f"{self._job.image.name}: {tail.phase or 'begun'}: {tail.last_line}"
+            self._image_builder.say(Line(line, image=self._job.image.name, build=self._job.build_id))
         for device in sorted(self._loop_devices & set(self._lost)):
             self._code = self._code or 1
             why, folder = self._lost[device], self._folders[-1]

@@ -16,7 +16,7 @@ from ...clients.openstack.client import CloudClient
 from ...imaging.snapshot import ImagesView
 from ...model.errors import CloudError
 from ...model.image import Upload, UploadState
-from ...model.lines import Trouble
+from ...model.lines import Subject, Trouble
 from .upload_workers import CHECK, UploadWorkers
 
 EVERY = 600.0
@@ -106,7 +106,7 @@ class Presence:
             known.doubted.clear()
             known.next_at = now + AFTER_ERROR
             if not isinstance(outcome, CloudError):
-                self._say(Trouble(f"provider {name}: unexpected {type(outcome).__name__}: {outcome}"))
+                self._say(Trouble(f"provider {name}: unexpected {type(outcome).__name__}: {outcome}", provider=name))
             return
         found = {upload.path: upload for upload in outcome}
         if first:
@@ -114,7 +114,8 @@ class Presence:
             for upload in known.doubted.values():
                 what = f"image {upload.image}: upload {upload.id} of build {upload.build_id}"
                 text = f"its image {upload.external_id} is not in the cloud; asked once more in {APART:.0f} s"
-                self._say(Trouble(f"provider {name}: {what}: {text}"))
+                about = Subject(provider=name, image=upload.image, build=upload.build_id, upload=upload.id)
+                self._say(Trouble(f"provider {name}: {what}: {text}", **about))
         else:
             known.lost.update(found)
             known.doubted = {}

@@ -19,6 +19,7 @@ from ...clients.diskimage_builder.isolation import (
 from ...imaging.command import QCOW2
 from ...model.config.types import NodepoolConfig
 from ...model.errors import ConfigError, ImageFileError
+from ...model.lines import Line, Subject
 from ..frame.stop import SERVING, Stop
 from .build import READY, STOPPED, Report
 from .build_options import BuildOptions, unknown_images
@@ -145,12 +146,13 @@ def _build(
     except (ConfigError, ImageFileError) as problem:
         report.error = str(problem)
         return report
-    image_builder.say(f"{name}: building {job.build_id} ({', '.join(formats)}) into {output_dir}")
+    about = Subject(image=name, build=job.build_id)
+    image_builder.say(Line(f"{name}: building {job.build_id} ({', '.join(formats)}) into {output_dir}", **about))
     made = image_builder.make(job)
     if made.ok:
         report.state, report.formats = READY, formats
     elif made.cause == wish.reason:
         report.state = STOPPED
     report.error, report.code, report.sizes, report.seconds = made.error, made.code, dict(made.sizes), made.seconds
-    image_builder.say(f"{name}: build {job.build_id} {report.state} {report.error}".rstrip())
+    image_builder.say(Line(f"{name}: build {job.build_id} {report.state} {report.error}".rstrip(), **about))
     return report

@@ -44,6 +44,7 @@ from ...model.image import (
     UploadState,
     is_unique,
 )
+from ...model.lines import Line, Subject, Trouble
 from .record_lock import RecordLost
 from .upload_claim import UploadClaim
 from .upload_progress import (
@@ -106,6 +107,11 @@ class UploadJob:
         """For people."""
         return f"provider {self.provider.name}: image {self.case.image}"
 
+    @property
+    def subject(self) -> Subject:
+        """What lines of this upload are about."""
+        return Subject(provider=self.provider.name, image=self.case.image, build=self.build.id)
+
 
 class UploadRun:
     """Uploads one image of one build to one provider."""
@@ -146,7 +152,7 @@ class UploadRun:
                 return self._result(Ended.SKIPPED, case.reason)
             upload.set_state(UploadState.UPLOADING, self._resources.clock())
             claim.create()
-            self._resources.say(f"{job.name}: uploading build {job.build.id}, upload {upload.id}")
+            self._say(f"uploading build {job.build.id}, upload {upload.id}")
             return self._outcome(claim)
         except StoreError as error:
             return self._result(Ended.LEFT, str(error), upload)
@@ -281,8 +287,8 @@ class UploadRun:
 
     # -- telling ----------------------------------------------------------------------------------------------------
 
-    def _say(self, text: str) -> None:
-        self._resources.say(f"{self._job.name}: {text}")
+    def _say(self, text: str, kind: type[Line] = Line) -> None:
+        self._resources.say(kind(f"{self._job.name}: {text}", **self._job.subject))
 
     def _result(self, ended: str, why: str = "", upload: Upload | None = None) -> UploadResult:
         seconds = self._resources.steady() - self._began
@@ -290,7 +296,7 @@ class UploadRun:
         if ended == Ended.DONE:
             self._say(f"uploaded, {bytes_text(sent)} in {seconds:.1f} s, {rate_text(sent, seconds)}")
         elif ended != Ended.SKIPPED:
-            self._say(f"upload {ended}: {why}")
+            self._say(f"upload {ended}: {why}", Trouble if ended == Ended.FAILED else Line)
         return UploadResult(
             case=self._job.case,
             ended=ended,

@@ -26,7 +26,7 @@ from ...imaging.retention import (
     MarkBuild,
 )
 from ...model.errors import StoreError
-from ...model.lines import Trouble
+from ...model.lines import Line, Subject, Trouble
 from ..frame.clock import SteadyClock
 from ..frame.config_watch import ConfigWatch
 from ..frame.inbox import Inbox
@@ -210,7 +210,7 @@ class UploadsCycle(Work):
         for name, problem in self._context.problems.items():
             if name not in self._told:
                 self._told.add(name)
-                self._say(Trouble(f"provider {name}: left out: {problem}"))
+                self._say(Trouble(f"provider {name}: left out: {problem}", provider=name))
         deletions = list(self._context.deletions(view))
         active = [self._delete(planned, now) for planned in deletions]
         active += [self._upload(case, now) for case in self._cases if case.due and not self._awaited(deletions, case)]
@@ -290,7 +290,7 @@ class UploadsCycle(Work):
         """An upload has ended."""
         if isinstance(outcome, Exception):
             why = f"unexpected {type(outcome).__name__}: {outcome}"
-            self._say(Trouble(f"{job.name}: upload failed: {why}"))
+            self._say(Trouble(f"{job.name}: upload failed: {why}", **job.subject))
             outcome = UploadResult(job.case, Ended.FAILED, why)
         self._account.upload(outcome)
         if outcome.ended == Ended.DONE:
@@ -326,7 +326,8 @@ class UploadsCycle(Work):
             return self._delete_files(planned, now)
         if not delete_build(planned, self._resources):
             return False
-        self._say(f"image {planned.image}: build {planned.build_id} is gone: {planned.reason}")
+        line = f"image {planned.image}: build {planned.build_id} is gone: {planned.reason}"
+        self._say(Line(line, image=planned.image, build=planned.build_id))
         row = {"image": planned.image, "build_id": planned.build_id, "code": planned.code, "reason": planned.reason}
         self._account.builds_deleted.append(row)
         return True
@@ -358,17 +359,18 @@ class UploadsCycle(Work):
             outcome = DeletionResult(upload, planned.code, False, why)
         self._account.deletion(outcome, planned)
         name = f"provider {upload.provider}: image {upload.image}: upload {upload.id} of build {upload.build_id}"
+        about = Subject(provider=upload.provider, image=upload.image, build=upload.build_id, upload=upload.id)
         if outcome.adopted:
-            self._say(f"{name} is ready: {planned.reason}, but it is whole")
+            self._say(Line(f"{name} is ready: {planned.reason}, but it is whole", **about))
             with contextlib.suppress(StoreError):  # a failure before says nothing any more
                 self._context.store.own.delete(upload_notes_path(upload.provider, upload.image))
         elif outcome.done:
             self._tries.pop(upload.path, None)
-            self._say(f"{name} is deleted: {planned.reason}")
+            self._say(Line(f"{name} is deleted: {planned.reason}", **about))
         else:
             self._put_off(upload.path, outcome.why)
             if not outcome.skipped:
-                self._say(Trouble(f"{name} cannot be deleted yet: {outcome.why}"))
+                self._say(Trouble(f"{name} cannot be deleted yet: {outcome.why}", **about))
 
     def _delete_files(self, planned: DeleteFiles, now: float) -> bool:
         name = f"files of build {planned.build_id}"
@@ -384,7 +386,8 @@ class UploadsCycle(Work):
             row = {"image": planned.image, "build_id": planned.build_id, "error": "; ".join(problems)}
             self._account.undeleted[name] = row
             return False
-        self._say(f"image {planned.image}: {len(planned.names)} files removed: {planned.reason}")
+        line = f"image {planned.image}: {len(planned.names)} files removed: {planned.reason}"
+        self._say(Line(line, image=planned.image, build=planned.build_id))
         self._account.undeleted.pop(name, None)
         return True
 

@@ -21,7 +21,7 @@ from ...clients.openstack.clouds import Place
 from ...clients.openstack.counters import CallCounters
 from ...model.config.types import NodepoolConfig, Provider
 from ...model.errors import CloudAuthError
-from ...model.lines import Trouble
+from ...model.lines import Line, Trouble
 from ...model.node import Node
 from ...model.stored import BadDocument, kind_of
 from .context.context import Context, clients_of
@@ -124,7 +124,7 @@ class ActingProviders:
             del account.unusable[name]
         for name, problem in self.problems.items():
             if problem != before.get(name):
-                account.say(Trouble(f"provider {name}: {problem}"))
+                account.say(Trouble(f"provider {name}: {problem}", provider=name))
         self.changes += 1
 
     def _renew(self, name: str, provider: Provider, *, clouds: bool) -> None:
@@ -144,7 +144,7 @@ class ActingProviders:
             return
         if former is None or client is None:
             self.settings[name], self.clients[name] = provider, fresh
-            self._context.account.say(f"provider {name}: in the configuration now")
+            self._say(name, "in the configuration now")
             return
         if _address(former) != _address(provider) and not fresh.place.matches(client.place):
             fresh.close()
@@ -153,7 +153,7 @@ class ActingProviders:
             fresh.close()
             self._use(name, provider)
         else:
-            self._context.account.say(f"provider {name}: connects by its new settings")
+            self._say(name, "connects by its new settings")
             self._use(name, provider, fresh)
 
     def _use(self, name: str, provider: Provider, fresh: CloudClient | None = None) -> None:
@@ -171,12 +171,10 @@ class ActingProviders:
         if name in self._context.actors and left:
             self._store_drain(self.settings[name], self.clients[name].place)
             self._set_draining(name, self.settings[name])
-            self._context.account.say(
-                f"provider {name}: not in the configuration any more; its {left} nodes live out their life"
-            )
+            self._say(name, f"not in the configuration any more; its {left} nodes live out their life")
         else:
             self._forget(name)
-            self._context.account.say(f"provider {name}: not in the configuration any more")
+            self._say(name, "not in the configuration any more")
 
     def _move(self, name: str, former: Provider, client: CloudClient) -> None:
         """Its cloud or region is another one now."""
@@ -184,9 +182,7 @@ class ActingProviders:
         if name in self._context.actors and left:
             self._store_drain(former, client.place)
             self._set_draining(name, former)
-            self._context.account.say(
-                f"provider {name}: moves to another cloud when its {left} nodes in {former.cloud} are gone"
-            )
+            self._say(name, f"moves to another cloud when its {left} nodes in {former.cloud} are gone")
         else:
             self._forget(name)
             self._renew(name, self._configured[name], clouds=True)
@@ -301,7 +297,10 @@ class ActingProviders:
         # The nodes of another launcher's provider are not this one's business when it cannot reach them.
         if document.get("config") == self._origin or name in self._configured:
             self.problems[name] = problem
-            self._context.account.say(f"provider {name}: {problem}")
+            self._say(name, problem)
+
+    def _say(self, name: str, text: str) -> None:
+        self._context.account.say(Line(f"provider {name}: {text}", provider=name))
 
     def _set_draining(self, name: str, provider: Provider) -> None:
         self._draining.add(name)
@@ -314,7 +313,7 @@ class ActingProviders:
         configured = self._configured.get(name)
         abandoned = configured is None and left > 0 and name in self._context.actors
         if left == 0:
-            self._context.account.say(f"provider {name}: nothing is left of it")
+            self._say(name, "nothing is left of it")
         if configured is None or left == 0:
             self._forget(name)
         if configured is not None:

@@ -25,7 +25,7 @@ from ...model.config.types import (
     Provider,
 )
 from ...model.errors import StoreError
-from ...model.lines import Trouble
+from ...model.lines import Line, Trouble
 from ..frame.config_watch import News
 from ..frame.tree_identity import check_tree
 from .acting_providers import ActingProviders, Chosen, Make
@@ -141,11 +141,12 @@ class LauncherPass:
             self._troubled.add(name)
             self._remembered_at = float("-inf")
             text = str(reason.figures["text"])
-            self._context.account.say(Trouble(text if text.startswith("provider ") else f"provider {name}: {text}"))
+            text = text if text.startswith("provider ") else f"provider {name}: {text}"
+            self._context.account.say(Trouble(text, provider=name))
         elif reason is None and name in self._troubled:
             self._troubled.discard(name)
             self._remembered_at = float("-inf")
-            self._context.account.say(f"provider {name}: its API works again")
+            self._context.account.say(Line(f"provider {name}: its API works again", provider=name))
 
     @property
     def settled(self) -> bool:
@@ -208,7 +209,7 @@ class LauncherPass:
         for actor in context.actors.values():
             self._registry.keep_registered(actor.provider, now)
         for name in gained:
-            context.account.say(f"provider {name}: acting")
+            context.account.say(Line(f"provider {name}: acting", provider=name))
 
     # -- standing by ---------------------------------------------------------------------------------------------
 
@@ -324,7 +325,8 @@ class LauncherPass:
             elif isinstance(action, FreeNode):
                 self._deletions.free(action)
             elif isinstance(action, DropRequest):
-                context.account.say(f"request {action.request_id}: removed because {action.reason.text()}")
+                line = f"request {action.request_id}: removed because {action.reason.text()}"
+                context.account.say(Line(line, request=action.request_id))
                 context.store.requests.delete(action.request_id)
 
     def _observe(self, now: float) -> Snapshot:
@@ -357,7 +359,7 @@ class LauncherPass:
         begun = self._launches.begin([Wanted(spare.pool_id, spare.label, spare.az) for spare in plan.spare])
         for spare, node_id in zip(plan.spare, begun, strict=True):
             if node_id is not None:
-                context.account.say(f"label {spare.label}: {spare.reason.text()}")
+                context.account.say(Line(f"label {spare.label}: {spare.reason.text()}", label=spare.label))
         context.account.unmet_spares, context.account.unmet_reasons = dict(plan.unmet_spares), dict(plan.unmet_reasons)
         self._registry.set_paused(self._waits.publish(plan.wait, now))
 

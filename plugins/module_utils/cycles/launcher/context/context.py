@@ -95,9 +95,13 @@ class Context:
 
     def pool(self, pool_id: str) -> tuple[ProviderActor, Pool]:
         """The pool of ours with that id."""
-        provider, name = next(key for key, value in self.pool_ids.items() if value == pool_id)
+        provider, name = self.pool_names(pool_id)
         actor = self.actors[provider]
         return actor, actor.provider.pools[name]
+
+    def pool_names(self, pool_id: str) -> tuple[str, str]:
+        """(provider, pool) of that id; empty names when the configuration does not have it any more."""
+        return next((names for names, key in self.pool_ids.items() if key == pool_id), ("", ""))
 
     def launch(self, node_id: str, *, fresh: bool = False) -> Launch | None:
         """The launch record of a node.
@@ -139,7 +143,7 @@ def clients_of(
         except CloudAuthError as error:
             first = first or error
             context.account.unusable[name] = str(error)
-            context.account.say(Trouble(f"provider {name}: left out: {error}"))
+            context.account.say(Trouble(f"provider {name}: left out: {error}", provider=name))
     if first is not None and not clients:
         raise first
     return clients

@@ -87,6 +87,7 @@ def _take(context: Context, draft: _Draft, now: float) -> tuple[LaunchInProgress
         pool=draft.pool.name,
         label=draft.label.name,
         request_id=wanted.request.id if wanted.request else None,
+        event_id=wanted.request.event_id if wanted.request else None,
         az=wanted.az,
         flavor_id=draft.flavor.id,
         cloud_image_id=template.cloud_image_id,
@@ -117,7 +118,7 @@ def adopted(
         # The other cycle may have asked for a floating IP: it is looked for before another is made.
         launch.floating_doubt = True
     machine.adopt(launch, now, actor.creates.answers.settle)
-    launch.request_id = request.id if request else None
+    launch.request_id, launch.event_id = (request.id, request.event_id) if request else (None, None)
     if node.state == NodeState.INIT:
         node.set_state(NodeState.BUILDING, now)
     context.store.nodes.write(node)

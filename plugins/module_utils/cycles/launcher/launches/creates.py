@@ -10,7 +10,7 @@ from ....launching.machine import Failure
 from ....model.cloud import Server
 from ....model.errors import CloudError, CloudQuotaRefused
 from ....model.launch import Phase, node_of_mark
-from ....model.lines import Trouble
+from ....model.lines import Line, Trouble
 from ..context.context import Context
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor
@@ -84,7 +84,7 @@ class Creates:
         machine.create_unclear(launch, now, answers.settle, launch.asked_at + answers.most if silent else 0.0)
         self._context.save(launch)
         line = f"node {ongoing.node.id}: {error}; looking whether the server was made all the same"
-        self._context.account.say(Trouble(line))
+        self._context.account.say(Trouble(line, **ongoing.subject))
 
     def _accepted(self, ongoing: LaunchInProgress) -> None:
         sent_at, size = ongoing.launch.asked_at or ongoing.launch.started, size_of(ongoing.node)
@@ -157,7 +157,8 @@ class Creates:
             # It was not in the lists before: so long it has really taken.
             ongoing.actor.creates.answered(now - sent_at)
         ongoing.busy, ongoing.list_seen = False, 0.0
-        self._context.account.say(f"node {ongoing.node.id}: server {server.id} turned up late, and is taken")
+        line = f"node {ongoing.node.id}: server {server.id} turned up late, and is taken"
+        self._context.account.say(Line(line, **ongoing.subject))
         self._started(ongoing, server.id, now)
 
     def _remove(self, actor: ProviderActor, server_id: str) -> None:

@@ -23,6 +23,7 @@ from ....model.errors import (
     CloudUnavailable,
 )
 from ....model.launch import Launch, Phase
+from ....model.lines import Line, Subject
 from ....model.node import Node
 from ....model.reasons import Reason
 from ....model.request import NodeRequest
@@ -131,19 +132,34 @@ class LaunchInProgress:
 
     # -- messages ----------------------------------------------------------------------------------------------------
 
-    def beginning_text(self) -> str:
+    @property
+    def subject(self) -> Subject:
+        """What lines of this launch are about."""
+        launch = self.launch
+        return Subject(
+            provider=launch.provider,
+            pool=launch.pool,
+            label=launch.label,
+            request=launch.request_id,
+            node=launch.node_id,
+            event_id=launch.event_id,
+            server=launch.server_id,
+        )
+
+    def beginning_line(self) -> Line:
         """Where the node is launched, and for which request."""
         launch = self.launch
         where = f"{launch.provider}/{launch.pool}" + (f" zone {launch.az}" if launch.az else "")
         whose = f" for request {launch.request_id}" if launch.request_id else ""
-        return f"node {launch.node_id}: launching {launch.label} in {where}{whose}"
+        return Line(f"node {launch.node_id}: launching {launch.label} in {where}{whose}", **self.subject)
 
-    def ready_text(self, now: float) -> str:
+    def ready_line(self, now: float) -> Line:
         """How long the launch took, and its server and address."""
         node = self.node
         where = f", {node.interface_ip}" if node.interface_ip else ""
         seconds = now - (self.launch.started or now)
-        return f"node {node.id}: ready after {seconds:.1f} s, server {node.external_id}{where}"
+        text = f"node {node.id}: ready after {seconds:.1f} s, server {node.external_id}{where}"
+        return Line(text, **self.subject)
 
 
 class LaunchesInProgress(dict[str, LaunchInProgress]):

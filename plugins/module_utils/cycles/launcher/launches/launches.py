@@ -77,7 +77,7 @@ class Launches:
                 self.in_progress[ongoing.node.id] = ongoing
                 account.launched.append(ongoing.node.id)
                 account.step(ongoing.node.id, "recorded", now)
-                account.say(ongoing.beginning_text())
+                account.say(ongoing.beginning_line())
         return [ongoing.node.id if ongoing is not None else None for ongoing in begun]
 
     def adopt(self, node: Node, held: Held, request: NodeRequest | None, ended: Ended | None = None) -> bool:
@@ -308,7 +308,8 @@ class Launches:
         named, sent_at = error.resources or [FLOATING_IPS], launch.active_at or launch.started
         self._outcomes.quota_refused(ongoing, named, str(error), sent_at)
         machine.address_refused(launch, now, self._context.random)
-        self._context.account.say(Trouble(f"node {ongoing.node.id}: no floating IP to be had, waiting: {error}"))
+        line = f"node {ongoing.node.id}: no floating IP to be had, waiting: {error}"
+        self._context.account.say(Trouble(line, **ongoing.subject))
         self._context.save(launch)
 
     def _cleared(self, ongoing: LaunchInProgress) -> None:

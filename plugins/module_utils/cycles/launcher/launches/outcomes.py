@@ -63,7 +63,7 @@ class Outcomes:
         elif failure is Failure.REFUSED:
             ongoing.actor.known.forget_names()
         ongoing.build_failed(failure, now)
-        self._context.account.say(Trouble(f"node {ongoing.node.id}: {failure.value}: {text}"))
+        self._context.account.say(Trouble(f"node {ongoing.node.id}: {failure.value}: {text}", **ongoing.subject))
         self._context.account.attempt(ongoing.node, failure.value, now - (ongoing.launch.started or now))
         machine.failed(ongoing.launch, failure, text, now, ongoing.rules, self._context.random)
         if failure not in machine.DOES_NOT_COUNT:
@@ -83,7 +83,7 @@ class Outcomes:
         self._context.store.nodes.write(ongoing.node, batch=batch)
         self._leave(ongoing, batch)
         self._context.account.ready.append(ongoing.node.id)
-        self._context.account.say(ongoing.ready_text(now))
+        self._context.account.say(ongoing.ready_line(now))
         self._context.account.attempt(ongoing.node, "ready", now - (ongoing.launch.started or now))
         self._context.account.step(ongoing.node.id, "ready", now)
 

@@ -8,6 +8,7 @@ that the tree knows nothing of. A trial beside a living site, a wrong chroot and
 from __future__ import annotations
 
 from ....clients.zookeeper.paths import segment
+from ....model.lines import Line
 from ....sweeping.candidate import Kind
 from ....sweeping.find import STRANGE, Seen, find
 from ..context.context import Context
@@ -38,7 +39,7 @@ class FirstMeeting:
             text = strangers(self._context, actor)
             if text:
                 account.strangers[name] = text
-                account.say(text)
+                account.say(Line(text, provider=name))
             store.own.put(_path(name), {"at": now, "strangers": bool(text)})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....clients.openstack.client import CloudClient
 from ....model.errors import CloudError
-from ....model.lines import Trouble
+from ....model.lines import Line, Subject, Trouble
 from ....sweeping.candidate import Kind, LeakCandidate
 from ....sweeping.claims import NO_CLAIMS, AdoptionRules
 from ....sweeping.find import find
@@ -77,7 +77,7 @@ class ProviderSweep:
                 self.shown[kind] = result
             else:
                 self.errors[kind] = error
-                self.context.account.say(Trouble(f"sweeping {self.name}: {error}"))
+                self.context.account.say(Trouble(f"sweeping {self.name}: {error}", provider=self.name))
             self._calls -= 1
             self._read_next()
 
@@ -121,7 +121,9 @@ class ProviderSweep:
         self.save()
 
     def _call(self, candidate: LeakCandidate) -> None:
-        what, call = CALLS[candidate.kind]
+        request, call = CALLS[candidate.kind]
+        what = f"{self.name}: {candidate.kind} {candidate.id}"
+        about = Subject(provider=self.name, node=candidate.node_id)
         account, sightings = self.context.account, self.judgement.sightings
 
         def answered(existed: bool | None, error: CloudError | None) -> None:
@@ -134,11 +136,11 @@ class ProviderSweep:
                 account.sweeps.deleted(self.name, candidate.kind)
             else:
                 account.sweeps.failed(self.name, candidate.kind)
-                account.say(Trouble(f"{self.name}: {candidate.kind} {candidate.id} could not be deleted: {error}"))
+                account.say(Trouble(f"{what} could not be deleted: {error}", **about))
 
-        account.say(f"{self.name}: {candidate.kind} {candidate.id} leaked: {candidate.text}")
+        account.say(Line(f"{what} leaked: {candidate.text}", **about))
         self._calls += 1
-        self.workers.submit(what, lambda: call(self.client, candidate.id), answered, changes=True)
+        self.workers.submit(request, lambda: call(self.client, candidate.id), answered, changes=True)
 
     def save(self) -> None:
         """Store what the next sweep must know, if it is news; once more when the deletions are answered."""

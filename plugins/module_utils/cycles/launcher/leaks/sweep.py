@@ -15,6 +15,7 @@ from typing import Any
 
 from ....clients.zookeeper.locks import Held
 from ....model.config.types import Provider
+from ....model.lines import Line
 from ....sweeping.candidate import Kind, LeakCandidate
 from ....sweeping.judge import Judgement, Rules
 from ..context.context import Context
@@ -206,7 +207,9 @@ class LeakSweep:
 
     def _remove_server(self, actor: ProviderActor, candidate: LeakCandidate) -> None:
         deleted = partial(self._context.account.sweeps.deleted, actor.provider.name, Kind.SERVER)
-        self._context.account.say(f"{actor.provider.name}: server {candidate.id} leaked: {candidate.text}")
+        name = actor.provider.name
+        line = f"{name}: server {candidate.id} leaked: {candidate.text}"
+        self._context.account.say(Line(line, provider=name, node=candidate.node_id, server=candidate.id))
         self._removals.start(candidate.id, actor, candidate.id, None, deleted, candidate.node_id)
 
     # -- the tree ------------------------------------------------------------------------------------------------

@@ -16,7 +16,9 @@ from ....model.launch import (
     Phase,
     doubted_mark,
 )
+from ....model.lines import Line, Subject
 from ....model.node import Node, NodeState
+from ....model.subjects import subject_of_node
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 from .removals import Removals
@@ -72,7 +74,8 @@ class Deletions:
             held.release()
             return False
         self._held[node.id] = held
-        self._context.account.say(f"node {node.id}: deleting, because {action.reason.text()}")
+        line = f"node {node.id}: deleting, because {action.reason.text()}"
+        self._context.account.say(Line(line, **subject_of_node(node, launch)))
         self._remove(node, launch, actor)
         return True
 
@@ -142,15 +145,16 @@ class Deletions:
                 store.nodes.write(node)
             except StoreGone:
                 pass
-        self._add_tombstone(node_id, node)
+        launch = self._context.launch(node_id)
+        self._add_tombstone(node_id, node, launch)
         self._context.forget(node_id)
         store.nodes.delete(node_id)
         held.release()
         self._context.account.deleted.append(node_id)
-        self._context.account.say(f"node {node_id}: gone")
+        subject = Subject(node=node_id) if node is None else subject_of_node(node, launch)
+        self._context.account.say(Line(f"node {node_id}: gone", **subject))
 
-    def _add_tombstone(self, node_id: str, node: Node | None) -> None:
-        launch = self._context.launch(node_id)
+    def _add_tombstone(self, node_id: str, node: Node | None, launch: Launch | None) -> None:
         provider = launch.provider if launch is not None else node.provider if node is not None else None
         if provider is not None:
             server_id = node.external_id if node is not None and isinstance(node.external_id, str) else None

@@ -319,7 +319,9 @@ class Removals:
             return
         document = removal.document()
         if not removal.stored:
-            self._context.account.say(Trouble(f"server {removal.server_id} cannot be deleted: {document['answer']}"))
+            line = f"server {removal.server_id} cannot be deleted: {document['answer']}"
+            provider, node = removal.actor.provider.name, removal.node_id
+            self._context.account.say(Trouble(line, provider=provider, node=node, server=removal.server_id))
         removal.stored = {**document, "tried": self._context.now()}
         self._context.store.own.put(_path(key), removal.stored)
 

@@ -12,10 +12,11 @@ from ....launching.actions import Admit, Decline
 from ....model import reasons
 from ....model.errors import StoreGone
 from ....model.launch import Phase
-from ....model.lines import collapsed
+from ....model.lines import Line, collapsed
 from ....model.node import Node, NodeState
 from ....model.reasons import Reason
 from ....model.request import NodeRequest, RequestState
+from ....model.subjects import subject_of_request
 from ..context.context import Context
 from ..launches.beginning import Wanted
 from ..launches.launch_in_progress import LaunchInProgress
@@ -75,7 +76,7 @@ class AcceptedRequests:
     def _say_accepted(self, action: Admit, accepted: AcceptedRequest) -> None:
         forget_wait(self._context, action.request_id)
         where = self._where(action.pool_id) + (f" zone {action.az}" if action.az else "")
-        self._context.account.say(f"request {action.request_id}: accepted in {where}, {_doings(accepted)}")
+        self._say(f"request {action.request_id}: accepted in {where}, {_doings(accepted)}", accepted)
 
     # -- adopting ------------------------------------------------------------------------------------------------
 
@@ -176,7 +177,7 @@ class AcceptedRequests:
         for node_id in unwanted:
             self._launches.withdraw(node_id)
             accepted.node_ids.remove(node_id)
-        self._context.account.say(f"request {accepted.request.id}: taken back from {self._where(accepted.pool_id)}")
+        self._say(f"request {accepted.request.id}: taken back from {self._where(accepted.pool_id)}", accepted)
         self._put_back(accepted)
 
     def _another_pool_can(self, accepted: AcceptedRequest) -> bool:
@@ -215,13 +216,13 @@ class AcceptedRequests:
         self._context.account.fulfilled.append(request.id)
         nodes = ", ".join(request.nodes)
         many = "s" if len(request.nodes) != 1 else ""
-        self._context.account.say(f"request {request.id}: fulfilled with node{many} {nodes}")
+        self._say(f"request {request.id}: fulfilled with node{many} {nodes}", accepted)
 
     def _cancel(self, accepted: AcceptedRequest) -> None:
         self._release_nodes(accepted)
         self._leave(accepted)
         self._context.account.canceled.append(accepted.request.id)
-        self._context.account.say(f"request {accepted.request.id}: canceled by its requestor")
+        self._say(f"request {accepted.request.id}: canceled by its requestor", accepted)
 
     # -- declining -----------------------------------------------------------------------------------------------
 
@@ -256,7 +257,7 @@ class AcceptedRequests:
             account.failed[request.id] = documents
         else:
             account.declined[request.id] = documents
-        store_end(self._context, request.id, "failed" if fail else "declined", documents)
+        store_end(self._context, request, "failed" if fail else "declined", documents)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -304,10 +305,13 @@ class AcceptedRequests:
         self._accepted.pop(accepted.request.id, None)
 
     def _where(self, pool_id: str) -> str:
-        for (provider, pool), known in self._context.pool_ids.items():
-            if known == pool_id:
-                return f"{provider}/{pool}"
-        return pool_id
+        return "/".join(filter(None, self._context.pool_names(pool_id))) or pool_id
+
+    def _say(self, text: str, accepted: AcceptedRequest) -> None:
+        subject = subject_of_request(accepted.request)
+        subject["provider"], subject["pool"] = self._context.pool_names(accepted.pool_id)
+        subject["node"] = accepted.node_ids[0] if len(accepted.node_ids) == 1 else None
+        self._context.account.say(Line(text, **subject))
 
 
 def _doings(accepted: AcceptedRequest) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 
 from ....launching.actions import Wait
 from ....model import reasons
-from ....model.lines import Trouble
+from ....model.lines import Line, Subject, Trouble
 from ....model.reasons import Reason
+from ....model.request import NodeRequest
 from ....model.stored import BadDocument, is_number
+from ....model.subjects import subject_of_request
 from ..context.context import Context
 from ..provider.usage import SECOND_READING
 
@@ -69,7 +71,14 @@ class Waits:
         pools = [item.document() for item in wait.pools]
         own.put(path, {**reason, "pools": pools, "since": before["since"] if same else now, "at": now})
         if news:
-            self._context.account.say(f"request {wait.request_id} waits: {wait.reason.text()}")
+            self._say(wait)
+
+    def _say(self, wait: Wait) -> None:
+        request = self._context.store.requests.get(wait.request_id)
+        provider, _slash, pool = str(wait.reason.figures.get("where") or "").partition("/")
+        event = request.event_id if request is not None else None
+        about = Subject(request=wait.request_id, event_id=event, provider=provider, pool=pool)
+        self._context.account.say(Line(f"request {wait.request_id} waits: {wait.reason.text()}", **about))
 
     def forget(self) -> None:
         """Remove the reasons of requests that are gone."""
@@ -108,8 +117,8 @@ def store_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> l
     return documents
 
 
-def store_end(context: Context, request_id: str, outcome: str, documents: list[dict[str, Any]]) -> None:
+def store_end(context: Context, request: NodeRequest, outcome: str, documents: list[dict[str, Any]]) -> None:
     """The request was declined or has failed: its own document has no place for a reason."""
     text = reasons.cause(documents) or "no pool offers its labels"
-    context.store.own.put(f"{WAITS}/{request_id}", {"code": outcome, "text": text, "reasons": documents})
-    context.account.say(Trouble(f"request {request_id}: {outcome}: {text}"))
+    context.store.own.put(f"{WAITS}/{request.id}", {"code": outcome, "text": text, "reasons": documents})
+    context.account.say(Trouble(f"request {request.id}: {outcome}: {text}", **subject_of_request(request)))

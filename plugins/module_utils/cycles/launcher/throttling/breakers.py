@@ -30,12 +30,9 @@ class Breakers:
         before = self._known(provider).get(_key(image, flavor), Breaker())
         after = before.failed(text, now)
         if after.is_open(now) and not before.is_open(now):
-            self._context.account.say(
-                Trouble(
-                    f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
-                    f" none for {after.until - now:.0f} s; last: {text}"
-                )
-            )
+            line = f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
+            line += f" none for {after.until - now:.0f} s; last: {text}"
+            self._context.account.say(Trouble(line, provider=provider, image=image))
         self._store(provider, image, flavor, after)
 
     def succeeded(self, provider: str, image: str, flavor: str) -> None:

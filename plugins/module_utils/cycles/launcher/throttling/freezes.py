@@ -22,7 +22,7 @@ from ....launching.freezing import (
 )
 from ....model import reasons
 from ....model.freeze import Evidence, Freeze
-from ....model.lines import Trouble
+from ....model.lines import Line, Subject, Trouble
 from ....model.reasons import Reason
 from ....model.resources import INSTANCES, Resources
 from ....model.stored import all_made
@@ -87,10 +87,8 @@ class Freezes:
                 evidence = replace(evidence, ours=min(ours, evidence.ours) - failing[resource])
             freeze = known[resource] = refused(before, resource, evidence, text, now, context.random(), sent_at)
             if before is None or freeze.until != before.until:
-                seconds = freeze.until - now
-                context.account.say(
-                    Trouble(f"{self._where(pool_id)}: frozen for {resource} for {seconds:.0f} s: {text}")
-                )
+                line = f"{self._where(pool_id)}: frozen for {resource} for {freeze.until - now:.0f} s: {text}"
+                context.account.say(Trouble(line, **self._subject(pool_id)))
         self._store(pool_id, known)
         actor.capacity.forget()
 
@@ -143,8 +141,8 @@ class Freezes:
             return freeze
         evidence = self._evidence(actor, freeze.resource)
         if is_raised(freeze, evidence):
-            where = self._where(pool_id)
-            self._context.account.say(f"{where}: the limit for {freeze.resource} was raised, trying again")
+            line = f"{self._where(pool_id)}: the limit for {freeze.resource} was raised, trying again"
+            self._context.account.say(Line(line, **self._subject(pool_id)))
             return replace(freeze, until=now)
         read = actor.capacity.asked_at
         if not freeze.settled and freeze.refusals and read is not None and read > freeze.refusals[-1]:
@@ -190,4 +188,8 @@ class Freezes:
         )
 
     def _where(self, pool_id: str) -> str:
-        return next(("/".join(names) for names, key in self._context.pool_ids.items() if key == pool_id), pool_id)
+        return "/".join(filter(None, self._context.pool_names(pool_id))) or pool_id
+
+    def _subject(self, pool_id: str) -> Subject:
+        provider, pool = self._context.pool_names(pool_id)
+        return Subject(provider=provider, pool=pool)

@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount, collapsed
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import (
+    Line,
+    Trouble,
+    about,
+    amount,
+    collapsed,
+)
 
 
 def test_one_is_not_many():
@@ -16,3 +22,10 @@ def test_one_is_not_many():
 def test_attempts_that_failed_alike_are_told_once():
     failures = ["attempt 1: fault: no host", "attempt 2: fault: no host", "attempt 3: timeout: late"]
     assert collapsed(failures) == "fault: no host (2 attempts); timeout: late"
+
+
+def test_a_line_knows_what_it_is_about_without_what_is_unknown():
+    line = Trouble("node 17: fault", node="17", provider="east", request=None, event_id="")
+    assert line == "node 17: fault" and isinstance(line, Line)
+    assert about(line) == {"node": "17", "provider": "east"}
+    assert about("plain") == {}

@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.proc import process
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED, SERVING, STARTING
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.cycle import RunningCycle
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, Entry
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
 NEVER = 2**22 + 1
@@ -103,8 +104,9 @@ def test_only_whole_lines_of_progress_are_told_and_each_once(folder):
     os.waitpid(cycle.pid, 0)
     lines = folder / "lines"
     lines.write_text('{"line": "one", "priority": 4}\nno json\n{"line": "tw', "utf-8")
-    assert cycle.lines() == [(4, "one")]
+    assert [(entry.priority, entry.message) for entry in cycle.lines()] == [(4, "one")]
     with lines.open("a", encoding="utf-8") as file:
-        file.write('o"}\n')
-    assert cycle.lines() == [(6, "two")]
+        file.write('o", "time": 12.5, "node": "17", "provider": null, "password": "x"}\n')
+    (entry,) = cycle.lines()
+    assert entry == Entry("two", INFO, 12.5, cycle.number, True, {"node": "17"})
     assert cycle.lines() == []

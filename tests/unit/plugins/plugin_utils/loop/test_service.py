@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, service
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import Archive
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING, Entry
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.service import Loop, World
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 from tests.support.effort import examples
@@ -41,7 +43,7 @@ class Cycle:
         self.killed_at: float | None = None
         self.outcome: plan.Outcome | None = None
         self.killed = False
-        self.said: list[tuple[int, str]] = []
+        self.said: list[Entry] = []
 
     @property
     def age(self) -> float:
@@ -57,7 +59,7 @@ class Cycle:
             times.append(self.killed_at + script.immortal)
         return min(times) if times and min(times) <= self.bench.now else None
 
-    def lines(self) -> list[tuple[int, str]]:
+    def lines(self) -> list[Entry]:
         said, self.said = self.said, []
         return said
 
@@ -155,14 +157,44 @@ class Bench:
 
 def test_what_a_cycle_says_goes_to_the_journal_with_its_priority(tmp_path):
     bench = Bench(tmp_path)
-    said: list[tuple[str, str]] = []
-    bench.loop.world.say = lambda importance, line: said.append((importance, line))
+    said: list[tuple[int, str]] = []
+    bench.loop.world.say = lambda priority, line: said.append((priority, line))
     bench.loop.turn()
     (cycle,) = bench.begun
-    cycle.said = [(6, "node 17: ready"), (4, "node 18: fault: no host")]
+    cycle.said = [Entry("node 17: ready", INFO, cycle=1, quoted=True)]
+    cycle.said.append(Entry("node 18: fault: no host", WARNING, cycle=1, quoted=True))
     bench.loop.turn()
     bench.loop.turn()
-    assert said == [("<6>", "cycle 1: node 17: ready"), ("<4>", "cycle 1: node 18: fault: no host")]
+    assert said == [(INFO, "cycle 1: node 17: ready"), (WARNING, "cycle 1: node 18: fault: no host")]
+
+
+def test_with_the_format_json_every_line_is_an_object_also_those_of_the_loop_itself(tmp_path):
+    bench = Bench(tmp_path, log_format="json")
+    bench.loop.turn()
+    (cycle,) = bench.begun
+    cycle.said = [Entry("node 17: ready", INFO, 1795198332.25, 1, True, {"node": "17"})]
+    bench.run(150)
+    first, *others = [json.loads(line) for line in bench.lines]
+    assert first == {
+        "time": "2026-11-20T18:12:12.250Z", "level": "info", "loop": "launcher", "cycle": 1,
+        "node": "17", "message": "node 17: ready",
+    }  # fmt: skip
+    assert [line for line in others if line["cycle"] == 1 and line["message"].startswith("cycle 1 ok after 10")]
+
+
+def test_a_new_log_format_is_in_force_as_soon_as_the_settings_are_read_again(tmp_path):
+    bench = Bench(tmp_path)
+    table = {
+        "name": "launcher",
+        "playbook": "p",
+        "prefix": "launcher",
+        "state_dir": str(tmp_path),
+        "log_format": "json",
+    }
+    bench.path.write_text("[loop]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()))
+    bench.loop.wish_reload()
+    bench.loop.turn()
+    assert json.loads(bench.lines[-1])["message"] == "settings: read again; the next cycle takes them"
 
 
 def test_cycles_follow_each_other_without_a_gap(tmp_path):

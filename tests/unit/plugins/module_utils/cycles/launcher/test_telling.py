@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble, about
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
 from tests.support.virtual_cloud import Fate
 from tests.support.world import World, label, one_provider, provider_document, site
@@ -88,3 +88,34 @@ def test_limits_usage_and_health_are_stored_with_the_provider():
         world.start()
         assert world.run(60, until=lambda: stored("reading") is not None and not world.store.own.get("drain/east"))
         assert stored("reading")["at"] >= reading["at"]
+
+
+def test_every_line_of_a_life_names_provider_request_node_and_the_requestors_event():
+    with World(one_provider()) as world:
+        fates = iter([Fate("ERROR", "libvirt exploded", 1.0)])
+        world.clouds["east"].fate = lambda machine: next(fates, Fate())
+        cycle = world.start()
+        request = world.request("small", event_id="4c1f")
+        assert world.run(600, until=lambda: world.state(request) == "fulfilled")
+        (node,) = world.take(request)
+        assert world.state(request) is None
+        world.give_back([node])
+        assert world.run(600, until=lambda: not world.nodes())
+        told = [line for _when, line in cycle.lines if line.startswith(("node ", "request "))]
+        kinds = ("accepted", "launching", "libvirt exploded", "ready after", "fulfilled", "deleting", "gone")
+        assert [kind for kind in kinds if not any(kind in line for line in told)] == []
+        for line in told:
+            named = {key: about(line).get(key) for key in ("provider", "pool", "request", "node", "event_id")}
+            wanted = {"provider": "east", "pool": "main", "request": request, "node": node, "event_id": "4c1f"}
+            assert named == wanted, line
+
+
+def test_the_line_of_a_request_that_waits_names_its_event_and_where():
+    with World(one_provider(max_servers=1)) as world:
+        cycle = world.start()
+        first = world.request("small")
+        assert world.run(60, until=lambda: world.state(first) == "fulfilled")
+        waiting = world.request("small", event_id="5d2e")
+        assert world.run(60, until=lambda: any("waits" in line for _when, line in cycle.lines))
+        (line,) = [line for _when, line in cycle.lines if line.startswith(f"request {waiting} waits")]
+        assert about(line) == {"request": waiting, "event_id": "5d2e", "provider": "east", "pool": "main"}
