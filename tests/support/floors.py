@@ -25,9 +25,10 @@ HEIGHTS = {
     "sweeping": 2,
     "cycles": 3,
     "reporting": 4,
-    "runtime": 5,
-    "plugin_utils": 6,
-    "faces": 7,
+    "web": 5,
+    "runtime": 6,
+    "plugin_utils": 7,
+    "faces": 8,
 }
 FACES = ("modules", "inventory", "action", "filter", "doc_fragments")
 
@@ -36,6 +37,7 @@ IMPURE = {
     "asyncio", "http", "io", "os", "queue", "random", "secrets", "select", "selectors", "shutil", "signal", "socket",
     "ssl", "subprocess", "tempfile", "threading", "time", "urllib.request",
 }  # fmt: skip
+WITH_LIBRARIES = ("clients", "web")
 ANSIBLE_FROM = HEIGHTS["runtime"]
 
 
@@ -122,7 +124,7 @@ def complain(here: str, entry: Import) -> str:
     if top in sys.stdlib_module_names:
         pure = here != "model" or not ({top, entry.name} & IMPURE)
         return "" if pure else f"model/ is pure and must not import {entry.name}"
-    if here != "clients":
+    if here not in WITH_LIBRARIES:
         return f"third-party {entry.name} belongs in clients/"
     return "" if entry.guarded else f"third-party {entry.name} must be imported inside try … except ImportError"
 

@@ -281,9 +281,9 @@ class MemorySession(Session):
         self.after: Callable[[Any], None] | None = None
         self.log: list[tuple[str, str]] = []
 
-    def open(self, *, watch: bool = True, roots: Iterable[str] = ()) -> None:
+    def open(self, *, watch: bool = True, mutable: bool | None = None, roots: Iterable[str] = ()) -> None:
         """Connect; all of the tree is there, whatever *roots* names."""
-        self.mutable = watch
+        self.mutable = watch if mutable is None else mutable
         self._connect_anew()
 
     def close(self) -> None:

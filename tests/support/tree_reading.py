@@ -29,8 +29,8 @@ class Written:
     numChildren: int = 0  # noqa: N815 (kazoo's name)
 
 
-def reading_of(documents: Mapping[str, Any], locks: Iterable[str] = ()) -> TreeReading:
-    """A reading in which there is exactly this; bytes are taken as they are."""
+def tree_of(documents: Mapping[str, Any], locks: Iterable[str] = ()) -> Tree:
+    """A tree in which there is exactly this; bytes are taken as they are."""
     tree = Tree()
     for number, (path, document) in enumerate(documents.items(), start=1):
         parent = paths.split(path)[0]
@@ -41,7 +41,12 @@ def reading_of(documents: Mapping[str, Any], locks: Iterable[str] = ()) -> TreeR
         tree.put(path, data, Written(number + len(documents)))
     for lock in locks:
         tree.touch(lock)
-    return TreeReading(tree)
+    return tree
+
+
+def reading_of(documents: Mapping[str, Any], locks: Iterable[str] = ()) -> TreeReading:
+    """A reading of that tree."""
+    return TreeReading(tree_of(documents, locks))
 
 
 def populated() -> TreeReading:

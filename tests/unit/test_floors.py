@@ -63,6 +63,8 @@ def test_no_circles_between_folders(graph):
         ("model.node", "import time", "model/ is pure"),
         ("model.node", "from urllib.request import urlopen", "model/ is pure"),
         ("cycles.launcher.cycle", "def f(module):\n    module.fail_json(msg='')", "only runtime/ ends a module"),
+        ("web.picture", ours("runtime.module"), "web/ must not import from runtime/"),
+        ("web.picture", "import werkzeug", "inside try"),
         ("attic.box", "", "there is no such room"),
     ],
 )
@@ -78,6 +80,8 @@ def test_a_breach_is_noticed(module, source, complaint):
         (f"{UTILS}clients.zookeeper.store", "try:\n    import kazoo\nexcept ImportError:\n    kazoo = None"),
         (f"{UTILS}launching.plan", f"{ours('model.node')}\n{ours('clients.ssh')}\n{ours('launching.capacity')}"),
         (f"{UTILS}launching.plan", "from .capacity import x\nfrom ..model import node\nfrom ..clients.ssh import y"),
+        (f"{UTILS}web.libraries", "try:\n    import werkzeug\nexcept ImportError:\n    werkzeug = None"),
+        (f"{UTILS}web.picture", "from ..reporting.info import nodes"),
         (f"{UTILS}runtime.module", "import ansible\ndef f(module):\n    module.fail_json(msg='')"),
         (f"{UTILS}model.node", "import json, math\nfrom urllib.parse import urlsplit"),
         ("plugins.modules.node_launch", ours("runtime.module")),

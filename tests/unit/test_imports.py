@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LIBRARIES = ("asyncssh", "jsonschema", "kazoo", "keystoneauth1", "openstack", "requests", "urllib3", "yaml")
+LIBRARIES = (
+    "asyncssh", "jsonschema", "kazoo", "keystoneauth1", "openstack", "prometheus_client", "requests", "urllib3",
+    "waitress", "werkzeug", "yaml",
+)  # fmt: skip
 
 WITHOUT = f"""
 import importlib
@@ -52,6 +55,7 @@ def test_every_file_can_be_imported():
         ("clients.openstack.library import require; require()", "openstacksdk"),
         ("clients.ssh.library import require; require()", "asyncssh"),
         ("clients.zookeeper.client import require_kazoo; require_kazoo()", "kazoo"),
+        ("web.libraries import require_libraries; require_libraries()", "werkzeug"),
         ("clients.config_file import parse_config; parse_config('labels: []')", "PyYAML"),
     ],
 )

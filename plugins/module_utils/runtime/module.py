@@ -30,6 +30,9 @@ LIBRARY_PAGES = {
     "openstacksdk": "https://docs.openstack.org/openstacksdk",
     "jsonschema": "https://python-jsonschema.readthedocs.io",
     "PyYAML": "https://pyyaml.org",
+    "prometheus_client": "https://prometheus.github.io/client_python",
+    "waitress": "https://docs.pylonsproject.org/projects/waitress",
+    "werkzeug": "https://werkzeug.palletsprojects.com",
 }
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...model.config.types import ZooKeeperSettings
-from ...model.documents import parse, why_unreadable
 from ...model.errors import StoreError
 from . import connect_errors, paths
 from .session import Session
@@ -70,8 +69,8 @@ class TreeReading:
 
 
 def _found(name: str, entry: Entry, locked: bool) -> Found:
-    document = parse(entry.data)
-    problem = None if document is not None else why_unreadable(entry.data) or EMPTY
+    document, why = entry.document()
+    problem = None if document is not None else why or EMPTY
     return Found(name, document or {}, problem, locked, entry.stat.mtime / 1000.0)
 
 

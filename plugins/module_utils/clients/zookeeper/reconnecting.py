@@ -71,14 +71,20 @@ class ReconnectingClient:
         self._watch = True
         self._roots: Iterable[str] = paths.DOCUMENT_ROOTS
 
-    def open(self, *, watch: bool = True, roots: Iterable[str] = paths.DOCUMENT_ROOTS) -> None:
-        """Connect and read the tree; see :meth:`Store.open`."""
+    def open(
+        self, *, watch: bool = True, mutable: bool | None = None, roots: Iterable[str] = paths.DOCUMENT_ROOTS
+    ) -> None:
+        """Connect and read the tree; see :meth:`Store.open`.
+
+        :param mutable: False watches without writing anything, not even the chroot; None: what is watched is mutable.
+        """
         require_kazoo()
         if self.client is not None:
             raise StoreError("the ZooKeeper session is open already")
         if self._settings.tls is not None:
             connect_errors.check_tls(self._settings.tls)
-        self._watch = self.mutable = watch
+        self._watch = watch
+        self.mutable = watch if mutable is None else mutable
         self._roots = roots
         self._closing = False
         try:

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from ...model.documents import parse, why_unreadable
 from . import paths
 
 
@@ -42,18 +43,26 @@ _UNPARSED = object()
 class Entry:
     """One version of one znode. Never changed, only replaced; what it parses to is kept with it."""
 
-    __slots__ = ("_parsed", "data", "stat")
+    __slots__ = ("_document", "_parsed", "data", "stat")
 
     def __init__(self, data: bytes, stat: Stat) -> None:
         self.data = data
         self.stat = stat
         self._parsed: Any = _UNPARSED
+        self._document: tuple[Mapping[str, Any] | None, str | None] | None = None
 
     def parsed(self, parse: Callable[[str, bytes, int], Any], name: str) -> Any:
         """What *parse* makes of it, made once. It belongs to the cache: hand out copies."""
         if self._parsed is _UNPARSED:
             self._parsed = parse(name, self.data, self.stat.version)
         return self._parsed
+
+    def document(self) -> tuple[Mapping[str, Any] | None, str | None]:
+        """The JSON object and None, or None and why there is none; read once. It belongs to the cache."""
+        if self._document is None:
+            document = parse(self.data)
+            self._document = document, None if document is not None else why_unreadable(self.data)
+        return self._document
 
 
 class Tree:

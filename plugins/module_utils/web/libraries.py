@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The libraries of the web service, imported in one place."""
+
+from __future__ import annotations
+
+import traceback
+
+from ..model.errors import MissingLibraryError
+
+MISSING: dict[str, str] = {}
+"""Library → why it could not be imported."""
+
+try:
+    from werkzeug.datastructures import MIMEAccept
+    from werkzeug.exceptions import HTTPException
+    from werkzeug.http import parse_accept_header
+    from werkzeug.routing import Map, Rule
+    from werkzeug.wrappers import Request, Response
+except ImportError:  # ansible-test imports every file without third-party libraries
+    MISSING["werkzeug"] = traceback.format_exc()
+    MIMEAccept = HTTPException = Map = Rule = Request = Response = object  # type: ignore[assignment,misc]
+
+try:
+    from waitress.server import create_server
+except ImportError:
+    MISSING["waitress"] = traceback.format_exc()
+
+__all__ = [
+    "HTTPException",
+    "MIMEAccept",
+    "Map",
+    "Request",
+    "Response",
+    "Rule",
+    "create_server",
+    "parse_accept_header",
+    "require_libraries",
+]
+
+
+def require_libraries() -> None:
+    """:raises MissingLibraryError: a library of the web service is not installed."""
+    for library, detail in MISSING.items():
+        raise MissingLibraryError(library, detail)

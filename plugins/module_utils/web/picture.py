@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The live picture of a tree: one session with ZooKeeper, whose watch keeps it; visitors cost ZooKeeper nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..clients.zookeeper import paths
+from ..clients.zookeeper.client import require_kazoo
+from ..clients.zookeeper.reading import TreeReading
+from ..clients.zookeeper.reconnecting import CONNECTED
+from ..clients.zookeeper.session import Session
+from ..model.config.types import NodepoolConfig
+from ..model.errors import StoreError
+from .remembered import Remembered
+
+T = TypeVar("T")
+
+AGES = 1.0
+"""Seconds for which a value with ages in it may be used."""
+_LONGEST_PAUSE = 10.0
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Whether ZooKeeper answers.
+
+    :ivar age: seconds since the tree was known for the last time: 0 while connected, None when it never was.
+    :ivar problem: why there is no contact; empty while connected.
+    """
+
+    connected: bool
+    age: float | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a handler works with: the state of the tree when the request came.
+
+    :ivar reading: the rows of ``reporting.info`` are made from it. It shows the tree of now, also while a row is made.
+    :ivar version: another number after each change of the tree or of the configuration.
+    :ivar now: UNIX time.
+    """
+
+    config: NodepoolConfig
+    reading: TreeReading
+    version: int
+    now: float
+    contact: Contact
+    picture: Picture
+
+    def remembered(
+        self, name: object, make: Callable[[], T], *, roots: Sequence[str] = (paths.ROOT,), valid: float = AGES
+    ) -> T:
+        """Return what *make* returns, computed at most once for each version of what is below *roots*.
+
+        What takes long is computed at most once a second, whatever has changed; see :mod:`remembered`.
+
+        :param name: unique among all callers. It must not hold what a visitor has typed: few names are kept.
+        :param roots: what *make* reads: folders of ``/nodepool`` or ``/nodepool/stackci``.
+        :param valid: seconds for which the value stays right when nothing changes; math.inf when it has no ages in it.
+        """
+        return self.picture.remembered.value(name, self.picture.versions(roots), valid, make)
+
+
+class Picture:
+    """Keeps the tree of one ZooKeeper.
+
+    :param clock: UNIX time.
+    :param monotonic: seconds that never go back.
+    :param session: made from the configuration by default.
+    :param pause: seconds between the first two attempts to connect; the pauses grow.
+    """
+
+    def __init__(
+        self,
+        config: NodepoolConfig,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        session: Session | None = None,
+        pause: float = 1.0,
+    ) -> None:
+        self._pause = pause
+        self._config = config
+        self._clock = clock
+        self._monotonic = monotonic
+        self._session = session or Session(config.zookeeper)
+        self.remembered = Remembered(monotonic)
+        self._lock = threading.Lock()
+        self._version = 0
+        self._changes: Counter[str] = Counter()
+        self._heard: float | None = None
+        self._was_connected = False
+        self._problem = "the first connection is being made"
+        self._closing = threading.Event()
+        self._opener: threading.Thread | None = None
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def open(self, say: Callable[[str], None] = lambda line: None) -> None:
+        """Connect in the background, and try again until that succeeds; later the session reconnects by itself.
+
+        :param say: takes a line when ZooKeeper cannot be reached.
+        :raises MissingLibraryError: kazoo is not installed.
+        """
+        require_kazoo()
+        self._session.on_change(self.changed)
+        self._opener = threading.Thread(target=self._open, args=(say,), name="picture", daemon=True)
+        self._opener.start()
+
+    def close(self) -> None:
+        """End the session."""
+        self._closing.set()
+        self._session.close()
+
+    def _open(self, say: Callable[[str], None]) -> None:
+        pause, told = self._pause, ""
+        while not self._closing.is_set():
+            try:
+                self._session.open(mutable=False)
+                break
+            except StoreError as problem:
+                self._problem = str(problem)
+            if self._problem != told:
+                told = self._problem
+                say(told)
+            self._closing.wait(pause)
+            pause = min(_LONGEST_PAUSE, 2 * pause)
+        if self._closing.is_set():
+            self._session.close()
+
+    # -- changes -------------------------------------------------------------------------------------------------
+
+    def configure(self, config: NodepoolConfig) -> None:
+        """Work with another configuration. Other ZooKeeper servers need a new picture."""
+        self._config = config
+        self.changed("")
+
+    def changed(self, path: str) -> None:
+        """Note that something has changed at *path*, or anywhere when it is empty."""
+        connected = self._session.state == CONNECTED
+        with self._lock:
+            self._version += 1
+            for root in _roots(path):
+                self._changes[root] += 1
+            if self._was_connected and not connected:
+                self._heard = self._monotonic()
+                self._problem = "the connection to ZooKeeper broke; it is tried again"
+            self._was_connected = connected
+
+    def versions(self, roots: Sequence[str]) -> tuple[int, ...]:
+        """A value that is another one after each change below *roots*."""
+        with self._lock:
+            return (self._changes[""], *(self._changes[root] for root in roots))
+
+    # -- looking -------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The state of the tree as far as it is known."""
+        return Snapshot(
+            config=self._config,
+            reading=TreeReading(self._session.tree),
+            version=self._version,
+            now=self._clock(),
+            contact=self.contact(),
+            picture=self,
+        )
+
+    def contact(self) -> Contact:
+        """Whether ZooKeeper answers."""
+        with self._lock:
+            if self._session.state == CONNECTED:
+                return Contact(True, 0.0)
+            age = None if self._heard is None else round(self._monotonic() - self._heard, 1)
+            return Contact(False, age, self._problem)
+
+
+def _roots(path: str) -> list[str]:
+    """The folders whose version a change at *path* concerns: /nodepool, and one or two below it."""
+    if not path:
+        return [""]
+    parts = path.split("/")
+    found = ["/".join(parts[:2]), "/".join(parts[:3])]
+    if found[-1] == paths.REQUEST_LOCKS:
+        found[-1] = paths.REQUESTS
+    if found[-1] == paths.OWN and len(parts) > 3:
+        found.append("/".join(parts[:4]))
+    return found

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a request to the handler of its path, and what every answer has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import health, nodepool_endpoints, prometheus
+from ..libraries import HTTPException, Map, Request, Response, Rule
+from ..page import routes as page
+from ..picture import Picture, Snapshot
+from ..routing import Route
+
+_LOG = logging.getLogger(__name__)
+
+ROUTES: tuple[Route, ...] = (
+    *health.ROUTES,
+    *nodepool_endpoints.ROUTES,
+    *prometheus.ROUTES,
+    *page.ROUTES,
+)
+METHODS = ("GET", "HEAD")
+LONGEST_QUERY = 2048
+"""Characters of a query string; longer ones are refused with 414."""
+STATE_AGE = "X-Nodepool-State-Age"
+"""Header of every answer while ZooKeeper is away: seconds since the tree was known for the last time."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Application:
+    """The WSGI application.
+
+    :param picture: what the answers are made from.
+    :param routes: no two of the same path.
+    """
+
+    def __init__(self, picture: Picture, routes: Iterable[Route] = ROUTES) -> None:
+        self._picture = picture
+        rules = [Rule(route.path, endpoint=route) for route in routes]
+        self._map = Map(rules, strict_slashes=True, merge_slashes=False, redirect_defaults=False)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request."""
+        request = Request(environ)
+        snapshot = self._picture.snapshot()
+        response = self._answer(request, environ, snapshot)
+        if response.status_code == 200:
+            if not response.is_streamed:
+                response.add_etag()
+            response.make_conditional(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        if snapshot.contact.age and not snapshot.contact.connected:
+            response.headers[STATE_AGE] = f"{snapshot.contact.age:.0f}"
+        return response(environ, start_response)
+
+    def _answer(self, request: Request, environ: dict[str, Any], snapshot: Snapshot) -> Response:
+        if request.method not in METHODS:
+            return refusal(405, "this service only shows: GET and HEAD are all it knows", Allow=", ".join(METHODS))
+        if len(environ.get("QUERY_STRING", "")) > LONGEST_QUERY:
+            return refusal(414, f"a query has {LONGEST_QUERY} characters at most")
+        try:
+            route, arguments = self._map.bind_to_environ(environ).match(method="GET")
+        except HTTPException:
+            return refusal(404, "there is no such page")
+        try:
+            if route.needs_tree and snapshot.contact.age is None:
+                told = f"the tree was not read yet: {snapshot.contact.problem}"
+                return refusal(503, told, **{"Retry-After": "5"})
+            answer: Response = route.handler(snapshot, request, **arguments)
+        except HTTPException as problem:
+            return refusal(problem.code or 500, problem.description or problem.name)
+        except Exception:
+            _LOG.exception("no answer to %s %r", request.method, request.path)
+            return refusal(500, "the answer could not be made; the journal of the service says why")
+        return answer
+
+
+def refusal(status: int, told: str, **headers: str) -> Response:
+    """An answer that says in a line of text why there is no other."""
+    return Response(f"{told}\n", status, headers={"Cache-Control": "no-store", **headers}, mimetype="text/plain")

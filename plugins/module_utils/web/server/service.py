@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The life of the web service: configuration, picture and HTTP server from its beginning to its end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ...cycles.frame.config_watch import ConfigWatch
+from ...cycles.frame.options import ConfigOptions
+from ...cycles.frame.stop import SERVING, Stop
+from ...model.config.types import NodepoolConfig
+from ...model.lines import Trouble
+from ..picture import Picture
+from .application import Application
+from .listening import Listening
+
+LOOPBACK = "127.0.0.1"
+STUCK = 60.0
+"""Seconds after which a server thread that shows no sign of life counts as hung."""
+
+
+def serve(
+    options: ConfigOptions,
+    *,
+    stop: Stop,
+    host: str | None = None,
+    port: int | None = None,
+    duration: float | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    started: Callable[[Listening], None] = lambda listening: None,
+) -> dict[str, Any]:
+    """Serve until *stop* is asked, or for *duration* seconds.
+
+    The configuration is read again when its files change. What it says of ZooKeeper and of the web service itself
+    counts at the next start.
+
+    :param host, port: instead of ``listen_address`` and ``port`` of the section ``webapp``.
+    :param say: takes lines for people.
+    :param started: called once, when requests are answered.
+    :return: ``address`` and ``seconds``.
+    :raises NodepoolError: the configuration or the address cannot be used, or a library is missing.
+    """
+    begun = time.monotonic()
+    watch = ConfigWatch(options, say)
+    config = watch.known = options.load()
+    picture = Picture(config)
+    wake = threading.Event()
+    with Listening(
+        Application(picture), host or listen_address(config), config.webapp_port if port is None else port
+    ) as listening:
+        picture.open(lambda line: say(Trouble(line)))
+        try:
+            say(f"listening on {listening.address}")
+            started(listening)
+            stop.tell(wake.set)
+            while stop.reason is None and (left := _left(begun, duration)) > 0:
+                if time.monotonic() - listening.beaten < STUCK:
+                    stop.beat(SERVING)
+                news = watch.look(time.monotonic())
+                if news is not None and news.config is not None:
+                    picture.configure(news.config)
+                wake.wait(min(left, watch.due(time.monotonic()), 1.0))
+        finally:
+            picture.close()
+    return {"address": listening.address, "seconds": round(time.monotonic() - begun, 1)}
+
+
+def listen_address(config: NodepoolConfig) -> str:
+    """The address of the section ``webapp``; loopback where it names none."""
+    return config.webapp_listen_address or LOOPBACK
+
+
+def _left(begun: float, duration: float | None) -> float:
+    return float("inf") if duration is None else begun + duration - time.monotonic()

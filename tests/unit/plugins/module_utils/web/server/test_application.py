@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every answer has, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import LOST
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.libraries import Response
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.routing import Route
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import (
+    LONGEST_QUERY,
+    ROUTES,
+    STATE_AGE,
+)
+from tests.support.web_case import StillSession, WebCase
+
+
+def broken(_snapshot, _request):
+    raise RuntimeError("a secret")
+
+
+PAGES = (
+    Route("/page", lambda _snapshot, _request: Response("text", mimetype="text/plain")),
+    Route("/page/<name>", lambda _snapshot, _request, name: Response(name, mimetype="text/plain")),
+    Route("/process", lambda _snapshot, _request: Response("alive"), needs_tree=False),
+    Route("/broken", broken),
+)
+
+
+@pytest.fixture
+def case() -> WebCase:
+    return WebCase({}, routes=PAGES)
+
+
+def test_no_two_pages_have_the_same_path():
+    found = [route.path for route in ROUTES]
+    assert sorted(set(found)) == sorted(found)
+
+
+def test_a_page_is_served(case):
+    answer = case.get("/page")
+    assert (answer.status_code, answer.text) == (200, "text")
+
+
+def test_a_part_of_the_path_reaches_the_handler_as_it_was_meant(case):
+    assert case.get("/page/%3Cscript%3E").text == "<script>"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"])
+@pytest.mark.parametrize("path", ["/page", "/nowhere"])
+def test_no_method_but_get_and_head_is_known(case, method, path):
+    answer = case.client.open(path, method=method)
+    assert answer.status_code == 405
+    assert answer.headers["Allow"] == "GET, HEAD"
+
+
+def test_head_has_the_headers_of_get_and_no_body(case):
+    answer = case.client.head("/page")
+    assert (answer.status_code, answer.data, answer.content_length) == (200, b"", 4)
+    assert answer.headers["ETag"] == case.get("/page").headers["ETag"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nowhere", "/page/", "//page", "/../../etc/passwd", "/page/../../etc/passwd", "/%2e%2e/etc/passwd", "/page/a/b"],
+)
+def test_another_path_is_404(case, path):
+    answer = case.get(path)
+    assert answer.status_code == 404
+    assert answer.mimetype == "text/plain"
+
+
+def test_a_long_query_is_refused(case):
+    assert case.get(f"/page?fields={'x' * LONGEST_QUERY}").status_code == 414
+
+
+def test_what_has_not_changed_is_304(case):
+    etag = case.get("/page").headers["ETag"]
+    answer = case.get("/page", If_None_Match=etag)
+    assert (answer.status_code, answer.data) == (304, b"")
+    assert case.get("/page", If_None_Match='"other"').status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/page", "/nowhere", "/broken"])
+def test_every_answer_has_the_headers_that_bind_a_browser(case, path):
+    headers = case.get(path).headers
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["X-Frame-Options"] == "DENY"
+
+
+def test_a_defect_is_500_and_tells_the_visitor_nothing(case, caplog):
+    answer = case.get("/broken")
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert "a secret" in caplog.text
+
+
+def test_without_zookeeper_every_answer_says_how_old_the_state_is(case):
+    assert STATE_AGE not in case.get("/page").headers
+    case.lose()
+    case.now += 42
+    answer = case.get("/page")
+    assert (answer.status_code, answer.headers[STATE_AGE]) == (200, "42")
+
+
+def test_before_the_tree_was_read_only_the_process_answers():
+    case = WebCase({}, routes=PAGES)
+    case.picture._session = StillSession(case.session.tree)
+    case.picture._session.state = LOST
+    assert case.get("/process").status_code == 200
+    answer = case.get("/page")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
