@@ -21,11 +21,13 @@ try:
 except ImportError:  # ansible-test imports every file without third-party libraries
     MISSING["werkzeug"] = traceback.format_exc()
     MIMEAccept = HTTPException = Map = Rule = Request = Response = object  # type: ignore[assignment,misc]
+    parse_accept_header = None  # type: ignore[assignment]
 
 try:
     from waitress.server import create_server
 except ImportError:
     MISSING["waitress"] = traceback.format_exc()
+    create_server = None
 
 __all__ = [
     "HTTPException",
