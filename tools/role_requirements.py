@@ -18,10 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent
 FILES = ROOT / "roles" / "_runner_loop" / "files"
 WANTED = ("ansible-core", "ansible-runner", "asyncssh", "jsonschema", "kazoo", "openstacksdk", "PyYAML", "statsd")
 BUILDER = ("diskimage-builder",)
+WEBAPP = ("prometheus_client", "waitress", "Werkzeug")
 HEADER = """\
 # SPDX-FileCopyrightText: 2026 The stackci.nodepool contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the roles launcher and builder install, in the versions that the checks were last run with.
+# What the roles launcher, builder and webapp install, in the versions that the checks were last run with.
 # Written by tools/role_requirements.py.
 """
 
@@ -54,9 +55,13 @@ def needed(names: tuple[str, ...]) -> set[str]:
 
 
 def texts() -> dict[str, str]:
-    """Name of a file → its content. The builder installs both."""
+    """Name of a file → its content. The builder and the web service install the first one and their own."""
     known, both = pinned(), needed(WANTED)
-    chosen = {"requirements.txt": both, "builder.txt": needed(BUILDER) - both}
+    chosen = {
+        "requirements.txt": both,
+        "builder.txt": needed(BUILDER) - both,
+        "webapp.txt": needed(WEBAPP) - both,
+    }
     # What the constraints leave out (setuptools) may be of any version.
     return {
         file: HEADER + "".join(f"{known.get(name, name)}\n" for name in sorted(names)) for file, names in chosen.items()

@@ -52,7 +52,11 @@ def test_the_libraries_are_those_that_the_checks_were_run_with():
 
 def test_everything_that_the_collection_requires_is_installed():
     wanted = [line.partition(">")[0] for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines()]
-    installed = {canonical(line.partition("==")[0]) for line in texts()["requirements.txt"].splitlines()}
+    installed = {
+        canonical(line.partition("==")[0])
+        for name in ("requirements.txt", "webapp.txt")
+        for line in texts()[name].splitlines()
+    }
     assert {canonical(name) for name in wanted if name and not name.startswith("#")} <= installed
 
 
