@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 
 import pytest
@@ -18,6 +19,8 @@ from tests.support.pace import allowed
 
 __all__ = ["leftovers"]
 
+QUEUES = ("event_queue", "playback_queue")
+
 
 def test_a_launch_is_heard_of(site: Site, listener: Listener):
     site.configure()
@@ -29,6 +32,10 @@ def test_a_launch_is_heard_of(site: Site, listener: Listener):
     assert any(line.startswith("nodepool.launch.ready:") and line.endswith("|ms") for line in lines)
     assert "nodepool.nodes.in-use:0|g" in lines
     assert any(line.startswith("nodepool.provider.one.pool.main.addressable_requests:") for line in lines)
+    queues = f"nodepool.launcher.{socket.gethostname()}.zk"
+    sent = {line.partition(":")[0] for line in lines if line.startswith(f"{queues}.") and line.endswith("|g")}
+    caches = {f"{queues}.{name}_cache.{kind}" for name in ("node", "request", "image") for kind in QUEUES}
+    assert sent == caches | {f"{queues}.client.connection_queue"}
 
 
 def test_what_leaked_and_was_deleted_is_heard_of(site: Site, leftovers, listener: Listener):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build import full_name
 from tests.integration.statsd.conftest import Listener
 from tests.integration.uploads.conftest import builder
 from tests.support.builder_case import BuilderSite, image
@@ -47,6 +48,8 @@ def test_builds_are_heard_of(builds: BuilderSite, listener: Listener) -> None:
     assert duration == pytest.approx(1000 * rows["good"]["seconds"], abs=2)
     assert len(values(lines, f"{place}.good.status.last_build", "g")) == 1
     assert values(lines, "nodepool.image_build_requests", "g")[:2] == [1, 0], "asked for, then being built"
+    states = values(lines, f"nodepool.builder.{full_name()}.image.good.build.state", "g")
+    assert [state for state, before in zip(states, [None, *states], strict=False) if state != before] == [0, 1, 0]
 
 
 def test_uploads_are_heard_of(builder: Builder, listener: Listener) -> None:
@@ -59,3 +62,5 @@ def test_uploads_are_heard_of(builder: Builder, listener: Listener) -> None:
     assert values(lines, name, "ms")[0] == pytest.approx(1000 * row["seconds"], abs=2)
     calls = [line for line in lines if line.startswith("openstack.api.image.PUT.") and line.endswith(".204:1|c")]
     assert calls, "the bytes of the image"
+    states = values(lines, f"nodepool.builder.{full_name()}.image.{IMAGE}.provider.one.upload.state", "g")
+    assert [state for state, before in zip(states, [None, *states], strict=False) if state != before] == [2, 0]

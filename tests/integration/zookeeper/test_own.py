@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
@@ -39,6 +41,23 @@ def test_create_once_keeps_the_first(store, zk_chroot):
     store.own.put("providers/p/x", {})
     assert store.own.create_once("providers/p", {"id": "c"}) == {"id": "c"}
     assert store.own.get("providers/p") == {"id": "c"}
+
+
+def test_changes_of_two_sessions_add_up(store, zk_chroot):
+    def more(document):
+        return {"count": (document or {"count": 0})["count"] + 1}
+
+    with new_store(zk_chroot) as other:
+        for _turn in range(20):
+            store.own.change("counters/a", more)
+            other.own.change("counters/a", more)
+        assert store.own.read("counters/a") == {"count": 40}
+        store.own.delete("counters/a")
+        other.own.change("counters/a", more)
+        assert store.own.read("counters/a") == {"count": 1}
+        written = other.own.written("counters/a")
+    assert written is not None and abs(written - time.time()) < 3600
+    assert store.own.written("counters/none") is None
 
 
 def test_locks_create_what_they_need(store, zk_chroot):

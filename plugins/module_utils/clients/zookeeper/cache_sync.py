@@ -66,6 +66,10 @@ class CacheSync:
         self._walked = threading.Event()
         self._reading: dict[str, bool] = {}
 
+    def being_read(self, root: str) -> int:
+        """How many znodes below *root* have changed and are being read; called by any thread."""
+        return sum(1 for path in list(self._reading) if paths.below(path, root))
+
     def start(self, *, watch: bool) -> None:
         """Begin the walk."""
         self._client.on_event = self.on_event

@@ -108,6 +108,50 @@ class OwnDocuments:
                 known = not known
         raise StoreError(f"{full} is created and deleted by others again and again")
 
+    def change(self, path: str, edit: Callable[[dict[str, Any] | None], dict[str, Any]]) -> None:
+        """Replace the document by what *edit* makes of it; nothing that others write meanwhile is overwritten.
+
+        :param edit: called with the document, None when there is none or it is no JSON object; perhaps repeatedly.
+        """
+        full = paths.own(path)
+        entry = self._session.tree.entry(full)
+        found = (entry.data, entry.stat) if entry is not None else self._session.read(full)
+        for _round in range(_ROUNDS):
+            before = parse(found[0]) if found else None
+            if before is None and found and found[0]:
+                self._session.unusable.add(full, why_unreadable(found[0]) or "it cannot be read")
+            data = dump(edit(before))
+            try:
+                if found:
+                    self._session.write(full, data, found[1].version)
+                else:
+                    self._session.create(full, data, parents=True)
+                return
+            except (StoreGone, StoreConflict):
+                found = self._session.read(full)
+        raise StoreError(f"{full} is changed by others again and again")
+
+    def absorb(
+        self, path: str, other: str, edit: Callable[[dict[str, Any] | None, dict[str, Any] | None], dict[str, Any]]
+    ) -> None:
+        """Replace the document by what *edit* makes of it and of *other*, and delete *other*: both or neither.
+
+        :raises StoreConflict, StoreGone: one of them was changed meanwhile, or is not there; nothing is done.
+        """
+        entries = [self._session.tree.entry(paths.own(place)) for place in (path, other)]
+        if entries[0] is None or entries[1] is None:
+            raise StoreGone(f"{paths.own(path)} or {paths.own(other)} does not exist")
+        data = dump(edit(*(parse(entry.data) for entry in entries if entry is not None)))
+        batch = Batch(self._session)
+        batch.write(paths.own(path), data, entries[0].stat.version)
+        batch.remove(paths.own(other))
+        batch.commit()
+
+    def written(self, path: str) -> float | None:
+        """When the document was written last (UNIX seconds, by ZooKeeper's clock); None when there is none."""
+        entry = self._session.tree.entry(paths.own(path))
+        return entry.stat.mtime / 1000.0 if entry is not None else None
+
     def folder(self, path: str) -> None:
         """Make sure that there is a parent for documents."""
         self._session.ensure(paths.own(path))

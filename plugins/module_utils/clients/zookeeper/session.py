@@ -398,6 +398,23 @@ class Session(ReconnectingClient):
         except Exception as problem:
             raise translated(problem, client.chroot, "create the chroot") from problem
 
+    def queues(self) -> dict[str, int]:
+        """Lengths of queues, under Nodepool's names of metrics.
+
+        *connection_queue*: requests that are not sent yet. *event_queue*: events and answers that are not dealt with
+        yet; the three caches of Nodepool are one here, and each shows it. *playback_queue*: znodes that have changed
+        and are being read.
+        """
+        client, feed = self.client, self.feed
+        if client is None or feed is None:
+            return {}
+        found = {"client.connection_queue": len(client._queue)}
+        arrived = client.handler.completion_queue.qsize()
+        for name, root in (("node", paths.NODES), ("request", paths.REQUESTS), ("image", paths.IMAGES)):
+            found[f"{name}_cache.event_queue"] = arrived
+            found[f"{name}_cache.playback_queue"] = feed.being_read(root)
+        return found
+
     def settle(self, client: TreeClient) -> None:
         """Wait until the cache knows every event that has arrived so far."""
         passed = threading.Event()

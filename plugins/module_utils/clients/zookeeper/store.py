@@ -104,6 +104,10 @@ class Store:
         for held in list(self._session.held):
             held.release()
 
+    def queues(self) -> dict[str, int]:
+        """Lengths of the queues between ZooKeeper and the cache, see :meth:`Session.queues`."""
+        return self._session.queues()
+
     def odd_documents(self) -> list[str]:
         """A sentence about each document that could not be used, since this was asked last; each is told once."""
         return self._session.unusable.drain()

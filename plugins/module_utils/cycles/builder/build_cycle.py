@@ -35,6 +35,7 @@ from ..frame.loop import Frame, Work
 from ..frame.opening import Opened, opened
 from ..frame.options import SETTLED
 from ..frame.stop import SERVING, Stop
+from ..frame.tally import KeptCounters, Tally
 from ..frame.tree_identity import (
     SITE,
     check_tree,
@@ -57,7 +58,11 @@ from .image_view import (
     view_images,
 )
 from .metrics import (
-    send_build,
+    BUILDING,
+    IDLE,
+    PAUSED,
+    count_build,
+    send_build_states,
     send_requests,
 )
 
@@ -109,12 +114,15 @@ class BuildsCycle(Work):
         self._options = begun.options
         self._config = begun.config
         self._watch = begun.watch
-        self._sink = begun.sink
+        self._tally = Tally(begun.sink)
+        self._counters = KeptCounters(begun.store, "builds", self._tally, context.say)
         self._site = site
         self._context = context
         self._inbox = Inbox(context.clock)
         self._isolation = isolation
         self._tell_at = 0.0
+        self._building = ""
+        """The image that is being built."""
         self._formats: dict[str, str] = {}
         self._format_problems: dict[str, str] = {}
         self._reports: list[Report] = []
@@ -136,6 +144,7 @@ class BuildsCycle(Work):
         try:
             ended = frame.run(began + self._options.duration)
         finally:
+            self._counters.end(context.clock())
             if self._registration is not None:
                 self._registration.unregister()
         return self._result(ended, context.clock() - began)
@@ -146,6 +155,11 @@ class BuildsCycle(Work):
             self._inbox.nudge()
 
     def _rest(self, seconds: float) -> None:
+        """Wait while a build runs."""
+        now = self._context.clock()
+        if now >= self._tell_at:
+            self._tell_at = now + TELL_EVERY
+            self._tell_images()
         self._over.wait(seconds)
         self._context.stop.beat(SERVING)
 
@@ -159,8 +173,13 @@ class BuildsCycle(Work):
         """Wait; a wish to stop ends it."""
         self._over.wait(seconds)
 
+    def abandon(self) -> None:
+        """Write no counters into another tree."""
+        self._counters.abandon()
+
     def turn(self, now: float, deadline: float) -> str | None:
         """Look at the configuration, then make a pass."""
+        self._counters.step(now)
         self._look_at_config(now)
         return self._pass(now, deadline)
 
@@ -186,7 +205,7 @@ class BuildsCycle(Work):
         self._cases = [self._judge(view, name) for name in chosen]
         if now >= self._tell_at:
             self._tell_at = now + TELL_EVERY
-            self._tell_requests()
+            self._tell_images()
         for case in sorted((case for case in self._cases if case.due), key=lambda case: case.requested is None):
             if self._build(case):
                 return None
@@ -226,19 +245,23 @@ class BuildsCycle(Work):
             if not fresh.due:
                 return False
             self._forced.add(case.image)
-            self._tell_requests(building=case.image)
+            self._building = case.image
+            self._tell_images()
             report = context.build(self._config, fresh, held, convert_vhd=self._options.convert_vhd)
             self._reports.append(report)
             self._tell_build(report)
+            self._counters.flush(context.clock())
         finally:
+            self._building = ""
             held.release()
+        self._tell_images()
         return True
 
     def _tell_build(self, report: Report) -> None:
-        """Send the figures of a build. One that was stopped or lost says nothing of the image."""
+        """Count a build. One that was stopped or lost says nothing of the image."""
         if report.state in (READY, FAILED):
-            send_build(
-                self._sink,
+            count_build(
+                self._tally,
                 report.image,
                 ready=report.state == READY,
                 code=report.code,
@@ -247,13 +270,16 @@ class BuildsCycle(Work):
                 now=self._context.clock(),
             )
 
-    def _tell_requests(self, building: str = "") -> None:
-        """:param building: the image whose build begins now."""
-        pending = {
-            case.image: case.requested is not None and case.code != BuildCode.BUILDING and case.image != building
-            for case in self._cases
-        }
-        send_requests(self._sink, pending)
+    def _tell_images(self) -> None:
+        """Send what is requested of each image, and what is done with it."""
+        pending, states = {}, {}
+        for case in self._cases:
+            building = case.image == self._building
+            asked = case.requested is not None and case.code != BuildCode.BUILDING
+            pending[case.image] = asked and not building
+            states[case.image] = BUILDING if building else PAUSED if case.code == BuildCode.PAUSED else IDLE
+        send_requests(self._tally.sink, pending)
+        send_build_states(self._tally.sink, self._context.hostname, states)
 
     def _view(self) -> ImagesView:
         images_dir = self._config.images_dir or ""

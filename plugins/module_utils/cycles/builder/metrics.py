@@ -1,25 +1,28 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The builder's figures, under the names of Nodepool's builder (its manual, "Operation", "Nodepool builder")."""
+"""What builder cycles count; statsd has it under the names of Nodepool's builder (its manual, "Operation")."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ...clients.statsd import Sink
+from ...model.counters import IMAGE_BUILD, IMAGE_UPLOAD
+from ..frame.tally import Tally
 
 
-def send_build(
-    sink: Sink, image: str, *, ready: bool, code: int | None, seconds: float, sizes: Mapping[str, int], now: float
+def count_build(
+    tally: Tally, image: str, *, ready: bool, code: int | None, seconds: float, sizes: Mapping[str, int], now: float
 ) -> None:
-    """A build has ended, well or not.
+    """Count a build that has ended, well or not.
 
     :param code: what disk-image-create ended with; None when it was not run to its end.
     :param seconds: how long it took.
     :param sizes: format → bytes on disk, of a build that is ready.
     """
-    place = f"nodepool.dib_image_build.{image}"
+    tally.counters.observe(IMAGE_BUILD, image, "ready" if ready else "failed", seconds=seconds)
+    sink, place = tally.sink, f"nodepool.dib_image_build.{image}"
     if ready:
         for extension, size in sizes.items():
             sink.gauge(f"{place}.{extension}.size", size)
@@ -30,10 +33,36 @@ def send_build(
     sink.timing(f"{place}.status.duration", seconds)
 
 
-def send_upload(sink: Sink, image: str, provider: str, seconds: float) -> None:
-    """An upload is ready."""
-    sink.incr(f"nodepool.image_update.{image}.{provider}")
-    sink.timing(f"nodepool.image_update.{image}.{provider}", seconds)
+def count_upload(tally: Tally, image: str, provider: str, *, ready: bool, seconds: float) -> None:
+    """Count an upload that has ended, well or not. Nodepool's names are for those that are ready."""
+    tally.counters.observe(IMAGE_UPLOAD, provider, image, "ready" if ready else "failed", seconds=seconds)
+    if ready:
+        tally.sink.incr(f"nodepool.image_update.{image}.{provider}")
+        tally.sink.timing(f"nodepool.image_update.{image}.{provider}", seconds)
+
+
+IDLE, BUILDING, UPLOADING, PAUSED = 0, 1, 2, 3
+"""Nodepool's numbers for what a builder does with an image."""
+
+
+def send_build_states(sink: Sink, hostname: str, states: Mapping[str, int]) -> None:
+    """Send what this builder does with each image.
+
+    :param hostname: the full one.
+    :param states: image → idle, building or paused.
+    """
+    for image, state in states.items():
+        sink.gauge(f"nodepool.builder.{hostname}.image.{image}.build.state", state)
+
+
+def send_upload_states(sink: Sink, hostname: str, states: Mapping[tuple[str, str], int]) -> None:
+    """Send what this builder does with each image at each provider.
+
+    :param hostname: the full one.
+    :param states: (image, provider) → idle, uploading or paused.
+    """
+    for (image, provider), state in states.items():
+        sink.gauge(f"nodepool.builder.{hostname}.image.{image}.provider.{provider}.upload.state", state)
 
 
 def send_requests(sink: Sink, pending: Mapping[str, bool]) -> None:

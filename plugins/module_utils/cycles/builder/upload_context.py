@@ -61,7 +61,8 @@ class UploadContext:
         """Go on with a new configuration (None: only clouds.yaml was written). What is under way is not disturbed."""
         if config is not None and config.images_dir:
             self.config = config
-        self._remember_calls()
+        for name, counts in self._calls_by_key():
+            self._past_calls.setdefault(name, Counter()).update(counts)
         self._clients.clear()
         self.formats, self.problems = provider_formats(self.config, self.options.clouds_config)
 
@@ -141,16 +142,16 @@ class UploadContext:
             raise ConfigError([f"build_id: image {options.image} has no build {options.build_id!r}; there are {there}"])
 
     def calls(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Calls of each provider's API by kind and status."""
-        self._remember_calls()
+        """Calls of each provider's API by kind and status, those of former clients included."""
+        total = {name: Counter(counts) for name, counts in self._past_calls.items()}
+        for name, counts in self._calls_by_key():
+            total.setdefault(name, Counter()).update(counts)
         document: dict[str, dict[str, dict[str, int]]] = {}
-        for name, counts in self._past_calls.items():
+        for name, counts in total.items():
             for (kind, status), count in sorted(counts.items()):
                 document.setdefault(name, {}).setdefault(kind, {})[status] = count
-        self._past_calls.clear()
         return document
 
-    def _remember_calls(self) -> None:
+    def _calls_by_key(self) -> Iterator[tuple[str, Counter[tuple[str, str]]]]:
         for name, client in self._clients.items():
-            counts = {key: count.calls for key, count in client.counters.snapshot().items()}
-            self._past_calls.setdefault(name, Counter()).update(counts)
+            yield name, Counter({key: count.calls for key, count in client.counters.snapshot().items()})

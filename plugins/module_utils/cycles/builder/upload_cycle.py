@@ -34,11 +34,13 @@ from ..frame.loop import Frame, Work
 from ..frame.opening import opened
 from ..frame.options import SETTLED
 from ..frame.stop import SERVING, Stop
+from ..frame.tally import KeptCounters, Tally
 from ..frame.tree_identity import (
     check_tree,
     confirm_tree,
     site_of,
 )
+from .build import full_name
 from .deletion import (
     DeletionResult,
     delete_build,
@@ -51,7 +53,7 @@ from .image_view import (
     note_builder,
     register_builder,
 )
-from .metrics import send_upload
+from .metrics import IDLE, PAUSED, UPLOADING, count_upload, send_upload_states
 from .presence import Presence
 from .upload import (
     Ended,
@@ -78,6 +80,8 @@ UPLOAD_GRACE = 60.0
 """Seconds beyond the session time-out for which an upload waits for a ZooKeeper that is away."""
 LEAVE = 20.0
 """Seconds that uploads get to clean up behind themselves when the cycle is stopped."""
+TELL_EVERY = 60.0
+"""Seconds between two figures of what is done with each image."""
 LEFT_PAUSE = 5.0
 """Seconds after which an upload is tried again that ZooKeeper did not take."""
 WATCHED = ("/nodepool/images", "/nodepool/stackci/image-uploads", "/nodepool/stackci/site")
@@ -100,7 +104,8 @@ def run_uploads(
         context = UploadContext(begun.options, begun.config, begun.store)
         check_files(context.images_dir, begun.store, site_of(begun.store, create=True), write=True)
         context.check_choice()
-        return UploadsCycle(context, begun.watch, stop or Stop(), progress, clock or SteadyClock(), begun.sink).run()
+        sink = begun.sink if begun.sink.wanted else None
+        return UploadsCycle(context, begun.watch, stop or Stop(), progress, clock or SteadyClock(), sink).run()
 
 
 class UploadsCycle(Work):
@@ -113,13 +118,14 @@ class UploadsCycle(Work):
         stop: Stop,
         say: Callable[[str], None],
         clock: Callable[[], float],
-        sink: Sink,
+        sink: Sink | None,
     ) -> None:
         self._context = context
         self._watch = watch
         self._stop = stop
         self._say = say
-        self._sink = sink
+        self._tally = Tally(sink)
+        self._counters = KeptCounters(context.store, "uploads", self._tally, say)
         self._inbox = Inbox(clock)
         self._workers = UploadWorkers(self._inbox, {UPLOAD: context.options.side_by_side, DELETION: 1})
         self._presence = Presence(self._workers, context.client, clock, say)
@@ -139,6 +145,8 @@ class UploadsCycle(Work):
         self._not_before: dict[tuple[str, str], float] = {}
         self._cases: list[UploadCase] = []
         self._told: set[str] = set()
+        self._tell_at = 0.0
+        self._hostname = full_name() if sink is not None else ""
 
     def run(self) -> dict[str, Any]:
         """Work until the end; locks and the registration are given back whatever happens."""
@@ -153,6 +161,7 @@ class UploadsCycle(Work):
             ended = frame.run(began + self._context.options.duration)
         finally:
             self._resources.interrupted.set()
+            self._counters.end(self._inbox.clock(), self._context.calls)
             registration.unregister()
         return self._result(ended, self._inbox.clock() - began)
 
@@ -169,6 +178,7 @@ class UploadsCycle(Work):
 
     def turn(self, now: float, deadline: float) -> str | None:
         """One pass and the wait for the next."""
+        self._counters.step(now, self._context.calls)
         quiet = self._pass(now, now < deadline)
         if quiet and self._context.options.until == SETTLED and not self._workers.keys:
             return SETTLED
@@ -190,6 +200,7 @@ class UploadsCycle(Work):
 
     def abandon(self) -> None:
         """End what is under way as for a stop: each upload writes only where its own record is."""
+        self._counters.abandon()
         self.leave()
 
     def _pass(self, now: float, begin: bool) -> bool:
@@ -214,6 +225,7 @@ class UploadsCycle(Work):
         deletions = list(self._context.deletions(view))
         active = [self._delete(planned, now) for planned in deletions]
         active += [self._upload(case, now) for case in self._cases if case.due and not self._awaited(deletions, case)]
+        self._tell_images(now)
         # What another cycle uploads, or has not been known to be dead for long enough, is not settled either.
         return (
             not any(active)
@@ -273,7 +285,20 @@ class UploadsCycle(Work):
             judge=context.judge(case.provider, case.image),
         )
         self._workers.start(UPLOAD, key, UploadRun(job, client, self._resources).run, lambda got: self._take(job, got))
+        self._tell_at = 0.0
         return True
+
+    def _tell_images(self, now: float) -> None:
+        """Send what is done with each image at each provider."""
+        if self._hostname and now >= self._tell_at:
+            self._tell_at = now + TELL_EVERY
+            busy, states = self._workers.busy(UPLOAD), {}
+            for case in self._cases:
+                uploading = case.build is not None and (case.build.id, case.provider) in busy
+                states[case.image, case.provider] = (
+                    UPLOADING if uploading else PAUSED if case.code == UploadCode.PAUSED else IDLE
+                )
+            send_upload_states(self._tally.sink, self._hostname, states)
 
     def _awaited(self, deletions: list[Deletion], case: UploadCase) -> bool:
         """True while an upload of the same build, left behind by a killed cycle, may turn out to be whole."""
@@ -288,13 +313,15 @@ class UploadsCycle(Work):
 
     def _take(self, job: UploadJob, outcome: UploadResult | Exception) -> None:
         """An upload has ended."""
+        self._tell_at = 0.0
         if isinstance(outcome, Exception):
             why = f"unexpected {type(outcome).__name__}: {outcome}"
             self._say(Trouble(f"{job.name}: upload failed: {why}", **job.subject))
             outcome = UploadResult(job.case, Ended.FAILED, why)
         self._account.upload(outcome)
-        if outcome.ended == Ended.DONE:
-            send_upload(self._sink, job.case.image, job.case.provider, outcome.seconds)
+        if outcome.ended in (Ended.DONE, Ended.FAILED):
+            ready = outcome.ended == Ended.DONE
+            count_upload(self._tally, job.case.image, job.case.provider, ready=ready, seconds=outcome.seconds)
         if outcome.ended == Ended.LEFT:
             self._not_before[job.key] = self._inbox.clock() + LEFT_PAUSE
         if outcome.ended in (Ended.DONE, Ended.FAILED):

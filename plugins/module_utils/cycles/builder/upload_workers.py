@@ -40,6 +40,11 @@ class UploadWorkers:
         with self._lock:
             return frozenset(self._busy)
 
+    def busy(self, kind: str) -> frozenset[Key]:
+        """What is being worked on in this way."""
+        with self._lock:
+            return frozenset(key for key, name in self._busy.items() if name == kind)
+
     def has_room(self, kind: str, provider: str) -> bool:
         """True when the provider can get one more."""
         with self._lock:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...clients.statsd import Sink
+from ...clients.zookeeper import paths
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
 from ...model.errors import (
@@ -31,6 +32,7 @@ from ..frame.stop import (
     STARTING,
     Stop,
 )
+from ..frame.tally import COUNTERS, KeptCounters, Tally
 from ..frame.tree_identity import site_of
 from .context.account import Account
 from .context.context import Context
@@ -120,14 +122,16 @@ class LauncherCycle(Work):
         self._watch.known = context.config
         self._news = News()
         self._launcher_pass = LauncherPass(context, options.chosen, options.client)
-        self._metrics = Metrics(context, sink) if sink is not None else None
+        context.account.tally = Tally(sink)
+        self._metrics = Metrics(context, sink)
+        self._counters = KeptCounters(context.store, "launcher", context.account.tally, context.account.say)
         self._generation = context.store.generation
 
     def run(self) -> dict[str, Any]:
         """Work until the end; locks and registrations are given back in any case."""
         context = self._context
         began = context.now()
-        context.store.on_change(lambda path: context.inbox.nudge())
+        context.store.on_change(self._changed)
         context.store.fence(self._generation)
         self._stop.tell(context.inbox.nudge)
         frame = Frame(self, context.store, context.config.zookeeper, self._stop, context.now, context.account.say)
@@ -136,9 +140,14 @@ class LauncherCycle(Work):
         finally:
             self._launcher_pass.close()
             context.store.fence(None)
-            if self._metrics is not None:
-                self._metrics.close()
+            self._metrics.sweeps()
+            self._counters.end(context.now(), self._launcher_pass.calls)
         return self._result(Outcome(ended, set(self._launcher_pass.acted_for), context.now() - began))
+
+    def _changed(self, path: str) -> None:
+        """Counters of other cycles are no reason for a pass."""
+        if not path.startswith(f"{paths.OWN}/{COUNTERS}/"):
+            self._context.inbox.nudge()
 
     # -- for the frame ---------------------------------------------------------------------------------------------
 
@@ -160,6 +169,7 @@ class LauncherCycle(Work):
     def abandon(self) -> None:
         """At the end nothing is written."""
         self._launcher_pass.abandon()
+        self._counters.abandon()
 
     def turn(self, now: float, deadline: float) -> str | None:
         """A pass, and the wait for the next; how the cycle ends, or None."""
@@ -185,8 +195,8 @@ class LauncherCycle(Work):
         due = self._launcher_pass.work(now)
         for line in store.odd_documents():
             self._context.account.say(line)
-        if self._metrics is not None:
-            self._metrics.step(now, leads=self._launcher_pass.leads)
+        self._metrics.step(now, leads=self._launcher_pass.leads)
+        self._counters.step(now, self._launcher_pass.calls)
         return due
 
     def _look(self, now: float) -> bool:

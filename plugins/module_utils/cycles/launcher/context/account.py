@@ -5,28 +5,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....model.node import Node
 from ....model.reasons import Reason
+from ...frame.tally import Tally
 from .leak_counts import LeakCounts
-
-MOST_ATTEMPTS = 1000
-"""At most so many attempts are kept for the metrics."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """The end of an attempt to launch a node: *outcome* is ``ready`` or the class of its failure."""
-
-    provider: str
-    az: str | None
-    requestor: str | None
-    outcome: str
-    seconds: float
 
 
 @dataclass
@@ -66,12 +51,8 @@ class Account:
     """Deletions that did not get on at the end."""
     timings: dict[str, dict[str, float]] = field(default_factory=dict)
     """Node id → UNIX times of the steps of its launch, as the cycle saw them."""
-    attempts: deque[Attempt] = field(default_factory=lambda: deque(maxlen=MOST_ATTEMPTS))
-    """Attempts that ended and were not counted yet."""
-
-    def attempt(self, node: Node, outcome: str, seconds: float) -> None:
-        """Note the end of an attempt."""
-        self.attempts.append(Attempt(node.provider or "", node.az, node.requestor, outcome, seconds))
+    tally: Tally = field(default_factory=Tally)
+    """Takes what is counted for metrics."""
 
     def end(
         self,

@@ -1,23 +1,22 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cycle tells statsd, under Nodepool's names, so that dashboards made for it go on working.
-
-Read off the account and the records at a pace of its own; nothing in the launcher waits for it.
-"""
+"""What a launcher cycle counts, and what it tells statsd, under Nodepool's names, so that dashboards go on working."""
 
 from __future__ import annotations
 
 import math
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from ....clients.statsd import Sink
-from ....model.node import NodeState
+from ....model.counters import LAUNCHES, LEAKS_REMOVED
+from ....model.node import Node, NodeState
 from ....model.request import RequestState
 from ....sweeping.candidate import Kind
-from .account import Attempt
+from ...frame.tally import Tally
 from .context import Context
 
 EVERY = 5.0
@@ -26,8 +25,9 @@ SHARE = 0.01
 """A reading may take so much of one core: with many nodes there are fewer readings."""
 OPEN = frozenset({RequestState.REQUESTED, RequestState.PENDING})
 
+READY, FAILED = "ready", "failed"
 RESULTS = {
-    "ready": "ready",
+    READY: "ready",
     "quota": "error.quota",
     "no capacity": "error.capacity",
     "fault": "error.status",
@@ -39,47 +39,59 @@ LEAKED = {Kind.SERVER: "instances", Kind.PORT: "ports", Kind.FLOATING_IP: "float
 """Nodepool's words; the kinds that it does not sweep have ours, in the plural."""
 
 
-def send_attempt(sink: Sink, attempt: Attempt) -> None:
-    """An attempt to launch a node has ended."""
-    result = RESULTS.get(attempt.outcome, "error.unknown")
-    names = ["nodepool.launch", f"nodepool.launch.provider.{attempt.provider}"]
-    if attempt.az:
-        names.append(f"nodepool.launch.provider.{attempt.provider}.{attempt.az}")
-    if attempt.requestor:
-        requestor = attempt.requestor.replace(".", "_").replace(":", "_")
+def count_attempt(tally: Tally, node: Node, outcome: str, seconds: float) -> None:
+    """Count an attempt to launch a node that has ended.
+
+    :param outcome: ``ready``, or the class of its failure.
+    """
+    word = RESULTS.get(outcome, "error.unknown")
+    names = ["nodepool.launch", f"nodepool.launch.provider.{node.provider}"]
+    if node.az:
+        names.append(f"nodepool.launch.provider.{node.provider}.{node.az}")
+    if node.requestor:
+        requestor = node.requestor.replace(".", "_").replace(":", "_")
         names.append(f"nodepool.launch.requestor.{requestor}")
     for name in names:
-        sink.incr(f"{name}.{result}")
-        sink.timing(f"{name}.{result}", attempt.seconds)
+        tally.sink.incr(f"{name}.{word}")
+        tally.sink.timing(f"{name}.{word}", seconds)
+    result, reason = (READY, "") if outcome == READY else (FAILED, failure_label(outcome))
+    tally.counters.add(LAUNCHES, node.provider or "", node.pool or "", result, reason)
 
 
-def send_sweep(sink: Sink, where: str, kind: str, counts: Mapping[str, int]) -> None:
-    """What a look at one kind has found and done.
+def failure_label(outcome: str) -> str:
+    """The class of a failure as the value of a label."""
+    return outcome.replace(" ", "-")
+
+
+def count_sweep(tally: Tally, where: str, kind: str, counts: Mapping[str, int]) -> None:
+    """Count what a look at one kind has found and done.
 
     :param where: the provider, "" for the tree.
     :param counts: *deleted* and *failed* since the last call; *leaked* and *foreign* as they are now.
     """
     place = f"nodepool.provider.{where}" if where else "nodepool.zk"
     word = LEAKED.get(kind, f"{kind.replace('-', '_')}s")
-    if counts.get("deleted"):
-        sink.incr(f"{place}.leaked.{word}", counts["deleted"])
-    if counts.get("failed"):
-        sink.incr(f"{place}.leaked_kept.{word}", counts["failed"])
+    for result, name in (("deleted", "leaked"), ("failed", "leaked_kept")):
+        if counts.get(result):
+            tally.sink.incr(f"{place}.{name}.{word}", counts[result])
+            tally.counters.add(LEAKS_REMOVED, where, kind, result, amount=counts[result])
     for standing in ("leaked", "foreign"):
         if standing in counts:
-            sink.gauge(f"{place}.seen_{standing}.{word}", counts[standing])
+            tally.sink.gauge(f"{place}.seen_{standing}.{word}", counts[standing])
 
 
 class Metrics:
-    """The metrics of one cycle.
+    """Counts what sweeps have done, and sends the gauges.
 
+    :param sink: takes the gauges; None where no statsd is named.
     :param timer: seconds, for what reading costs.
     """
 
-    def __init__(self, context: Context, sink: Sink, timer: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, context: Context, sink: Sink | None, timer: Callable[[], float] = time.perf_counter) -> None:
         self._context = context
         self._sink = sink
         self._timer = timer
+        self._hostname = socket.gethostname()
         self._next = 0.0
         self._swept: dict[tuple[str, str], dict[str, int]] = {}
 
@@ -88,27 +100,21 @@ class Metrics:
 
         :param leads: this cycle speaks for the whole tree.
         """
-        attempts = self._context.account.attempts
-        while attempts:
-            send_attempt(self._sink, attempts.popleft())
         if now < self._next:
             return
         began = self._timer()
-        self._sweeps()
-        self._limits()
-        if leads:
-            self._nodes()
-            self._requests()
+        self.sweeps()
+        if self._sink is not None:
+            self._limits(self._sink)
+            for name, length in self._context.store.queues().items():
+                self._sink.gauge(f"nodepool.launcher.{self._hostname}.zk.{name}", length)
+            if leads:
+                self._nodes(self._sink)
+                self._requests(self._sink)
         self._next = now + max(EVERY, (self._timer() - began) / SHARE)
 
-    def close(self) -> None:
-        """What came up since the last pass."""
-        attempts = self._context.account.attempts
-        while attempts:
-            send_attempt(self._sink, attempts.popleft())
-        self._sweeps()
-
-    def _sweeps(self) -> None:
+    def sweeps(self) -> None:
+        """Count what sweeps have done since this was called last."""
         for where, kinds in self._context.account.sweeps.counts.items():
             for kind, counts in kinds.items():
                 before = self._swept.get((where, kind))
@@ -116,11 +122,11 @@ class Metrics:
                     continue
                 past = before or {}
                 news = {name: counts[name] - past.get(name, 0) for name in ("deleted", "failed")}
-                send_sweep(self._sink, where, kind, {**counts, **news})
+                count_sweep(self._context.account.tally, where, kind, {**counts, **news})
                 self._swept[where, kind] = dict(counts)
 
-    def _limits(self) -> None:
-        context, sink = self._context, self._sink
+    def _limits(self, sink: Sink) -> None:
+        context = self._context
         for name, actor in context.actors.items():
             most = sum(pool.max_servers for pool in actor.provider.pools.values())
             if math.isfinite(most):
@@ -130,7 +136,7 @@ class Metrics:
                 if math.isfinite(limits[resource]):
                     sink.gauge(f"nodepool.tenant_limits.{tenant}.{resource}", limits[resource])
 
-    def _nodes(self) -> None:
+    def _nodes(self, sink: Sink) -> None:
         """Nodes by state: all, by provider, by label. What was shown once is shown with 0 when it is gone."""
         store = self._context.store
         everywhere: Counter[str] = Counter()
@@ -143,19 +149,20 @@ class Metrics:
             everywhere[node.state] += 1
             for name in (f"provider.{node.provider}", *(f"label.{label}" for label in node.type)):
                 by_name.setdefault(name, Counter())[node.state] += 1
-        self._gauges("nodepool.nodes", NodeState.ALL, everywhere)
+        _send_gauges(sink, "nodepool.nodes", NodeState.ALL, everywhere)
         for name, counts in by_name.items():
-            self._gauges(f"nodepool.{name}.nodes", NodeState.ALL, counts)
+            _send_gauges(sink, f"nodepool.{name}.nodes", NodeState.ALL, counts)
 
-    def _requests(self) -> None:
+    def _requests(self, sink: Sink) -> None:
         store = self._context.store
         wanted = [frozenset(request.node_types) for request in store.requests.list() if request.state in OPEN]
         for pool in store.components.pools():
             labels = set(pool.supported_labels)
             count = sum(1 for labels_wanted in wanted if labels_wanted <= labels)
             name = f"nodepool.provider.{pool.provider_name}.pool.{pool.name}.addressable_requests"
-            self._sink.gauge(name, count)
+            sink.gauge(name, count)
 
-    def _gauges(self, name: str, states: Iterable[str], counts: Counter[str]) -> None:
-        for state in states:
-            self._sink.gauge(f"{name}.{state}", counts[state])
+
+def _send_gauges(sink: Sink, name: str, states: Iterable[str], counts: Counter[str]) -> None:
+    for state in states:
+        sink.gauge(f"{name}.{state}", counts[state])

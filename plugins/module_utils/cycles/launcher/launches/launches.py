@@ -15,6 +15,7 @@ from ....clients.zookeeper.locks import Held
 from ....launching import machine
 from ....launching.machine import SETTLE_SECONDS, Failure, Step
 from ....model.cloud import Server, ServerSpec
+from ....model.counters import SERVER_ACTIVE
 from ....model.errors import (
     CloudError,
     CloudQuotaRefused,
@@ -248,7 +249,7 @@ class Launches:
         ongoing.list_seen = actor.listed_from
         if server is not None:
             launch.volume_ids = list(server.volume_ids)
-        before = launch.phase
+        before, first = launch.phase, launch.active_at is None
         longest_boot = max(actor.boot_times.samples, default=0.0)
         if launch.mark not in ongoing.pending and machine.is_half_made(launch, server, longest_boot, now):
             text = f"nothing comes of server {launch.server_id}, whose create was never answered"
@@ -261,13 +262,16 @@ class Launches:
             text = text_of(server, failure)
             self._outcomes.fail(ongoing, failure, text, now, quota_resources(text), size_of(ongoing.node))
         elif launch.phase != before:
-            self._advanced(ongoing, server, before, now)
+            self._advanced(ongoing, server, before, now, first=first)
 
     def _fail_if_overdue(self, ongoing: LaunchInProgress, text: str, now: float, grace: float = 0.0) -> None:
         if now - ongoing.launch.started > ongoing.actor.provider.launch_timeout + grace:
             self._outcomes.fail(ongoing, Failure.TIMEOUT, text, now)
 
-    def _advanced(self, ongoing: LaunchInProgress, server: Server | None, before: str, now: float) -> None:
+    def _advanced(
+        self, ongoing: LaunchInProgress, server: Server | None, before: str, now: float, *, first: bool
+    ) -> None:
+        """The server was found (*before*: an unclear create), or is ACTIVE; *first*: no cycle has seen that before."""
         node, launch, batch = ongoing.node, ongoing.launch, self._context.store.batch()
         self._context.save(launch, batch)
         if before == Phase.UNCLEAR:
@@ -278,6 +282,9 @@ class Launches:
             self._feed(ongoing, now)
             return
         self._context.account.step(node.id, "active", now)
+        if first and launch.asked_at:
+            tally = self._context.account.tally
+            tally.counters.observe(SERVER_ACTIVE, *ongoing.key, seconds=now - launch.asked_at)
         if launch.created_at is not None and server is not None:
             ongoing.actor.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
         ongoing.build_is_active(self.in_progress.of(ongoing.actor), now)

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from ....clients.zookeeper.batch import Batch
 from ....launching import machine, record
 from ....launching.machine import Failure
+from ....model.counters import SERVER_REACHABLE
 from ....model.launch import Phase
 from ....model.lines import Trouble
 from ....model.node import NodeState
 from ....model.resources import Resources
 from ..context.context import Context
+from ..context.metrics import READY, count_attempt
 from ..throttling.gates import Gates
 from .create_limits import pool_id_of
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
@@ -64,7 +66,8 @@ class Outcomes:
             ongoing.actor.known.forget_names()
         ongoing.build_failed(failure, now)
         self._context.account.say(Trouble(f"node {ongoing.node.id}: {failure.value}: {text}", **ongoing.subject))
-        self._context.account.attempt(ongoing.node, failure.value, now - (ongoing.launch.started or now))
+        tally, seconds = self._context.account.tally, now - (ongoing.launch.started or now)
+        count_attempt(tally, ongoing.node, failure.value, seconds)
         machine.failed(ongoing.launch, failure, text, now, ongoing.rules, self._context.random)
         if failure not in machine.DOES_NOT_COUNT:
             self._gates.breakers.failed(ongoing.launch.provider, ongoing.label.image_name, ongoing.flavor, text)
@@ -84,7 +87,10 @@ class Outcomes:
         self._leave(ongoing, batch)
         self._context.account.ready.append(ongoing.node.id)
         self._context.account.say(ongoing.ready_line(now))
-        self._context.account.attempt(ongoing.node, "ready", now - (ongoing.launch.started or now))
+        tally, launch = self._context.account.tally, ongoing.launch
+        count_attempt(tally, ongoing.node, READY, now - (launch.started or now))
+        if launch.active_at is not None:
+            tally.counters.observe(SERVER_REACHABLE, *ongoing.key, seconds=now - launch.active_at)
         self._context.account.step(ongoing.node.id, "ready", now)
 
     def give_up(self, ongoing: LaunchInProgress, now: float) -> None:

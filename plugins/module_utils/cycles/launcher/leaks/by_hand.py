@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ....clients.statsd import Sink, Statsd
+from ....clients.statsd import Statsd
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
 from ....sweeping.candidate import Kind, Ownership
@@ -19,11 +19,12 @@ from ....sweeping.judge import Row, Verdict
 from ...frame.api_metrics import calls_to
 from ...frame.clock import SteadyClock
 from ...frame.inbox import Inbox
+from ...frame.tally import KeptCounters, Tally
 from ...frame.tree_identity import site_of
 from ...frame.workers import WorkerSet
 from ..context.account import Account
 from ..context.context import Context, clients_of
-from ..context.metrics import send_sweep
+from ..context.metrics import count_sweep
 from ..context.sweep_memory import SweepMemory, expire_tombstones
 from .options import SweepOptions
 from .provider_sweep import ProviderSweep
@@ -56,19 +57,22 @@ def run_sweep(
             inbox = Inbox(clock or SteadyClock())
             context = Context(store, config, inbox, Account(), site_of(store, create=False))
             result = SweepByHand(replace(options, told=calls_to(sink)), context, check=check).run()
+            if not check:
+                tally = Tally(sink)
+                _count(tally, result["counts"])
+                KeptCounters(store, "sweep", tally, lambda line: None).end(inbox.clock(), lambda: result["api_calls"])
         finally:
             store.close()
-        _measure(sink, result["counts"])
         result["warnings"] += [sink.problem] if sink.problem else []
     return result
 
 
-def _measure(sink: Sink, counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
-    """Tell statsd what was found and done."""
+def _count(tally: Tally, counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
+    """Count what was found and done."""
     for where, kinds in counts.items():
         for kind, known in kinds.items():
             left = known["found"] - known[DELETED]
-            send_sweep(sink, where, kind, {**known, "leaked": left, "foreign": known[Ownership.FOREIGN]})
+            count_sweep(tally, where, kind, {**known, "leaked": left, "foreign": known[Ownership.FOREIGN]})
 
 
 class SweepByHand:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from ....clients.zookeeper.batch import Batch
 from ....launching.actions import Admit, Decline
 from ....model import reasons
+from ....model.counters import REQUEST_READY
 from ....model.errors import StoreGone
 from ....model.launch import Phase
 from ....model.lines import Line, collapsed
@@ -214,9 +215,18 @@ class AcceptedRequests:
                 return
         self._leave(accepted)
         self._context.account.fulfilled.append(request.id)
+        self._count(accepted)
         nodes = ", ".join(request.nodes)
         many = "s" if len(request.nodes) != 1 else ""
         self._say(f"request {request.id}: fulfilled with node{many} {nodes}", accepted)
+
+    def _count(self, accepted: AcceptedRequest) -> None:
+        """Count how long the request has waited; there is nothing to count where its requestor gives no time."""
+        created = accepted.request.created_time
+        where = next((place for place, known in self._context.pool_ids.items() if known == accepted.pool_id), None)
+        if created is not None and where is not None:
+            seconds = self._context.now() - created
+            self._context.account.tally.counters.observe(REQUEST_READY, *where, seconds=seconds)
 
     def _cancel(self, accepted: AcceptedRequest) -> None:
         self._release_nodes(accepted)

@@ -8,10 +8,17 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.metrics import (
-    send_build,
+    BUILDING,
+    IDLE,
+    PAUSED,
+    UPLOADING,
+    count_build,
+    count_upload,
+    send_build_states,
     send_requests,
-    send_upload,
+    send_upload_states,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tally import Tally
 
 PLACE = "nodepool.dib_image_build.debian-12"
 
@@ -38,8 +45,9 @@ def heard() -> Heard:
 
 
 def test_a_good_build(heard: Heard) -> None:
-    send_build(
-        heard, "debian-12", ready=True, code=0, seconds=61.5, sizes={"qcow2": 4096, "raw": 8192}, now=1_800_000_000.9
+    tally = Tally(heard)
+    count_build(
+        tally, "debian-12", ready=True, code=0, seconds=61.5, sizes={"qcow2": 4096, "raw": 8192}, now=1_800_000_000.9
     )
     assert heard.all == [
         (f"{PLACE}.qcow2.size", 4096),
@@ -48,19 +56,42 @@ def test_a_good_build(heard: Heard) -> None:
         (f"{PLACE}.status.last_build", 1_800_000_000),
         (f"{PLACE}.status.duration", "61.5 s"),
     ]
+    series = tally.counters.series["image_build_seconds"][("debian-12", "ready")]
+    assert (sum(series[:-1]), series[-1]) == (1, 61.5)
 
 
 @pytest.mark.parametrize(("code", "told"), [(127, 127), (-9, 137), (None, 1), (0, 1)])
 def test_a_build_that_is_not_ready_is_never_told_as_a_success(heard: Heard, code: int | None, told: int) -> None:
-    send_build(heard, "debian-12", ready=False, code=code, seconds=2.0, sizes={"raw": 1}, now=5.0)
+    tally = Tally(heard)
+    count_build(tally, "debian-12", ready=False, code=code, seconds=2.0, sizes={"raw": 1}, now=5.0)
     assert dict(heard.all)[f"{PLACE}.status.rc"] == told
+    assert list(tally.counters.series["image_build_seconds"]) == [("debian-12", "failed")]
     assert not [name for name, _value in heard.all if name.endswith(".size")]
 
 
 def test_an_upload(heard: Heard) -> None:
-    send_upload(heard, "debian-12", "east", 12.5)
+    tally = Tally(heard)
+    count_upload(tally, "debian-12", "east", ready=True, seconds=12.5)
+    count_upload(tally, "debian-12", "west", ready=False, seconds=3.0)
     name = "nodepool.image_update.debian-12.east"
     assert heard.all == [(name, "+1"), (name, "12.5 s")]
+    assert sorted(tally.counters.series["image_upload_seconds"]) == [
+        ("east", "debian-12", "ready"),
+        ("west", "debian-12", "failed"),
+    ]
+
+
+def test_states_of_images(heard: Heard) -> None:
+    send_build_states(heard, "nb01.example.org", {"a": IDLE, "b": BUILDING, "c": PAUSED})
+    send_upload_states(heard, "nb01.example.org", {("a", "east"): UPLOADING, ("a", "west"): IDLE})
+    place = "nodepool.builder.nb01.example.org.image"
+    assert dict(heard.all) == {
+        f"{place}.a.build.state": 0,
+        f"{place}.b.build.state": 1,
+        f"{place}.c.build.state": 3,
+        f"{place}.a.provider.east.upload.state": 2,
+        f"{place}.a.provider.west.upload.state": 0,
+    }
 
 
 def test_requests_to_build(heard: Heard) -> None:

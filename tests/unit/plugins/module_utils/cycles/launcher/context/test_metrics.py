@@ -9,13 +9,14 @@ from collections import Counter
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tally import Tally
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context import metrics
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account, Attempt
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.metrics import (
-    send_attempt,
-    send_sweep,
+    count_attempt,
+    count_sweep,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from tests.support.virtual_cloud import Fate
 from tests.support.world import Habit, World, one_provider
 
@@ -118,21 +119,26 @@ def test_reading_takes_no_more_than_its_share():
 )
 def test_the_words_for_an_attempt_are_nodepool_s(outcome, word):
     noted = Noted()
-    send_attempt(noted, Attempt("east", None, "zuul.example:9000", outcome, 3.0))
+    tally = Tally(noted)
+    node = Node(id="1", provider="east", pool="main", requestor="zuul.example:9000")
+    count_attempt(tally, node, outcome, 3.0)
     assert set(noted.counts) == {
         f"nodepool.launch.{word}",
         f"nodepool.launch.provider.east.{word}",
         f"nodepool.launch.requestor.zuul_example_9000.{word}",
     }
     assert set(noted.times) == set(noted.counts)
+    result = ("ready", "") if outcome == "ready" else ("failed", outcome.replace(" ", "-"))
+    assert tally.counters.document() == {"launches": [[["east", "main", *result], [1]]]}
 
 
 def test_the_words_for_leaks_are_nodepool_s():
     noted = Noted()
-    send_sweep(noted, "east", "server", {"deleted": 2, "failed": 0, "leaked": 3, "foreign": 1})
-    send_sweep(noted, "east", "port", {"deleted": 1, "failed": 1, "leaked": 1, "foreign": 0})
-    send_sweep(noted, "east", "floating-ip", {"deleted": 4, "failed": 0, "leaked": 0, "foreign": 7})
-    send_sweep(noted, "", "request-lock", {"deleted": 5, "failed": 0, "leaked": 0, "foreign": 0})
+    tally = Tally(noted)
+    count_sweep(tally, "east", "server", {"deleted": 2, "failed": 0, "leaked": 3, "foreign": 1})
+    count_sweep(tally, "east", "port", {"deleted": 1, "failed": 1, "leaked": 1, "foreign": 0})
+    count_sweep(tally, "east", "floating-ip", {"deleted": 4, "failed": 0, "leaked": 0, "foreign": 7})
+    count_sweep(tally, "", "request-lock", {"deleted": 5, "failed": 0, "leaked": 0, "foreign": 0})
     assert noted.counts == {
         "nodepool.provider.east.leaked.instances": 2,
         "nodepool.provider.east.leaked.ports": 1,
@@ -141,6 +147,13 @@ def test_the_words_for_leaks_are_nodepool_s():
         "nodepool.zk.leaked.request_locks": 5,
     }
     assert noted.gauges["nodepool.provider.east.seen_foreign.floatingips"] == 7
+    assert {tuple(labels): numbers for labels, numbers in tally.counters.document()["leaks_removed"]} == {
+        ("", "request-lock", "deleted"): [5],
+        ("east", "floating-ip", "deleted"): [4],
+        ("east", "port", "deleted"): [1],
+        ("east", "port", "failed"): [1],
+        ("east", "server", "deleted"): [2],
+    }
 
 
 def test_deletions_of_sweeping_are_sent_once_each():
@@ -156,10 +169,3 @@ def test_deletions_of_sweeping_are_sent_once_each():
         world.run(10)
         assert noted.counts["nodepool.provider.east.leaked.instances"] == 3
         assert metrics.EVERY <= 10
-
-
-def test_what_nobody_counts_does_not_pile_up():
-    account = Account()
-    for _unused in range(5000):
-        account.attempts.append(Attempt("east", None, None, "ready", 1.0))
-    assert len(account.attempts) == 1000
