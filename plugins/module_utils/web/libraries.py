@@ -24,19 +24,32 @@ except ImportError:  # ansible-test imports every file without third-party libra
     parse_accept_header = None  # type: ignore[assignment]
 
 try:
+    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+except ImportError:
+    MISSING["prometheus_client"] = traceback.format_exc()
+    CollectorRegistry = generate_latest = object  # type: ignore[assignment,misc]
+    CounterMetricFamily = GaugeMetricFamily = HistogramMetricFamily = object  # type: ignore[assignment,misc]
+
+try:
     from waitress.server import create_server
 except ImportError:
     MISSING["waitress"] = traceback.format_exc()
     create_server = None
 
 __all__ = [
+    "CollectorRegistry",
+    "CounterMetricFamily",
+    "GaugeMetricFamily",
     "HTTPException",
+    "HistogramMetricFamily",
     "MIMEAccept",
     "Map",
     "Request",
     "Response",
     "Rule",
     "create_server",
+    "generate_latest",
     "parse_accept_header",
     "require_libraries",
 ]

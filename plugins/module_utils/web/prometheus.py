@@ -5,6 +5,22 @@
 
 from __future__ import annotations
 
+from .exposition import CONTENT_TYPE, exposition
+from .libraries import Request, Response
+from .picture import Snapshot
 from .routing import Route
 
-ROUTES: tuple[Route, ...] = ()
+
+def metrics(snapshot: Snapshot, _request: Request) -> Response:
+    """All metrics in Prometheus' text format; without ZooKeeper those of the last known state."""
+    contact = snapshot.contact
+    text = snapshot.remembered(
+        "metrics",
+        lambda: exposition(
+            snapshot.reading, snapshot.config, snapshot.now, connected=contact.connected, age=contact.age
+        ),
+    )
+    return Response(text, content_type=CONTENT_TYPE, headers={"Cache-Control": "no-cache"})
+
+
+ROUTES: tuple[Route, ...] = (Route("/metrics", metrics, needs_tree=False),)

@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metrics of ``/metrics``: names, labels and texts.
+
+The prefix is the collection's. Sites that map Nodepool's statsd metrics by a statsd exporter have names that begin with
+``nodepool_`` and other labels. Units are base units (seconds, bytes), points in time are UNIX times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...model.counters import FAMILIES, Family
+
+PREFIX = "stackci_nodepool_"
+COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric. *name* has no prefix; that of a counter ends in ``_total``."""
+
+    name: str
+    text: str
+    labels: tuple[str, ...] = ()
+    kind: str = GAUGE
+
+    @property
+    def full_name(self) -> str:
+        """As Prometheus shows it."""
+        return PREFIX + self.name
+
+
+POOL = ("provider", "pool")
+
+ZOOKEEPER_CONNECTED = Metric("zookeeper_connected", "1 while ZooKeeper answers the web service, otherwise 0.")
+ZOOKEEPER_CONTACT = Metric(
+    "zookeeper_last_contact_timestamp_seconds",
+    "When ZooKeeper answered last. All other metrics show the state of that time.",
+)
+
+NODES = Metric("nodes", "Nodes in ZooKeeper.", (*POOL, "label", "state"))
+LABEL_MISSING = Metric(
+    "label_min_ready_missing", "Free nodes of a label that are missing to its min-ready.", ("label",)
+)
+REQUESTS = Metric(
+    "requests", "Node requests. reason is the code of what a request waits for, or empty.", ("state", "reason")
+)
+OLDEST_REQUEST = Metric(
+    "request_oldest_timestamp_seconds", "When the oldest request in this state was made.", ("state",)
+)
+
+QUOTA_USED = Metric(
+    "quota_used",
+    "What nodes use of a resource, by their records; pool is empty for a provider. ram_bytes, volume_bytes: bytes.",
+    (*POOL, "resource"),
+)
+QUOTA_LIMIT = Metric(
+    "quota_limit",
+    "The limit of a pool in nodepool.yaml or, with an empty pool, the quota of the project as read last.",
+    (*POOL, "resource"),
+)
+QUOTA_OTHERS = Metric("quota_used_by_others", "What others use in the project, as read last.", ("provider", "resource"))
+QUOTA_READ = Metric(
+    "quota_read_timestamp_seconds", "When a launcher read the quota of the project last.", ("provider",)
+)
+
+FROZEN = Metric(
+    "pool_frozen", "1 while no create is sent because the cloud refused this resource.", (*POOL, "resource")
+)
+PAUSED = Metric("pool_paused", "1 while a registered pool has no room for what waits.", POOL)
+BREAKER = Metric(
+    "breaker_open", "1 while launches with this image and flavor pause after failures.", ("provider", "image", "flavor")
+)
+HEALTHY = Metric("provider_healthy", "1 when the API of the provider's cloud works, 0 when it does not.", ("provider",))
+ACTING = Metric("provider_acting", "1 while a launcher acts for the provider, otherwise 0.", ("provider",))
+ACTING_INFO = Metric(
+    "provider_acting_info", "1 for each host that has registered pools of a provider.", ("provider", "host")
+)
+COMPONENT_INFO = Metric(
+    "component_info", "1 for each registered launcher and builder.", ("kind", "host", "state", "version")
+)
+CYCLE_END = Metric(
+    "cycle_last_end_timestamp_seconds",
+    "When a cycle of this kind ended last on a host: launcher, builds, uploads or sweep.",
+    ("host", "cycle"),
+)
+STUCK = Metric("stuck_deletions", "Deletions of servers and floating IPs that do not get on.", ("provider",))
+LEAKS = Metric(
+    "leaks_seen",
+    "Leaked resources at the last sweep that are not deleted yet. provider is empty for ZooKeeper.",
+    ("provider", "kind"),
+)
+
+IMAGE_REBUILD_AGE = Metric("image_rebuild_age_seconds", "rebuild-age of an image in nodepool.yaml.", ("image",))
+IMAGE_BUILDS = Metric("image_builds", "Builds of an image in ZooKeeper.", ("image", "state"))
+IMAGE_BUILT = Metric(
+    "image_build_timestamp_seconds", "When the newest ready build of an image became ready.", ("image",)
+)
+IMAGE_FAILURES = Metric("image_build_failures", "Builds of an image that failed in a row.", ("image",))
+IMAGE_PAUSED = Metric("image_paused", "1 for an image whose builds are paused.", ("image",))
+UPLOADS = Metric("image_uploads", "Uploads of an image in ZooKeeper.", ("provider", "image", "state"))
+UPLOAD_BUILT = Metric(
+    "image_upload_build_timestamp_seconds",
+    "When the newest build that a provider has a ready upload of became ready.",
+    ("provider", "image"),
+)
+UPLOAD_FAILURES = Metric(
+    "image_upload_failures", "Uploads of an image to a provider that failed in a row.", ("provider", "image")
+)
+
+GAUGES = tuple(value for value in list(vars().values()) if isinstance(value, Metric))
+
+
+def of_family(family: Family) -> Metric:
+    """The metric of counters or histograms that cycles hand on."""
+    if family.buckets:
+        return Metric(family.name, family.text, family.labels, HISTOGRAM)
+    return Metric(f"{family.name}_total", family.text, family.labels, COUNTER)
+
+
+COUNTED = {family.name: of_family(family) for family in FAMILIES}
+METRICS = (*GAUGES, *COUNTED.values())

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The values of the gauges of ``/metrics``, and the sums of all counters, from one reading of the tree.
+
+Documents are written by other programs: what is in them is bounded in length, kind and number here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import TreeReading
+from ...cycles.frame.tally import COUNTERS, counters_of
+from ...cycles.launcher.context.metrics import FAILED, READY, failure_label
+from ...launching.machine import Failure
+from ...model import reasons
+from ...model.config.types import NodepoolConfig
+from ...model.counters import LAUNCHES, LEAKS_REMOVED, MOST_SERIES, OTHER, Counters, Labels
+from ...model.documents import mapping, seconds, text, words
+from ...model.node import NodeState
+from ...model.request import RequestState
+from ...model.resources import CORES, FLOATING_IPS, INSTANCES, ORDER, PORTS, RAM, VOLUME_GB, VOLUMES
+from ...model.stored import BadDocument
+from ...sweeping.candidate import Kind
+from ..info.labels import label_rows
+from ..info.providers import provider_rows
+from ..info.requests import request_rows
+from . import catalog
+from .catalog import Metric
+from .images import add_images
+
+LONGEST_LABEL = 128
+"""Letters of a label's value."""
+UNKNOWN = "unknown"
+RESOURCES: Mapping[str, tuple[str, int]] = {
+    INSTANCES: (INSTANCES, 1),
+    CORES: (CORES, 1),
+    RAM: ("ram_bytes", 1 << 20),
+    VOLUMES: (VOLUMES, 1),
+    VOLUME_GB: ("volume_bytes", 1 << 30),
+    PORTS: (PORTS, 1),
+    FLOATING_IPS: ("floating_ips", 1),
+}
+"""Nodepool's word → the value of the label resource, and its unit in base units."""
+REASONS = frozenset(
+    value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str) and name[:1] != "_"
+)
+
+
+class Gauges:
+    """Values by metric and label values.
+
+    :ivar values: in the order of the catalog.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[Metric, dict[Labels, float]] = {metric: {} for metric in catalog.GAUGES}
+
+    def set(self, metric: Metric, *labels: str | None, value: float) -> None:
+        """It is at *value*."""
+        self.values[metric][self._key(metric, labels)] = value
+
+    def add(self, metric: Metric, *labels: str | None, value: float = 1) -> None:
+        """So many more."""
+        key = self._key(metric, labels)
+        self.values[metric][key] = self.values[metric].get(key, 0) + value
+
+    def _key(self, metric: Metric, labels: tuple[str | None, ...]) -> Labels:
+        """The label values, cleaned; beyond the bound of series all are :data:`OTHER`."""
+        key = tuple(cleaned(label) for label in labels)
+        known = self.values[metric]
+        return key if key in known or len(known) < MOST_SERIES else (OTHER,) * len(key)
+
+
+def cleaned(label: str | None) -> str:
+    """A label's value: not too long, and without what cannot be encoded."""
+    return (label or "")[:LONGEST_LABEL].encode("utf-8", "replace").decode("utf-8")
+
+
+def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauges:
+    """All gauges that the tree tells of.
+
+    :param now: UNIX time.
+    """
+    gauges = Gauges()
+    _add_nodes(gauges, reading)
+    _add_requests(gauges, reading, now)
+    for row in label_rows(config, reading, now):
+        if row["configured"]:
+            gauges.set(catalog.LABEL_MISSING, row["label"], value=row["min_ready_missing"])
+    for row in provider_rows(config, reading, now):
+        _add_provider(gauges, row)
+        _add_reading(gauges, reading, row["name"])
+    _add_leaks(gauges, reading, config)
+    _add_components(gauges, reading)
+    _add_cycles(gauges, reading)
+    add_images(gauges, reading, config)
+    return gauges
+
+
+def counters_in(reading: TreeReading, config: NodepoolConfig) -> Counters:
+    """The counters of all hosts, added up; a document that cannot be used is left out: its cycle tells of it.
+
+    Launches and leaks of the configuration's providers are there from the beginning: without a 0 before it, Prometheus
+    does not see the first one.
+    """
+    total = Counters()
+    for provider in config.providers.values():
+        for pool in provider.pools:
+            total.begin(LAUNCHES, provider.name, pool, READY, "")
+            for failure in Failure:
+                total.begin(LAUNCHES, provider.name, pool, FAILED, failure_label(failure.value))
+        for kind in Kind.CLOUD:
+            total.begin(LEAKS_REMOVED, provider.name, kind, "deleted")
+    for found in reading.below(f"{paths.OWN}/{COUNTERS}"):
+        try:
+            total.merge(counters_of(found.document))
+        except BadDocument:
+            continue
+    return total
+
+
+def _add_cycles(gauges: Gauges, reading: TreeReading) -> None:
+    """When cycles ended."""
+    for found in reading.below(f"{paths.OWN}/{COUNTERS}"):
+        host, cycle, ended = (found.document.get(key) for key in ("host", "cycle", "ended"))
+        moment = seconds(ended)
+        if text(host) and text(cycle) and moment is not None:
+            gauges.set(catalog.CYCLE_END, host, cycle, value=moment)
+
+
+def _add_nodes(gauges: Gauges, reading: TreeReading) -> None:
+    for node in reading.below(paths.NODES):
+        document = node.document
+        state = text(document.get("state"))
+        gauges.add(
+            catalog.NODES,
+            text(document.get("provider")),
+            text(document.get("pool")),
+            ",".join(words(document.get("type"))),
+            state if state in NodeState.ALL else UNKNOWN,
+        )
+
+
+def _add_requests(gauges: Gauges, reading: TreeReading, now: float) -> None:
+    for state in sorted(RequestState.ALL):
+        gauges.set(catalog.REQUESTS, state, "", value=0)
+    oldest: dict[str, float] = {}
+    for row in request_rows(reading, now):
+        state = row["state"] if row["state"] in RequestState.ALL else UNKNOWN
+        code = row["reason"]["code"] if row["reason"] else ""
+        gauges.add(catalog.REQUESTS, state, code if code in REASONS or not code else OTHER)
+        if row["created_age"] is not None:
+            oldest[state] = min(oldest.get(state, now), now - row["created_age"])
+    for state, moment in oldest.items():
+        gauges.set(catalog.OLDEST_REQUEST, state, value=moment)
+
+
+def _add_provider(gauges: Gauges, row: Mapping[str, Any]) -> None:
+    name = row["name"]
+    if row["configured"]:
+        gauges.set(catalog.ACTING, name, value=bool(row["acting"] or row["acted_for_by"]))
+    for host in row["acted_for_by"]:
+        gauges.set(catalog.ACTING_INFO, name, host, value=1)
+    if row["health"] is not None:
+        gauges.set(catalog.HEALTHY, name, value=row["health"]["state"] == "ok")
+    gauges.set(catalog.STUCK, name, value=len(row["stuck"]))
+    _add_resources(gauges, name, "", row["resources"])
+    for item in row["resources"]:
+        if item["resource"] in RESOURCES and item["others"]:
+            resource, unit = RESOURCES[item["resource"]]
+            gauges.set(catalog.QUOTA_OTHERS, name, resource, value=item["others"] * unit)
+    for breaker in row["breakers"]:
+        gauges.set(catalog.BREAKER, name, breaker["image"], breaker["flavor"], value=1)
+    for pool in row["pools"]:
+        _add_resources(gauges, name, pool["name"], pool["resources"])
+        if pool["registered"]:
+            gauges.set(catalog.PAUSED, name, pool["name"], value=pool["paused"])
+        frozen = {freeze["resource"] for freeze in pool["freezes"]}
+        for resource in ORDER:
+            gauges.set(catalog.FROZEN, name, pool["name"], RESOURCES[resource][0], value=resource in frozen)
+
+
+def _add_resources(gauges: Gauges, provider: str, pool: str, rows: list[dict[str, Any]]) -> None:
+    for item in rows:
+        if item["resource"] not in RESOURCES:
+            continue
+        resource, unit = RESOURCES[item["resource"]]
+        gauges.set(catalog.QUOTA_USED, provider, pool, resource, value=item["used"] * unit)
+        if item["limit"] is not None:
+            gauges.set(catalog.QUOTA_LIMIT, provider, pool, resource, value=item["limit"] * unit)
+
+
+def _add_reading(gauges: Gauges, reading: TreeReading, provider: str) -> None:
+    found = reading.one(f"{paths.OWN}/providers/{provider}")
+    read = mapping(found.document.get("reading")) if found is not None else None
+    moment = seconds((read or {}).get("at"))
+    if moment is not None:
+        gauges.set(catalog.QUOTA_READ, provider, value=moment)
+
+
+def _add_leaks(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> None:
+    places = [("", reading.one(f"{paths.OWN}/tree-sightings"))]
+    places += [(name, reading.one(f"{paths.OWN}/sightings/{paths.segment(name)}")) for name in config.providers]
+    for provider, found in places:
+        document = found.document if found is not None else {}
+        for kind in mapping(document.get("looked")) or {}:
+            if kind in Kind.ALL:
+                gauges.set(catalog.LEAKS, provider, kind, value=0)
+        for key in mapping(document.get("seen")) or {}:
+            kind = key.partition("/")[0]
+            gauges.add(catalog.LEAKS, provider, kind if kind in Kind.ALL else OTHER)
+
+
+def _add_components(gauges: Gauges, reading: TreeReading) -> None:
+    for kind in ("builder", "launcher"):
+        for found in reading.below(f"{paths.COMPONENTS}/{kind}"):
+            host, state, version = (text(found.document.get(key)) for key in ("hostname", "state", "version"))
+            gauges.set(catalog.COMPONENT_INFO, kind, host, state, version, value=1)

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metrics of a tree in Prometheus' text format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from ..clients.zookeeper.reading import TreeReading
+from ..model.config.types import NodepoolConfig
+from ..model.counters import FAMILIES, Counters, Family
+from ..reporting.metrics import catalog
+from ..reporting.metrics.catalog import Metric
+from ..reporting.metrics.samples import Gauges, cleaned, counters_in, gauges_of
+from .libraries import (
+    CollectorRegistry,
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    generate_latest,
+)
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric as MetricFamily
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""The format that every Prometheus and every ``promtool`` reads."""
+
+
+def exposition(
+    reading: TreeReading, config: NodepoolConfig, now: float, *, connected: bool = True, age: float | None = 0.0
+) -> bytes:
+    """All metrics as text; of a tree that was never read only that.
+
+    :param now: UNIX time.
+    :param connected: whether ZooKeeper answers now.
+    :param age: seconds since it answered last; None: it never did.
+    """
+    gauges, counters = Gauges(), Counters()
+    if age is not None:
+        gauges, counters = gauges_of(reading, config, now), counters_in(reading, config)
+        gauges.set(catalog.ZOOKEEPER_CONTACT, value=now - age)
+    gauges.set(catalog.ZOOKEEPER_CONNECTED, value=connected)
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(gauges, counters))
+    text: bytes = generate_latest(registry)
+    return text
+
+
+class _Collector:
+    """Hands the values to the library."""
+
+    def __init__(self, gauges: Gauges, counters: Counters) -> None:
+        self._gauges = gauges
+        self._counters = counters
+
+    def collect(self) -> Iterator[MetricFamily]:
+        """All families, also those without a value: a query that names them is then not taken for a wrong one."""
+        for metric, values in self._gauges.values.items():
+            gauge = GaugeMetricFamily(metric.full_name, metric.text, labels=metric.labels)
+            for labels, value in values.items():
+                gauge.add_metric(labels, float(value))
+            yield gauge
+        for family in FAMILIES:
+            yield _counted(family, catalog.COUNTED[family.name], self._counters)
+
+
+def _counted(family: Family, metric: Metric, counters: Counters) -> MetricFamily:
+    series = {tuple(map(cleaned, labels)): numbers for labels, numbers in counters.series[family.name].items()}
+    if not family.buckets:
+        counter = CounterMetricFamily(metric.full_name, metric.text, labels=metric.labels)
+        for labels, numbers in series.items():
+            counter.add_metric(labels, numbers[0])
+        return counter
+    histogram = HistogramMetricFamily(metric.full_name, metric.text, labels=metric.labels)
+    bounds = [*(str(float(bound)) for bound in family.buckets), "+Inf"]
+    for labels, numbers in series.items():
+        histogram.add_metric(labels, list(zip(bounds, accumulate(numbers[:-1]), strict=True)), numbers[-1])
+    return histogram
