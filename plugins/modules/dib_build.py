@@ -118,7 +118,7 @@ attributes:
     support: partial
     details:
       - In check mode the diff shows which images would be built and why. Outside of check mode the result tells what
-        was done.
+        was done. With O(request) and O(pause) the diff shows what changes in both modes.
   idempotent:
     support: partial
     details:

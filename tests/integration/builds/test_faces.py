@@ -214,7 +214,10 @@ def test_a_request_is_made_once(site):
 def test_pause_and_unpause(site):
     site.configure(image())
     flag = site.path("fake", "pause")
-    assert run_directly(site, check=True, name="fake", pause=True).result["changed"] is True
+    planned = run_directly(site, check=True, diff=True, name="fake", pause=True).result
+    assert planned["changed"] is True
+    assert planned["diff"]["before"] == "image fake: its builds are not paused\n"
+    assert planned["diff"]["after"] == "image fake: its builds are paused\n"
     assert not site.zk.exists(flag)
     for pause in (True, False):
         assert run_directly(site, name="fake", pause=pause).result["changed"] is True

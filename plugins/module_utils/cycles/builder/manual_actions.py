@@ -62,47 +62,59 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
     if problems:
         raise ConfigError(problems)
     changed: list[str] = []
-    lines: list[str] = []
+    before: list[str] = []
+    after: list[str] = []
     warnings = list(config.warnings)
     store = Store(config.zookeeper)
     try:
         store.open(watch=not check)
         for name in names:
-            done = _request(store, name, config, check) if request else []
-            done += _pause(store, name, pause, check) if pause is not None else []
+            asked = request and _request(store, name, config, check)
+            turned = pause is not None and _pause(store, name, pause, check)
             if request and (store.images.is_paused(name) if pause is None else pause):
                 warnings.append(f"image {name} is paused: the build that was asked for waits until that is taken back")
-            changed += [name] if done else []
-            lines += [f"image {name}: {text}" for text in done]
+            changed += [name] if asked or turned else []
+            after += [f"image {name}: ask for a build"] if asked else []
+            before += [_pause_line(name, not pause)] if turned else []
+            after += [_pause_line(name, pause)] if turned else []
     finally:
         store.close()
     return {
         "changed": bool(changed),
         "ended": "check" if check else "done",
         "images": changed,
-        "diff": _diff(lines),
+        "diff": _diff(after, before),
         "warnings": warnings,
     }
 
 
-def _request(store: Store, name: str, config: NodepoolConfig, check: bool) -> list[str]:
+def _request(store: Store, name: str, config: NodepoolConfig, check: bool) -> bool:
+    """Ask for a build; False when one is asked for already."""
     if open_request(image_state(store, name, config.providers)) is not None:
-        return []
+        return False
     if not check:
         store.images.request_build(name)
-    return ["ask for a build"]
+    return True
 
 
-def _pause(store: Store, name: str, pause: bool, check: bool) -> list[str]:
+def _pause(store: Store, name: str, pause: bool, check: bool) -> bool:
+    """Set the pause flag or take it away; False when that is so already."""
     if store.images.is_paused(name) == pause:
-        return []
+        return False
     if not check:
         (store.images.pause if pause else store.images.unpause)(name)
-    return ["pause its builds" if pause else "let it be built again"]
+    return True
 
 
-def _diff(lines: list[str]) -> dict[str, str]:
-    return {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "images"}
+def _pause_line(name: str, paused: bool | None) -> str:
+    return f"image {name}: its builds are {'paused' if paused else 'not paused'}"
+
+
+def _diff(after: list[str], before: list[str] | None = None) -> dict[str, str]:
+    def text(lines: list[str]) -> str:
+        return "".join(f"{line}\n" for line in lines)
+
+    return {"before": text(before or []), "after": text(after), "after_header": "images"}
 
 
 def clear_away(
