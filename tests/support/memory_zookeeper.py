@@ -34,6 +34,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes, failure
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.raw_images import RawImages
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import (
     CONNECTED,
     LOST,
@@ -448,3 +449,4 @@ class MemoryStore(Store):
         self.images = Images(session)
         self.components = Components(session)
         self.own = OwnDocuments(session)
+        self.raw_images = RawImages(session)

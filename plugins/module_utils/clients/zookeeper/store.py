@@ -14,6 +14,7 @@ from .components import Components
 from .images import Images
 from .nodes import Nodes
 from .own import OwnDocuments
+from .raw_images import RawImages
 from .requests import Requests
 from .session import Session
 
@@ -35,6 +36,7 @@ class Store:
         self.images = Images(self._session)
         self.components = Components(self._session)
         self.own = OwnDocuments(self._session)
+        self.raw_images = RawImages(self._session)
 
     def open(self, *, watch: bool = True) -> None:
         """Connect and fill the cache.

@@ -1,0 +1,128 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Exports and imports what ZooKeeper knows of disk images."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: image_data
+short_description: Export or import the records of disk images
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Saves the builds, uploads and pauses of disk images that ZooKeeper has to a file, and restores them from it. The
+    format is that of C(nodepool export-image-data) and C(nodepool import-image-data); each program reads the files of
+    the other.
+  - Without these records a builder whose ZooKeeper has lost its data does not know its image files, and the images in
+    the clouds belong to no upload.
+options:
+  path:
+    description:
+      - The file. An export replaces it as a whole, with mode 0600. It is on the host where the module runs.
+    type: path
+    required: true
+  state:
+    description:
+      - V(exported) writes the records to O(path).
+      - V(imported) stores the records of O(path) in ZooKeeper. It creates what is missing. New uploads get numbers
+        above those in the file.
+    type: str
+    choices: [exported, imported]
+    required: true
+  force:
+    description:
+      - Import also while a builder is at work, and when ZooKeeper has builds or uploads that O(path) lacks or has
+        otherwise. Records that differ are replaced, and what the file lacks is kept, as C(nodepool import-image-data)
+        always does.
+      - Export also when ZooKeeper has no image and O(path) has some, as after a loss of ZooKeeper's data.
+      - Without this option the module fails and says why.
+    type: bool
+    default: false
+extends_documentation_fragment:
+  - stackci.nodepool.config
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+notes:
+  - Stop the builders before an import, and start them afterwards. Launchers may go on.
+seealso:
+  - module: stackci.nodepool.dib_image_info
+  - module: stackci.nodepool.image_info
+"""
+
+EXAMPLES = r"""
+- name: Save the records of disk images
+  stackci.nodepool.image_data:
+    config: /etc/nodepool/nodepool.yaml
+    path: /var/backups/nodepool-images.json
+    state: exported
+
+- name: Show what an import would write
+  stackci.nodepool.image_data:
+    config: /etc/nodepool/nodepool.yaml
+    path: /var/backups/nodepool-images.json
+    state: imported
+  check_mode: true
+  diff: true
+
+- name: Restore the records into an empty tree
+  stackci.nodepool.image_data:
+    config: /etc/nodepool/nodepool.yaml
+    path: /var/backups/nodepool-images.json
+    state: imported
+"""
+
+RETURN = r"""
+counts:
+  description: What the file has.
+  returned: success
+  type: dict
+  contains:
+    images:
+      description: Disk images.
+      type: int
+      returned: always
+    builds:
+      description: Builds.
+      type: int
+      returned: always
+    uploads:
+      description: Uploads.
+      type: int
+      returned: always
+    paused:
+      description: Images whose builds are paused.
+      type: int
+      returned: always
+  sample: {images: 2, builds: 4, uploads: 8, paused: 0}
+left_out:
+  description: The records that could not be exported, because another program wrote what cannot be used. Each is a
+    warning, too.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.image_data import (
+    IMAGE_DATA_ARGUMENTS,
+    image_data,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(image_data, IMAGE_DATA_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()
