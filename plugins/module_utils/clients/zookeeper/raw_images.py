@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Raw records of disk images, for their export and import."""
+"""Raw records of disk images, for what is done by hand: export, import, and the end of a provider."""
 
 from __future__ import annotations
 
@@ -37,6 +37,20 @@ class RawImages:
         _documents, locks = self._session.tree.content()
         held = {paths.split(path)[0] for path in locks if paths.CONTENDER in path}
         return sorted(path for path in held if paths.below(path, paths.IMAGES))
+
+    def directories_of(self, provider: str) -> list[str]:
+        """Paths of what each build has of a provider, from the cache."""
+        tree = self._session.tree
+        return [
+            f"{paths.build(image, build_id)}/providers/{provider}"
+            for image in tree.names(paths.IMAGES)
+            for build_id in tree.names(paths.builds(image))
+            if provider in tree.names(f"{paths.build(image, build_id)}/providers")
+        ]
+
+    def delete(self, path: str) -> None:
+        """Delete a znode and all below it; one that is absent is fine."""
+        self._session.delete(path)
 
     def put(self, path: str, data: bytes) -> None:
         """Create or replace a znode; creates what is missing above it."""

@@ -8,7 +8,6 @@ import stat
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients import private_file
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.private_file import is_private, write_private
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 
@@ -32,7 +31,7 @@ def test_a_failure_leaves_the_old_file_and_says_why(tmp_path, monkeypatch):
     def full(_descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(private_file.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ConfigError, match="cannot be written: No space left on device"):
         write_private(str(path), "new")
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["data.json"]
