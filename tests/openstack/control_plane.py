@@ -253,11 +253,16 @@ class ControlPlane:
     def clean(self) -> None:
         """An empty project with wide quotas, as every row finds it."""
         self.quota(**WIDE, **WIDE_NETWORK)
-        for server in self.servers():
-            self._admin.compute.delete_server(server.id, ignore_missing=True)
-        wait_for("the end of all servers", lambda: not self.servers(), pause=1.0)
+        self.delete(ids(self.servers()))
         for ip in self._member.network.ips():
             self._member.network.delete_ip(ip.id, ignore_missing=True)
+
+    def delete(self, servers: Iterable[str]) -> None:
+        """Delete servers of the project, and wait until they are gone."""
+        going = set(servers)
+        for server_id in going:
+            self._admin.compute.delete_server(server_id, ignore_missing=True)
+        wait_for("the end of servers", lambda: not going & ids(self.servers()), pause=1.0)
 
     def image(self, name: str, properties: Mapping[str, str] | None = None) -> str:
         """The id of an image of that name with a little data in it."""

@@ -91,6 +91,8 @@ class VirtualClient:
         self.api_timeout = 0.0
         self.dead = False
         self.calls: list[tuple[float, str]] = []
+        self.lists: list[str | None] = []
+        """Of each server list from when on it was to show changes; None: all of it."""
         self._rate = provider.rate
         self._cloud = cloud
         self._faults = faults
@@ -101,8 +103,14 @@ class VirtualClient:
         """Nothing is open."""
 
     def list_servers(self, changes_since: str | None = None) -> list[Server]:
-        """The servers of the project."""
-        return self._call("GET /servers/detail", self._cloud.listing, self._cloud.timing.listing)
+        """The servers of the project, or those that have changed."""
+        cloud = self._cloud
+        seconds = cloud.timing.listing
+        if cloud.timing.per_server:
+            seconds += cloud.timing.per_server * len(cloud.listing(changes_since))
+        kind = "GET /servers/detail"
+        self.lists.append(changes_since)
+        return self._call(kind, lambda: cloud.listing(changes_since), seconds)
 
     def get_server(self, server_id: str) -> Server | None:
         """One server, with its fault; None when it is gone."""

@@ -12,7 +12,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     META_LAUNCH,
@@ -27,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Server,
     ServerSpec,
     Volume,
+    moment,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudConflict,
@@ -60,6 +62,8 @@ class Timing:
 
     create: float = 0.3
     listing: float = 0.3
+    per_server: float = 0.0
+    """By how much longer a list takes for each server that it shows."""
     other: float = 0.02
     boot: tuple[float, float] = (20.0, 2.0)
     delete: tuple[float, float] = (3.0, 0.5)
@@ -106,6 +110,8 @@ class Machine:
     deleting: bool = False
     removed: float | None = None
     active_at: float | None = None
+    touched: float = 0.0
+    """When it last changed: nova's ``updated``. An address that it gets later is no change."""
 
     @property
     def size(self) -> Resources:
@@ -184,7 +190,7 @@ class VirtualCloud:
     def remove(self, machine: Machine) -> None:
         """It is gone at once."""
         if self.machines.pop(machine.id, None) is not None:
-            machine.removed = self.agenda.now
+            machine.removed = machine.touched = self.agenda.now
             machine.status = "DELETED"
             self.past.append(machine)
 
@@ -296,7 +302,7 @@ class VirtualCloud:
             raise CloudNotFound(f"Instance {server_id} could not be found.", call="DELETE /servers/{id}", status=404)
         if self.undying(machine) or machine.deleting:
             return
-        machine.deleting = True
+        machine.deleting, machine.touched = True, self.agenda.now
         self.agenda.after(max(0.1, self.random.gauss(*self.timing.delete)), lambda: self._deleted(machine))
 
     def force_delete(self, server_id: str) -> None:
@@ -330,8 +336,12 @@ class VirtualCloud:
             raise CloudUnavailable(f"GET /servers/{{id}} was answered with 500: {text}", status=500)
         return self._shown(machine, machine.status, fault=machine.fault)
 
-    def listing(self) -> list[Server]:
-        """As the API shows it."""
+    def listing(self, changes_since: str | None = None) -> list[Server]:
+        """As the API shows it; with *changes_since* what changed, what was deleted included, without its metadata."""
+        if changes_since is not None:
+            since = datetime.fromisoformat(changes_since).timestamp()
+            past = [replace(self._shown(one, "DELETED"), metadata={}) for one in self.past if not self.away(one)]
+            return [server for server in (*self.listing(), *past) if (moment(server.updated) or 0.0) >= since]
         now = self.agenda.now
         if not self.list_lag:
             known = [machine for machine in self.machines.values() if not self.away(machine)]
@@ -398,12 +408,12 @@ class VirtualCloud:
             self.remove(machine)
             return
         machine.status, machine.fault = machine.fate.status, machine.fate.fault
-        machine.active_at = self.agenda.now
+        machine.active_at = machine.touched = self.agenda.now
 
     def _deleted(self, machine: Machine) -> None:
         """nova saves the state DELETED, puts placement in order and only then takes the server out of its lists."""
         if machine.id in self.machines:
-            machine.status = "DELETED"
+            machine.status, machine.touched = "DELETED", self.agenda.now
             self.agenda.after(self.shown_deleted, lambda: self.remove(machine))
 
     def _shown(self, machine: Machine, status: str, fault: str | None = None) -> Server:
@@ -424,4 +434,5 @@ class VirtualCloud:
             resources=Resources({INSTANCES: 1, CORES: machine.flavor.cores, RAM: machine.flavor.ram}),
             az=machine.az,
             host_id=f"host-{machine.id}" if machine.fate.status != "BUILD" else None,
+            updated=f"{datetime.fromtimestamp(max(machine.created, machine.touched), UTC):%Y-%m-%dT%H:%M:%SZ}",
         )

@@ -83,7 +83,7 @@ class Inherited:
             if actor is None or not 0.0 < actor.listed_from < left.since or now >= _bound(actor, left):
                 continue
             if not actor.capacity.busy and any(node.provider == name and self.unseen(node) for node in nodes):
-                actor.listing.want(now)
+                actor.want_list(now)
 
     def unseen(self, node: Node) -> bool:
         """True while a node is not to be handed out because nothing is known of its server yet."""

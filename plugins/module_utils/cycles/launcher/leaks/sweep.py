@@ -21,6 +21,7 @@ from ....sweeping.judge import Judgement, Rules
 from ..context.context import Context
 from ..context.sweep_memory import SweepMemory, expire_tombstones
 from ..provider.actor import ProviderActor
+from ..provider.server_list import Listing
 from ..removals.removals import STUCK_AFTER, Removals
 from .provider_sweep import ProviderSweep
 from .tree_sweep import TreeSweep
@@ -194,7 +195,7 @@ class LeakSweep:
         """Give a listing of the sweep's own to the provider's actor; False without a complete one."""
         asked_at, servers = running.sweep.shown.get(Kind.SERVER, (0.0, None))
         if asked_at >= running.began:
-            running.actor.take_list(servers, asked_at)
+            running.actor.take_list(Listing(servers), asked_at)
             return not running.actor.missing
         return servers is not None
 

@@ -36,6 +36,7 @@ from .health import Health
 from .inquiries import Answered, Inquiries
 from .knowledge import Knowledge
 from .missing import Missing
+from .server_list import Listing, ServerList
 from .usage import Capacity, Usage
 
 Judge = Callable[[CloudError], CloudError]
@@ -98,9 +99,8 @@ class ProviderActor:
         self.usage = Usage(provider.name, site, lambda: self.known.flavors.value)
         self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
         self._stored_reading: Any = None
-        self.listing: Fact[dict[str, Server]] = self._fact(
-            "GET /servers/detail", self._read_servers, 0.0, self._new_listing
-        )
+        self._list = ServerList(lambda: self.client, inbox.clock)
+        self.listing: Fact[Listing] = self._fact("GET /servers/detail", self._list.read, 0.0, self._new_listing)
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -140,6 +140,7 @@ class ProviderActor:
             self.client = client
             self.creates.renew()
             self.health = Health(provider.name, client.counters, self.timeouts)
+            self._list = ServerList(lambda: self.client, self.inbox.clock)
             for fact in (*self._facts, *self.known.names):
                 fact.renew()
 
@@ -224,9 +225,10 @@ class ProviderActor:
 
     # -- servers ------------------------------------------------------------------------------------------
 
-    def take_list(self, servers: Mapping[str, Server], listed_from: float) -> None:
+    def take_list(self, listing: Listing, listed_from: float) -> None:
         """A listing that was asked for at *listed_from*; an older one than the present tells nothing."""
         if listed_from > self.listed_from:
+            servers = self._list.merge(self.servers, listing, self.inbox.clock())
             self.servers = self.missing.compare(self.servers, servers, listed_from)
             self.listed_from = listed_from
             self.inquiries.prune(self.inbox.clock())
@@ -250,6 +252,13 @@ class ProviderActor:
             self.servers = {**self.servers, server_id: told.server}
         return told is not None and told.server is None
 
+    def want_list(self, now: float) -> None:
+        """Ask for the server list."""
+        if not self.listing.busy:
+            # A whole list shows whether what the last one lacked is there.
+            self._list.choose(now, whole=bool(self.missing))
+            self.listing.want(now)
+
     # -- polling -------------------------------------------------------------------------------------------------
 
     def poll(self, now: float, watched: Watched) -> float:
@@ -268,8 +277,9 @@ class ProviderActor:
             watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=watched.hurry),
             unclear_due(age) if watched.unclear else float("inf"),
         )
+        due = max(due, self._list.due(now))
         if due <= 0:
-            self.listing.want(now)
+            self.want_list(now)
             # Its answer wakes the cycle; until then only its silence is worth a look.
             return self.timeouts.suspect if self.listing.busy else max(0.05, self.listing.not_before - now)
         return due
@@ -307,13 +317,10 @@ class ProviderActor:
         pools = self.provider.pools.values()
         return any(label.boot_from_volume for pool in pools for label in pool.labels.values())
 
-    def _read_servers(self) -> dict[str, Server]:
-        return {server.id: server for server in self.client.list_servers()}
-
     def _read_capacity(self) -> Capacity:
         # Limits first: a server that is created in between is then in the list, not hidden usage.
         limits = self.client.limits(volumes=self._uses_volumes(), network=True)
-        return Capacity(limits, self._read_servers())
+        return Capacity(limits, self._list.read_whole())
 
     def _ask_for_server(self, server_id: str, answered: Answered) -> None:
         def done(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
@@ -331,7 +338,7 @@ class ProviderActor:
         capacity, asked_at = self.capacity.value, self.capacity.asked_at
         if error is not None or capacity is None or asked_at is None:
             return
-        self.take_list(capacity.servers, asked_at)
+        self.take_list(capacity.listing, asked_at)
         self.usage.read(capacity, asked_at)
 
 

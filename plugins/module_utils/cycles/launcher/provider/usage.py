@@ -21,6 +21,7 @@ from ....model.resources import (
     Resources,
     total,
 )
+from .server_list import Listing
 
 SECOND_READING = 5.0
 NEAR = 3
@@ -32,7 +33,7 @@ class Capacity:
     """One reading of the limits together with the server list that was read right after it."""
 
     limits: CloudLimits
-    servers: Mapping[str, Server]
+    listing: Listing
 
 
 class Usage:
@@ -162,7 +163,7 @@ class Usage:
         What ended between the reading of the limits and that of the list is not hidden: a server of ours has its
         record until its end has been seen here.
         """
-        servers = capacity.servers.values()
+        servers = capacity.listing.servers.values()
         ours = total(self._size(item) for item in servers if self._is_mine(item))
         theirs = total(self._size(item) for item in servers if not self._is_mine(item))
         used = capacity.limits.used

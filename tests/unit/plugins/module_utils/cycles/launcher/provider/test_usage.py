@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.server_list import Listing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.usage import (
     SECOND_READING,
     Capacity,
@@ -55,7 +56,7 @@ def test_others_have_what_no_node_of_ours_explains():
 def test_what_the_services_count_and_nobody_can_see_is_used_by_others():
     found = usage()
     found.follow({}, ONE, set())
-    found.read(Capacity(limits(20, 9), listing(server("foreign"))), 100.0)
+    found.read(Capacity(limits(20, 9), Listing(listing(server("foreign")))), 100.0)
     found.follow(listing(server("foreign")), ONE, set())
     assert found.others["instances"] == 8
 
@@ -63,9 +64,9 @@ def test_what_the_services_count_and_nobody_can_see_is_used_by_others():
 def test_the_most_of_two_readings_at_a_distance_is_believed():
     found = usage()
     for at, instances in ((100.0, 20), (100.0 + SECOND_READING / 2, 2)):
-        found.read(Capacity(limits(instances, 0), {}), at)
+        found.read(Capacity(limits(instances, 0), Listing({})), at)
         assert found.largest is None
-    found.read(Capacity(limits(5, 0), {}), 100.0 + SECOND_READING)
+    found.read(Capacity(limits(5, 0), Listing({})), 100.0 + SECOND_READING)
     assert found.largest == Limits({"instances": 20})
     assert found.bounds == Limits({"instances": 5})
 
@@ -73,7 +74,7 @@ def test_the_most_of_two_readings_at_a_distance_is_believed():
 def test_near_a_limit_is_what_has_room_for_few_more():
     found = usage()
     found.expect(Resources({"instances": 1}))
-    found.read(Capacity(limits(20, 0), {}), 100.0)
+    found.read(Capacity(limits(20, 0), Listing({})), 100.0)
     found.follow({}, Resources({"instances": 17}), set())
     assert not found.near_limit
     found.accepted(Resources({"instances": 1}))

@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading the server list whole or as changes: which of them when, and what follows from an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.server_list import (
+    OVERLAP,
+    PAUSE,
+    SLOW,
+    WHOLE_EVERY,
+    Listing,
+    ServerList,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import META_NODE_ID, Server
+from tests.support.virtual_cloud import Fate, Timing
+from tests.support.world import World, one_provider
+
+NOW = 1000.0
+SLOW_CALL = SLOW + 2.0
+
+
+class Nova:
+    """Answers lists after *seconds*, and keeps what it was asked for."""
+
+    def __init__(self, seconds: float = SLOW_CALL) -> None:
+        self.now = NOW
+        self.seconds = seconds
+        self.servers: list[Server] = []
+        self.asked: list[str | None] = []
+
+    def list_servers(self, changes_since: str | None = None) -> list[Server]:
+        self.asked.append(changes_since)
+        self.now += self.seconds
+        return self.servers
+
+
+def server(ident: str, updated: str = "1970-01-01T00:16:30Z", status: str = "ACTIVE", **more: Any) -> Server:
+    return Server(ident, ident, status, metadata={META_NODE_ID: ident}, updated=updated, **more)
+
+
+def by_id(*servers: Server) -> dict[str, Server]:
+    return {one.id: one for one in servers}
+
+
+def reader(nova: Nova) -> ServerList:
+    client: Any = nova
+    return ServerList(lambda: client, lambda: nova.now)
+
+
+def look(reading: ServerList, nova: Nova, before: Mapping[str, Server], *, whole: bool = False) -> Mapping[str, Server]:
+    reading.choose(nova.now, whole=whole)
+    return reading.merge(before, reading.read(), nova.now)
+
+
+def test_after_a_slow_list_only_changes_are_read_from_before_the_newest_one():
+    nova = Nova()
+    reading = reader(nova)
+    nova.servers = [server("a"), server("b", "1970-01-01T00:16:35Z")]
+    known = look(reading, nova, {})
+    nova.servers = [server("b", "1970-01-01T00:16:50Z", "ERROR"), server("c", "1970-01-01T00:16:45Z", "BUILD")]
+    known = look(reading, nova, known)
+    assert nova.asked == [None, "1970-01-01T00:16:05Z"] and OVERLAP == 30.0
+    assert {key: one.status for key, one in known.items()} == {"a": "ACTIVE", "b": "ERROR", "c": "BUILD"}
+
+
+@pytest.mark.parametrize("reason", ["quick", "asked for", "too old", "no times"])
+def test_the_list_is_read_whole(reason):
+    nova = Nova(SLOW / 2 if reason == "quick" else SLOW_CALL)
+    reading = reader(nova)
+    nova.servers = [replace(server("a"), updated=None if reason == "no times" else server("a").updated)]
+    known = look(reading, nova, {})
+    nova.now += WHOLE_EVERY if reason == "too old" else 0.0
+    look(reading, nova, known, whole=reason == "asked for")
+    assert nova.asked == [None, None]
+
+
+def test_what_nova_has_let_go_of_is_not_there_any_more():
+    """Observed: such a server has no metadata. One that is DELETED and has some still counts."""
+    nova = Nova()
+    reading = reader(nova)
+    nova.servers = [server("a"), server("b"), server("c")]
+    known = look(reading, nova, {})
+    unknown = replace(server("other", status="DELETED"), metadata={})
+    nova.servers = [replace(server("a", status="DELETED"), metadata={}), server("b", status="DELETED"), unknown]
+    known = look(reading, nova, known)
+    assert {key: one.status for key, one in known.items()} == {"b": "DELETED", "c": "ACTIVE"}
+
+
+@pytest.mark.parametrize("missed", ["change", "server"])
+def test_changes_are_not_trusted_any_more_once_they_have_missed_one(missed):
+    nova = Nova()
+    reading = reader(nova)
+    first, late = "1970-01-01T00:16:40Z", "1970-01-01T00:16:05Z"
+    nova.servers = [server("a"), server("b", first)]
+    known = look(reading, nova, {})
+    nova.servers = [server("b", first)]
+    known = look(reading, nova, known)
+    assert nova.asked[-1] is not None
+    # The clock of the host of "a" is behind by more than the overlap.
+    nova.servers = [server("a", late) if missed == "change" else server("a"), server("b", first)]
+    nova.servers += [server("c", late)] if missed == "server" else []
+    known = look(reading, nova, known, whole=True)
+    look(reading, nova, known)
+    assert nova.asked[-2:] == [None, None]
+
+
+def test_changes_that_missed_nothing_go_on_being_read():
+    nova = Nova()
+    reading = reader(nova)
+    nova.servers = [server("a"), server("b", "1970-01-01T00:16:40Z")]
+    known = look(reading, nova, {})
+    nova.servers = []
+    known = look(reading, nova, known)
+    # What an earlier cycle knew of a server is without a time.
+    known = {key: replace(one, updated=None) if key == "a" else one for key, one in known.items()}
+    nova.servers = [server("a", "1970-01-01T00:16:01Z"), server("b", "1970-01-01T00:16:55Z")]
+    known = look(reading, nova, known, whole=True)
+    look(reading, nova, known)
+    assert [since is None for since in nova.asked] == [True, False, True, False]
+
+
+def test_a_slow_cloud_is_asked_rarely():
+    nova = Nova()
+    reading = reader(nova)
+    assert reading.due(nova.now) <= 0
+    known = look(reading, nova, {})
+    assert reading.due(nova.now) == PAUSE * SLOW_CALL
+    assert reading.due(nova.now + PAUSE * SLOW_CALL) == 0
+    nova.seconds = SLOW / 2
+    look(reading, nova, known)
+    assert reading.due(nova.now) <= 0
+
+
+def test_a_whole_list_of_others_says_nothing_of_how_long_it_took():
+    nova = Nova()
+    reading = reader(nova)
+    nova.servers = [server("a")]
+    known = look(reading, nova, {})
+    known = reading.merge(known, Listing(by_id(server("a"))), nova.now)
+    look(reading, nova, known)
+    assert nova.asked[-1] is not None
+
+
+def test_a_launcher_sees_boots_failures_and_deletions_by_changes():
+    """A hundred servers of others make the list slow; nova's list of changes is quick."""
+    fates = [Fate("ERROR", "No valid host was found. ", 5.0)]
+    timing = Timing(per_server=0.05)
+    shape = {"timing": timing, "fate": lambda machine: fates.pop() if fates else Fate(), "faults_listed": True}
+    with World(one_provider(), clouds={"east": shape}) as world:
+        world.clouds["east"].add_foreign(100)
+        cycle = world.start()
+        requests = [world.request("small") for _unused in range(10)]
+        assert world.run(300, until=lambda: set(requests) <= set(world.fulfilled))
+        nodes = [node for request in requests for node in world.take(request)]
+        world.give_back(nodes)
+        assert world.run(300, until=lambda: not world.nodes())
+        assert not world.clouds["east"].ours()
+        lists = [since for client in cycle.clients for since in client.lists]
+        assert lists[0] is None and lists.count(None) <= len(lists) / 2, lists
