@@ -97,6 +97,8 @@ class Builds:
     """Kind → its last builds, with their seconds."""
     _samples: deque[_Sample] = field(default_factory=lambda: deque(maxlen=RECENT))
     _lowered_at: float = 0.0
+    _began_at: float = 0.0
+    """When the limit began: what was asked for before shared the cloud with more than the limit allows."""
     _highest: float = 0.0
     """The highest limit since builds were last as quick as usual."""
 
@@ -104,14 +106,14 @@ class Builds:
         """How many may be in flight where the configuration allows *most*."""
         return most if self.limit is None else min(most, float(math.floor(self.limit)))
 
-    def strain(self) -> None:
+    def strain(self, now: float) -> None:
         """Creates are answered much slower than usual here.
 
         A control plane that answers many creates at once has no time to build: so the limit begins with what has lately
         been built, and builds tell whether there may be more.
         """
         if self.limit is None:
-            self.limit = min(MOST, float(max([CAUTIOUS, *(one.beside for one in self._samples)])))
+            self._begin(min(MOST, float(max([CAUTIOUS, *(one.beside for one in self._samples)]))), now)
 
     # -- what happened -------------------------------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ class Builds:
         if self.limit is None:
             self._samples.extend(fresh)
             self._look(now, under_way)
-        elif BINDING * self.limit <= build.beside <= BEYOND * self.limit + 1:
+        elif build.asked_at >= self._began_at and BINDING * self.limit <= build.beside <= BEYOND * self.limit + 1:
             self._samples.extend(fresh)
             self._follow()
 
@@ -184,9 +186,13 @@ class Builds:
         # What is not done yet may take much longer still: where it makes the picture milder it is left aside.
         with_late = [*done, *(one for one in late if one.time > SLOWER)]
         found = [_limit_for(known) for known in (done, with_late)]
-        self.limit = min((limit for limit in found if limit is not None), default=None)
-        if self.limit is not None:
-            self._samples.clear()
+        limit = min((limit for limit in found if limit is not None), default=None)
+        if limit is not None:
+            self._begin(limit, now)
+
+    def _begin(self, limit: float, now: float) -> None:
+        self.limit, self._began_at = limit, now
+        self._samples.clear()
 
     def _follow(self) -> None:
         """Change the limit by what builds take now."""

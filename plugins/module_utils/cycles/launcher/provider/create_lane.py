@@ -38,6 +38,7 @@ class CreateLane:
         self._timeouts = timeouts
         self._client = client
         self._heard = heard
+        self._clock = inbox.clock
         floor = self._floor
         self.answers = Answers(floor, timeouts.create_first(floor), timeouts.create_most(floor))
         self.builds = Builds()
@@ -92,7 +93,7 @@ class CreateLane:
         """
         self.answers.add(seconds, self.unanswered, max(self.unanswered, self.in_flight, beside))
         if self.answers.strained:
-            self.builds.strain()
+            self.builds.strain(self._clock())
 
     def has_room(self, more: int, most: float) -> bool:
         """True when one may be sent after *more* that are about to be sent.

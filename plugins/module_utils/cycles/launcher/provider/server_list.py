@@ -20,9 +20,10 @@ from ....clients.openstack.client import CloudClient
 from ....model.cloud import Server, moment
 
 SLOW = 1.0
-"""Seconds. A list that took longer is read as changes the next time, and rarer."""
+"""Seconds. After a whole list that took longer only changes are read."""
+NOTICED = 0.5
 PAUSE = 2.0
-"""After a slow list none is read for so many times as long as it took."""
+"""After a list that took longer than NOTICED none is read for so many times as long as it took."""
 WHOLE_EVERY = 60.0
 OVERLAP = 30.0
 """Changes are asked for from so many seconds before the newest one that is known: hosts' clocks differ."""
@@ -112,7 +113,7 @@ class ServerList:
 
     def due(self, now: float) -> float:
         """Seconds until a list may be read again without keeping the cloud from its work."""
-        return PAUSE * self._seconds - (now - self._answered_at) if self._seconds > SLOW else -math.inf
+        return PAUSE * self._seconds - (now - self._answered_at) if self._seconds > NOTICED else -math.inf
 
     def _has_missed(
         self, before: Mapping[str, Server], servers: Mapping[str, Server], updates: Mapping[str, float | None]

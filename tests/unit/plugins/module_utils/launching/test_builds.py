@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -39,10 +40,15 @@ HAPPENED = st.lists(
 )
 
 
+LATER = itertools.count(1e7, 1000.0)
+"""When servers are asked for, one after the other."""
+
+
 def take(builds: Builds, seconds: float, beside: int, kind: str = "small", waiting: int = 0) -> None:
     """A server became ACTIVE after so long; *waiting* are in flight still, just asked for."""
-    under_way = [Build(1000.0 + seconds, beside, kind)] * waiting
-    builds.active(Build(1000.0, beside, kind), 1000.0 + seconds, under_way)
+    asked_at = next(LATER)
+    under_way = [Build(asked_at + seconds, beside, kind)] * waiting
+    builds.active(Build(asked_at, beside, kind), asked_at + seconds, under_way)
 
 
 def busy() -> Builds:
@@ -64,7 +70,7 @@ def test_the_limit_keeps_within_its_bounds_whatever_happens(happened, most):
         else:
             builds.failed(build, now)
         if slow:
-            builds.strain()
+            builds.strain(next(LATER))
         assert builds.limit is None or FEWEST <= builds.limit <= MOST
         assert 1.0 <= builds.allowed(most) <= most
 
@@ -151,11 +157,24 @@ def test_slow_answers_to_creates_begin_a_limit_with_what_was_built(most_beside, 
     builds = Builds()
     for beside in range(1, most_beside + 1):
         take(builds, 20.0, beside)
-    builds.strain()
+    builds.strain(next(LATER))
     assert builds.allowed(INFINITE) == limit
     take(builds, 20.0, limit)
-    builds.strain()
+    builds.strain(next(LATER))
     assert builds.limit is not None and builds.limit >= limit
+
+
+def test_what_was_asked_for_before_the_limit_began_does_not_change_it():
+    """A burst of 36 was answered slowly; its builds share the cloud with more than the limit allows."""
+    builds = Builds()
+    burst = [Build(1000.0 + place, place + 1, "small") for place in range(36)]
+    builds.strain(1036.0)
+    for build in burst:
+        builds.active(build, 1100.0)
+    assert builds.allowed(INFINITE) == CAUTIOUS
+    for place in range(FEW):
+        builds.active(Build(1040.0 + place, CAUTIOUS, "small"), 1060.0 + place)
+    assert builds.allowed(INFINITE) > CAUTIOUS
 
 
 def test_what_takes_as_long_with_half_as_many_has_become_usual():

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.server_list import (
+    NOTICED,
     OVERLAP,
     PAUSE,
     SLOW,
@@ -134,7 +135,7 @@ def test_a_slow_cloud_is_asked_rarely():
     known = look(reading, nova, {})
     assert reading.due(nova.now) == PAUSE * SLOW_CALL
     assert reading.due(nova.now + PAUSE * SLOW_CALL) == 0
-    nova.seconds = SLOW / 2
+    nova.seconds = NOTICED
     look(reading, nova, known)
     assert reading.due(nova.now) <= 0
 
