@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from tests.openstack.control_plane import wait_for
 from tests.openstack.lab import Lab, one, pool, row, tiny
 
@@ -78,11 +79,14 @@ def api_frozen(lab: Lab) -> str:
         lab.plane.freeze("nova-api")
         try:
             requests = site.ask_many(4)
-            time.sleep(45)
+            thawed_at = time.monotonic() + 45
+            wait_for("the reason why requests wait", lambda: reasons.PROVIDER_TROUBLE in site.reasons())
+            told = next(line.strip() for line in reversed(site.screen().splitlines()) if "no answer" in line)
+            time.sleep(max(0.0, thawed_at - time.monotonic()))
         finally:
             lab.plane.thaw("nova-api")
         site.wait_served(requests)
-    return "4 served after it went on"
+    return f"4 served after it went on; told: {told}"[:200]
 
 
 @row("tokens", "all tokens are revoked: served with a new one")
