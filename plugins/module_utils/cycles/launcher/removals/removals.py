@@ -27,7 +27,11 @@ from ..context.context import Context
 from ..provider.actor import ProviderActor
 
 ASK_AGAIN = 60.0
-"""Seconds after which a server that is still there is asked to go once more; longer each time once it is stuck."""
+"""Seconds after which a server that is still there is asked to go once more; longer each time once it is stuck.
+
+While nova deletes one server after the other, those that it shows as being deleted wait for LONGEST_PAUSE: a real nova
+took nine minutes for a hundred, and each further delete waits behind the first.
+"""
 STUCK_AFTER = 3
 """Refused or ineffective deletes after which a removal is stuck: it is reported, and tried by force."""
 LONGEST_PAUSE = 300.0
@@ -119,6 +123,8 @@ class Removals:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._removals: dict[str, Removal] = {}
+        self._gone_at: dict[str, float] = {}
+        """Provider → when a server of it was last seen to be gone."""
 
     def __len__(self) -> int:
         return len(self._removals)
@@ -215,12 +221,21 @@ class Removals:
                 self._look_for_address(removal, removal.doubted)
             elif removal.server_id is None:
                 self._finish(key, removal)
-            elif removal.asked_at is None or now - removal.asked_at > removal.pause:
+            elif removal.asked_at is None or self._is_overdue(removal, now - removal.asked_at, now):
                 self._delete_server(removal)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
+    def _is_overdue(self, removal: Removal, waited: float, now: float) -> bool:
+        """True when an accepted delete has had its time, *waited* seconds, and the server is still there."""
+        actor = removal.actor
+        server = actor.servers.get(removal.server_id or "")
+        in_work = server is not None and (server.task_state == "deleting" or server.status == "DELETED")
+        gets_on = now - self._gone_at.get(actor.provider.name, 0.0) <= ASK_AGAIN
+        return waited > (LONGEST_PAUSE if in_work and gets_on else removal.pause)
+
     def _note_time(self, removal: Removal, now: float) -> None:
+        self._gone_at[removal.actor.provider.name] = now
         if removal.asks == 1 and removal.asked_at is not None:
             removal.actor.delete_times.add(now - removal.asked_at)
 

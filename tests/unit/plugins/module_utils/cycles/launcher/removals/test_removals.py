@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict, CloudUnavailable
+from tests.support.virtual_cloud import Machine, Timing
 from tests.support.world import Habit, World, one_provider
 
 DELETE = "DELETE /servers/{id}"
@@ -51,6 +52,38 @@ def test_a_server_that_stays_is_reported_and_tried_ever_more_rarely():
         assert sum(1 for _unused, kind in cycle.clients[0].calls if kind == "GET /servers/detail") - listings <= 40
         assert stuck(cycle)[0]["since"] == entry["since"]
         assert kinds(cycle)[FORCE] == 1  # refused for good
+
+
+def test_a_cloud_that_is_busy_with_deletions_is_asked_once_for_each():
+    """A real nova took nine minutes for a hundred; each further delete of a server waits behind the first."""
+    shape = {"timing": Timing(delete=(150.0, 60.0))}
+    with World(one_provider(), clouds={"east": shape}) as world:
+        cycle = world.start(duration=3000)
+        requests = [world.request("small") for _unused in range(40)]
+        assert world.run(400, until=lambda: set(requests) <= set(world.fulfilled))
+        world.give_back([node for request in requests for node in world.take(request)])
+        assert world.run(1000, until=lambda: not world.nodes())
+        assert kinds(cycle)[DELETE] == 40
+        assert not kinds(cycle)[FORCE]
+
+
+def test_a_delete_that_nova_forgot_is_asked_for_again_while_others_end():
+    forgotten: list[str] = []
+
+    def forget(machine: Machine) -> bool:
+        if not forgotten:
+            forgotten.append(machine.id)
+            return True
+        return False
+
+    shape = {"timing": Timing(delete=(150.0, 60.0)), "undying": forget}
+    with World(one_provider(), clouds={"east": shape}) as world:
+        cycle = world.start(duration=3000)
+        requests = [world.request("small") for _unused in range(40)]
+        assert world.run(400, until=lambda: set(requests) <= set(world.fulfilled))
+        world.give_back([node for request in requests for node in world.take(request)])
+        assert world.run(1000, until=lambda: not world.nodes())
+        assert kinds(cycle)[DELETE] == 41
 
 
 def test_force_is_tried_where_the_cloud_allows_it():
