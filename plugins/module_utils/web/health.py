@@ -1,18 +1,112 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""/health and /ready."""
+"""/health: this process answers. /ready: nodes and images are really seen to."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from ..clients.zookeeper import paths
+from ..clients.zookeeper.reading import TreeReading
+from ..cycles.launcher.provider.registry import KNOWN_POOLS, REGISTER_EVERY
+from ..imaging.notes import BUILDER_NOTES
+from ..imaging.text import span
+from ..model.component import ComponentKind
+from ..model.config.types import NodepoolConfig
+from ..model.documents import seconds
+from ..reporting.info.providers import PROVIDERS
+from .accept import JSON, TEXT, wants_json
 from .libraries import Request, Response
-from .picture import Snapshot
+from .picture import Contact, Snapshot
 from .routing import Route
+
+POOLS = f"{paths.OWN}/{KNOWN_POOLS}"
+BUILDERS = f"{paths.OWN}/{BUILDER_NOTES}"
+COUNTERS = f"{paths.OWN}/counters"
+BUILDER_CYCLES = ("builds", "uploads")
+LAUNCHER_SILENCE = 2.5 * REGISTER_EVERY
+"""Seconds since a launcher of ours renewed the record of its pools."""
+BUILDER_SILENCE = 3600.0
+"""Seconds between two cycles of the builder. While a cycle runs, however long, it is registered."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why the service as a whole is not ready.
+
+    :ivar code: ``zookeeper``, ``no-launcher``, ``launcher-silent``, ``no-builder`` or ``builder-silent``.
+    :ivar subject: the provider that it concerns; empty where it is none.
+    """
+
+    code: str
+    subject: str
+    text: str
+
+
+def reasons(config: NodepoolConfig, reading: TreeReading, contact: Contact, now: float) -> list[Reason]:
+    """Return all reasons why the service is not ready, none when it is."""
+    if not contact.connected:
+        age = "was never reached" if contact.age is None else f"does not answer for {span(contact.age)}"
+        return [Reason("zookeeper", "", f"ZooKeeper {age}: {contact.problem}")]
+    return [*_launchers(config, reading, now), *_builders(config, reading, now)]
+
+
+def _launchers(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[Reason]:
+    """A provider without pools has nothing to launch."""
+    root = f"{paths.COMPONENTS}/{ComponentKind.POOL}"
+    registered = {str(pool.document.get("provider_name")) for pool in reading.below(root)}
+    for name in (provider.name for provider in config.providers.values() if provider.pools):
+        stored = reading.one(f"{PROVIDERS}/{name}")
+        if name not in registered:
+            yield Reason("no-launcher", name, f"provider {name}: no launcher acts for it")
+        elif stored is not None and stored.locked and (silent := _silence(reading, name, now)) > LAUNCHER_SILENCE:
+            told = f"provider {name}: its launcher is connected, but has shown no sign of work for {span(silent)}"
+            yield Reason("launcher-silent", name, told)
+
+
+def _silence(reading: TreeReading, provider: str, now: float) -> float:
+    """Seconds since the launcher of a provider renewed the record of a pool; 0 when there is none."""
+    times = [
+        seconds(pool.document.get("last_seen")) or 0.0
+        for pool in reading.below(POOLS)
+        if pool.document.get("provider_name") == provider
+    ]
+    return now - max(times, default=now)
+
+
+def _builders(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[Reason]:
+    if not config.diskimages or reading.names(f"{paths.COMPONENTS}/{ComponentKind.BUILDER}"):
+        return
+    begun = [seconds(note.document.get("seen")) or 0.0 for note in reading.below(BUILDERS)]
+    ended = [found.written for found in reading.below(COUNTERS) if found.document.get("cycle") in BUILDER_CYCLES]
+    newest = max((*begun, *ended), default=None)
+    if newest is None:
+        yield Reason("no-builder", "", "no builder was ever at work, and the configuration has diskimages")
+    elif now - newest > BUILDER_SILENCE:
+        yield Reason("builder-silent", "", f"no builder has been at work for {span(now - newest)}")
 
 
 def health(_snapshot: Snapshot, _request: Request) -> Response:
-    """This process answers; nothing else is looked at."""
-    return Response("OK\n", mimetype="text/plain")
+    """Answer OK: this process serves requests. Nothing else is looked at."""
+    return Response("OK\n", mimetype=TEXT)
 
 
-ROUTES = (Route("/health", health, needs_tree=False),)
+def ready(snapshot: Snapshot, request: Request) -> Response:
+    """Answer 200 when everything is at work, else 503 with the reasons, as text or JSON."""
+    found = reasons(snapshot.config, snapshot.reading, snapshot.contact, snapshot.now)
+    if wants_json(request):
+        body = json.dumps({"ready": not found, "reasons": [asdict(reason) for reason in found]})
+        response = Response(body, mimetype=JSON)
+    else:
+        response = Response("\n".join(reason.text for reason in found) + "\n" if found else "OK", mimetype=TEXT)
+    response.status_code = 503 if found else 200
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    response.headers["Cache-Control"] = "no-store"
+    response.vary.add("Accept")
+    return response
+
+
+ROUTES = (Route("/health", health, needs_tree=False), Route("/ready", ready, needs_tree=False))

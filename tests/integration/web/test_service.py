@@ -10,8 +10,11 @@ import socket
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import STATE_AGE
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import Listening
+from tests.support.fixtures_zookeeper import bare_client, end, eventually, settings_for
 from tests.support.web_service import ask, running, write_config
+from tests.support.zookeeper_server import ZooKeeperServer
 
 
 def test_it_serves_and_ends(tmp_path, zk_chroot):
@@ -23,6 +26,42 @@ def test_it_serves_and_ends(tmp_path, zk_chroot):
     assert service.result["address"] == address
     with pytest.raises(ConnectionRefusedError):
         ask(address, "/health")
+
+
+def test_it_writes_nothing_not_even_the_chroot(tmp_path, zk_chroot, zookeeper):
+    with running(write_config(tmp_path / "nodepool.yaml", zk_chroot)) as service:
+        eventually(lambda: service.get("/node-list").status == 200)
+    client = bare_client(zookeeper)
+    try:
+        assert client.exists(zk_chroot.servers[0].chroot) is None
+    finally:
+        end(client)
+
+
+def test_it_starts_without_zookeeper_and_finds_it_later(tmp_path):
+    with ZooKeeperServer(tick_ms=100) as server:
+        server.stop()
+        with running(write_config(tmp_path / "nodepool.yaml", settings_for(server))) as service:
+            assert service.get("/health").status == 200
+            assert service.get("/node-list").status == 503
+            server.start()
+            eventually(lambda: service.get("/node-list").status == 200, 60)
+
+
+def test_without_zookeeper_the_last_known_state_stays_with_its_age(tmp_path):
+    with (
+        ZooKeeperServer(tick_ms=100) as server,
+        running(write_config(tmp_path / "nodepool.yaml", settings_for(server))) as service,
+    ):
+        eventually(lambda: service.get("/node-list").status == 200)
+        assert STATE_AGE.lower() not in service.get("/health").headers
+        server.stop()
+        eventually(lambda: STATE_AGE.lower() in service.get("/health").headers, 60)
+        assert service.get("/node-list").status == 200
+        assert service.get("/ready").status == 503
+        server.start()
+        eventually(lambda: STATE_AGE.lower() not in service.get("/health").headers, 60)
+        eventually(lambda: service.get("/ready").text == "OK")
 
 
 def test_an_address_that_is_taken_is_named():
