@@ -15,6 +15,8 @@ options:
     description:
       - A file that the module reads while the cycle works. When its first line is C(stop), the cycle ends in good
         order. It begins nothing new, and the next cycle continues what is under way. The file need not exist.
+      - When its first line is C(dump), the cycle writes the calls of all its threads and the state of its queues into
+        its lines, once for each time that the file is written, and goes on.
       - A signal to C(ansible-playbook) does not end the module at once, so a loop that runs cycles stops them by this
         file.
     type: path
@@ -24,6 +26,13 @@ options:
         When it was not touched for 25 seconds the cycle hangs, and the loop that runs it should end it.
       - It holds a line of JSON with C(pid), C(started) (in clock ticks since the boot) and C(state), which is
         C(starting), C(standing by), C(serving) or C(ended).
+    type: path
+  profile_file:
+    description:
+      - A file into which the cycle writes, when it ends, a profile of the thread that decides, for C(python -m pstats).
+        Threads that call APIs of clouds are not in it. In check mode there is none.
+      - The profile is made by Python's C(cProfile). From Python 3.12 on, that mixes the calls of all threads, so
+        Python's C(profile) is used, which makes the thread several times as slow.
     type: path
   state_dir:
     description:

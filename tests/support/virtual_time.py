@@ -240,6 +240,10 @@ class VirtualWorkers:
         self._abandoned = 0
         self._closed = False
 
+    def text(self, now: float) -> str:
+        """What the fibers are doing."""
+        return f"{len(self._running)} jobs run and {len(self._jobs)} wait"
+
     @property
     def exhausted(self) -> bool:
         """True when no more overrun jobs may be replaced."""

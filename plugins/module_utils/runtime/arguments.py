@@ -37,9 +37,10 @@ CYCLE_ARGUMENTS: dict[str, Any] = {
     "state_dir": {"type": "path"},
     "control_file": {"type": "path"},
     "heartbeat_file": {"type": "path"},
+    "profile_file": {"type": "path"},
     "strict_check": {"type": "bool", "default": True},
 }
-"""What every cycle takes. The doc fragments ``control`` and ``check`` describe the last three."""
+"""What every cycle takes. The doc fragments ``control`` and ``check`` describe the last four."""
 
 AT_LEAST: dict[str, tuple[float, str]] = {
     "duration": (0, "give the seconds to stay, 0 or more"),

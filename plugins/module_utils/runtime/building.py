@@ -96,7 +96,8 @@ def _work(module: AnsibleModule, options: BuildOptions) -> dict[str, Any]:
     if params["request"] or params["pause"] is not None:
         return set_flags(options, request=params["request"], pause=params["pause"], check=check)
     if params["record"]:
-        return run_cycle(module, options, run_builds, preview_builds)
+        return run_cycle(module, options, run_builds, preview_builds, starts_programs=True)
     formats = tuple(params["formats"] or ())
     output = {"output_dir": params["output_dir"], "formats": formats}
-    return run_cycle(module, options, partial(build_apart, **output), partial(preview_apart, **output))
+    apart, apart_preview = partial(build_apart, **output), partial(preview_apart, **output)
+    return run_cycle(module, options, apart, apart_preview, starts_programs=True)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ends a cycle early: a control file, a signal, or the end of the process that started the module."""
+"""How a running cycle is told something: by a control file, a signal, or the end of the process that started it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from typing import Any, Self
 
 from ..cycles.frame.stop import (
     CONTROLLER_GONE,
+    DUMP,
+    STOP,
     STOPPED,
     Stop,
 )
 from .controller import Controller
+from .dump import Dump
 from .heartbeat import Heartbeat
 
 PACE = 0.25
 """Seconds between two reads of the control file."""
 LOOKS_PER_CONTROLLER = 4
 """Reads of the control file for each look at the controller, which costs more."""
-WORD = b"stop"
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+DUMP_SIGNAL = signal.SIGUSR2
 OVER = b"\0"
 """No signal has this number."""
 
@@ -36,10 +39,15 @@ OVER = b"\0"
 class Control:
     """Asks *stop* to end the cycle. ``with Control(stop, path):``
 
-    The first signal asks for the end. The second one has the effect that it had before this class was used.
+    The first SIGTERM or SIGINT asks for the end. The second one has the effect that it had before this class was used.
+    SIGUSR2 asks for a dump where *dump_by_signal* allows it. Otherwise, and afterwards, it is ignored.
 
-    :param control_file: a file in which the word ``stop`` ends the cycle; it need not exist. None: there is none.
+    :param control_file: a file in which the word ``stop`` ends the cycle and the word ``dump`` asks for a dump; it need
+        not exist. None: there is none.
     :param controller_gone: returns True when the process that waits for the module has ended.
+    :param dump: writes what the cycle is doing.
+    :param dump_by_signal: False where the cycle starts programs: they inherit an ignored signal, but not a handler, and
+        SIGUSR2 for all processes of a service would end them.
     """
 
     def __init__(
@@ -48,10 +56,16 @@ class Control:
         control_file: str | None = None,
         *,
         controller_gone: Callable[[], bool] | None = None,
+        dump: Callable[[], None] = lambda: None,
+        dump_by_signal: bool = True,
     ) -> None:
         self._stop = stop
         self._path = control_file
         self._gone = controller_gone or _controller_gone()
+        self._dump = dump
+        self._on_dump_signal = _heard_by_the_pipe if dump_by_signal else signal.SIG_IGN
+        self._dumped: tuple[int, int] | None = None
+        """The control file that the latest dump was asked by: its inode and the time of its writing."""
         self._before: dict[int, Any] = {}
         self._pipe = (-1, -1)
         self._wakeup: int | None = None
@@ -65,6 +79,7 @@ class Control:
             self._wakeup = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
             for number in SIGNALS:
                 self._before[number] = signal.signal(number, self._signalled)
+            signal.signal(DUMP_SIGNAL, self._on_dump_signal)
         self.look()
         self._thread.start()
         return self
@@ -74,6 +89,7 @@ class Control:
     ) -> None:
         self._restore()
         if self._wakeup is not None:
+            signal.signal(DUMP_SIGNAL, signal.SIG_IGN)
             signal.set_wakeup_fd(self._wakeup)
         with contextlib.suppress(BlockingIOError):
             os.write(self._pipe[1], OVER)
@@ -83,27 +99,32 @@ class Control:
                 os.close(end)
 
     def look(self) -> bool:
-        """Read the control file; True when it says stop."""
-        if self._path is None or not _says_stop(self._path):
+        """Read the control file and do what it says; True when it says stop."""
+        word, written = (None, None) if self._path is None else _read(self._path)
+        if word == DUMP and written != self._dumped:
+            self._dumped = written
+            self._dump()
+        if word != STOP:
             return False
-        self._stop.ask(STOPPED)
+        if self._stop.reason is None:
+            self._stop.ask(STOPPED)
         return True
 
     def _watch(self) -> None:
+        """Listen until the end of the cycle: also one that hangs while it ends can be asked what it is doing."""
         looks = 0
         while True:
             heard = self._listen()
             if OVER in heard:
                 return
+            if DUMP_SIGNAL in heard:
+                self._dump()
             if any(number in heard for number in SIGNALS):
                 self._stop.ask(STOPPED)
-                return
             looks += 1
-            if self.look():
-                return
-            if looks % LOOKS_PER_CONTROLLER == 0 and self._gone():
+            self.look()
+            if self._stop.reason is None and looks % LOOKS_PER_CONTROLLER == 0 and self._gone():
                 self._stop.ask(CONTROLLER_GONE)
-                return
 
     def _listen(self) -> bytes:
         """Wait for PACE seconds at most; return the numbers of the signals that came, and OVER at the end."""
@@ -122,13 +143,26 @@ class Control:
 
 @contextmanager
 def controlled(
-    control_file: str | None = None, heartbeat_file: str | None = None, *, wanted: bool = True
+    control_file: str | None = None,
+    heartbeat_file: str | None = None,
+    *,
+    wanted: bool = True,
+    say: Callable[[str], None] = lambda line: None,
+    dump_by_signal: bool = True,
 ) -> Iterator[Stop]:
-    """Yield a Stop that all of these can ask, or none of them unless *wanted*. Its beats go into the heartbeat file."""
-    with Heartbeat(heartbeat_file if wanted else None) as heartbeat:
-        stop = Stop(heartbeat.beat)
-        with Control(stop, control_file) if wanted else contextlib.nullcontext():
-            yield stop
+    """Yield a Stop that all of these can ask, or none of them unless *wanted*. Its beats go into the heartbeat file.
+
+    :param say: takes the lines of a dump.
+    :param dump_by_signal: see :class:`Control`.
+    """
+    heartbeat = Heartbeat(heartbeat_file)
+    stop = Stop(heartbeat.beat if wanted else lambda state: None)
+    if not wanted:
+        yield stop
+        return
+    # The heartbeat names this process to others, who may send signals to it from then on.
+    with Control(stop, control_file, dump=Dump(stop, say).write, dump_by_signal=dump_by_signal), heartbeat:
+        yield stop
 
 
 def _controller_gone() -> Callable[[], bool]:
@@ -136,12 +170,18 @@ def _controller_gone() -> Callable[[], bool]:
     return lambda: controller.gone
 
 
-def _says_stop(path: str) -> bool:
+def _heard_by_the_pipe(_number: int, _frame: FrameType | None) -> None:
+    """Nothing: Python writes the number of a signal that has a handler into the pipe."""
+
+
+def _read(path: str) -> tuple[bytes | None, tuple[int, int] | None]:
+    """The first line of the control file, and which file it is: its inode and the time of its writing."""
     with contextlib.suppress(OSError):
         # Not blocking: the file may be a pipe.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            return os.read(fd, 64).strip().split(b"\n")[0].strip() == WORD
+            seen = os.fstat(fd)
+            return os.read(fd, 64).strip().split(b"\n")[0].strip(), (seen.st_ino, seen.st_mtime_ns)
         finally:
             os.close(fd)
-    return False
+    return None, None

@@ -12,6 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..model.errors import PartlyFailed
 from .control import controlled
+from .profiling import profiled
 from .progress import Progress
 
 Options = TypeVar("Options")
@@ -19,14 +20,23 @@ Result = dict[str, Any]
 
 
 def run_cycle(
-    module: AnsibleModule, options: Options, run: Callable[..., Result], preview: Callable[[Options], Result]
+    module: AnsibleModule,
+    options: Options,
+    run: Callable[..., Result],
+    preview: Callable[[Options], Result],
+    *,
+    starts_programs: bool = False,
 ) -> Result:
-    """Return the result of *run*, which control file and signals can stop, or in check mode that of *preview*."""
+    """Return the result of *run*, which control file and signals can stop, or in check mode that of *preview*.
+
+    :param starts_programs: the cycle starts programs, such as diskimage-builder.
+    """
     if module.check_mode:
         return preview(options)
     params = module.params
-    with controlled(params["control_file"], params["heartbeat_file"]) as stop:
-        return run(options, progress=Progress(params["progress_file"]).line, stop=stop)
+    say, files = Progress(params["progress_file"]).line, (params["control_file"], params["heartbeat_file"])
+    with controlled(*files, say=say, dump_by_signal=not starts_programs) as stop:
+        return profiled(params["profile_file"], say, lambda: run(options, progress=say, stop=stop))
 
 
 def told(module: AnsibleModule, result: Result) -> Result:

@@ -47,5 +47,5 @@ def upload(module: AnsibleModule) -> dict[str, Any]:
         progress = Progress(params["progress_file"]).line
         result = delete_one(options, params["upload_id"], check=module.check_mode, progress=progress)
     else:
-        result = run_cycle(module, options, run_uploads, preview)
+        result = run_cycle(module, options, run_uploads, preview, starts_programs=True)
     return cycle_result(module, result, uploads_summary)

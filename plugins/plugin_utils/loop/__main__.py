@@ -135,6 +135,10 @@ def _listen(loop: Loop) -> None:
     def look(_number: int, _frame: FrameType | None) -> None:
         """Nothing: the signal wakes the loop."""
 
+    def dump(_number: int, _frame: FrameType | None) -> None:
+        loop.wish_dump()
+
+    signal.signal(signal.SIGUSR2, dump)
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     signal.signal(signal.SIGHUP, read_again)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED, STARTING
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import DUMP, ENDED, STARTING, STOP
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.ansible_config import write_config
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import closing_line
@@ -146,9 +146,19 @@ class RunningCycle:
         """Ask the module to end in good order; one that has not started yet reads the file when it starts."""
         self._asked_at = now
         self._why = self._why or reason
+        self._tell(STOP)
+
+    def ask_for_dump(self) -> bool:
+        """Ask the module to write what it is doing; False when it was asked to end, or has ended."""
+        if self._asked_at is not None or self._ended_at is not None:
+            return False
+        self._tell(DUMP)
+        return True
+
+    def _tell(self, word: bytes) -> None:
         with contextlib.suppress(OSError):
             fresh = self._folder / "control.new"
-            fresh.write_text("stop\n", encoding="utf-8")
+            fresh.write_bytes(word + b"\n")
             fresh.replace(self._folder / "control")
 
     def kill(self, reason: str = "") -> int:
@@ -212,7 +222,7 @@ class RunningCycle:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=lambda: processes.die_with(parent),
+                preexec_fn=lambda: processes.prepare_child(parent),
             )
 
     def _arguments(self) -> list[str]:

@@ -71,9 +71,13 @@ def become_subreaper() -> None:
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def die_with(parent: int) -> None:
-    """In a child, before its program begins: SIGKILL when the loop dies, however that happens."""
+def prepare_child(parent: int) -> None:
+    """In a child, before its program begins: SIGKILL when the loop dies, however that happens, and SIGUSR2 ignored.
+
+    All that the child starts ignores SIGUSR2 too, so that the signal for a whole service ends nothing.
+    """
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     if os.getppid() != parent:
         os._exit(1)
 

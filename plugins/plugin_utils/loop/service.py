@@ -44,6 +44,7 @@ class Running(Protocol):
     def exited(self, code: int) -> None: ...
     def look(self, now: float) -> plan.Cycle: ...
     def stop(self, now: float, reason: str) -> None: ...
+    def ask_for_dump(self) -> bool: ...
     def kill(self, reason: str = "") -> int: ...
     def is_gone(self) -> bool: ...
     def judge(self, now: float) -> plan.Outcome | None: ...
@@ -89,6 +90,7 @@ class Loop:
     backoff: plan.RestartBackoff = field(default_factory=plan.RestartBackoff)
     _renew: int = 0
     _reload: bool = False
+    _dump: bool = False
     _number: int = 0
     _is_ready: bool = False
     _told: str = ""
@@ -104,6 +106,10 @@ class Loop:
     def wish_reload(self) -> None:
         """Read the settings again and replace the cycle."""
         self._reload = True
+
+    def wish_dump(self) -> None:
+        """Have the cycles write what they are doing."""
+        self._dump = True
 
     # -- turns ---------------------------------------------------------------------------------------------------
 
@@ -130,6 +136,8 @@ class Loop:
             self._judge(cycle, now)
         # What was just judged is known to the decision only by a second look.
         views = [cycle.look(now) for cycle in self.cycles]
+        if self._dump:
+            self._ask_for_dumps(views)
         wishes = plan.Wishes(self.leave, self.hurry, self._renew)
         for action in plan.decide(self.settings, views, wishes, self.backoff.wait(now)):
             self._act(action, now)
@@ -148,6 +156,13 @@ class Loop:
             self.say(WARNING, f"cycle {cycle.number} is ended by force: {action.reason}", cycle.number)
             cycle.kill(action.reason)
             self._judge(cycle, now)
+
+    def _ask_for_dumps(self, views: list[plan.Cycle]) -> None:
+        self._dump = False
+        self.say(INFO, f"loop {self.settings.name}: asked for a dump; {self.status(views)}")
+        for cycle in self.cycles:
+            if not cycle.ask_for_dump():
+                self.say(INFO, f"cycle {cycle.number} ends and is not asked", cycle.number)
 
     def _start(self, now: float) -> None:
         self._number = max(self._number + 1, self.archive.fresh())

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pstats
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,11 +25,18 @@ from tests.support.pace import allowed
 pytestmark = pytest.mark.timeout(240)
 
 
-def loop_of(site: Site, *, humble: bool = False, more: dict[str, str] | None = None, **changes: object) -> LoopProcess:
+def loop_of(
+    site: Site,
+    *,
+    humble: bool = False,
+    more: dict[str, str] | None = None,
+    variables: dict[str, str] | None = None,
+    **changes: object,
+) -> LoopProcess:
     """The launcher's loop on a test's site."""
-    variables = {"nodepool_config": str(site.config), "nodepool_clouds_config": str(site.clouds_yaml)}
+    known = {"nodepool_config": str(site.config), "nodepool_clouds_config": str(site.clouds_yaml)}
     table = {"playbook": "stackci.nodepool.launcher", "duration": 600, **changes}
-    return LoopProcess(site.folder, table, variables, humble=humble, more=more)
+    return LoopProcess(site.folder, table, {**known, **(variables or {})}, humble=humble, more=more)
 
 
 def served(site: Site, seconds: float = 30.0) -> None:
@@ -242,3 +252,37 @@ def test_as_json_every_line_is_an_object_that_names_request_node_and_event(site:
     assert {line["cycle"] for line in told} == {number} and {line["event_id"] for line in told} == {event}
     assert [line for line in told if line["message"].startswith(f"node {node}: ready after") and line["node"] == node]
     assert "secret-of-" not in loop.log.read_text("utf-8")
+
+
+def test_sigusr2_for_all_processes_writes_what_the_cycle_does_and_ends_nothing(site: Site, tmp_path: Path):
+    site.configure()
+    profile = tmp_path / "cycle.prof"
+    with loop_of(site, variables={"nodepool_profile": str(profile)}, log_format="json") as loop:
+        number = loop.wait_serving()
+        before = [the_process(loop, number, name) for name in ("module", "ansible-playbook", "ansible-runner")]
+        # As "systemctl kill" does: the loop, ansible-runner, ansible-playbook, its worker and the module.
+        for pid in (loop.process.pid, *(process.pid for process in loop.everything())):
+            os.kill(pid, signal.SIGUSR2)
+        start = "provider one: creates: "
+        told = eventually(lambda: [line for line in documents(loop) if line["message"].startswith(start)])
+        assert {line["cycle"] for line in told} == {number} and {line["provider"] for line in told} == {"one"}
+        messages = [line["message"] for line in documents(loop)]
+        queues = ("ZooKeeper: connected", "inbox: ", "requests: ", "launches: ", "removals: ", "provider one: calls: ")
+        for start in ("loop launcher: asked for a dump", "thread MainThread: ", "thread control: ", *queues):
+            assert any(message.startswith(start) for message in messages), start
+        assert any(" < run (loop.py:" in message for message in messages)
+        served(site)
+        assert before == [the_process(loop, number, name) for name in ("module", "ansible-playbook", "ansible-runner")]
+        assert loop.serving() == number
+        assert loop.end() == 0
+    assert not any("by force" in line for line in loop.lines())
+    assert any(name == "turn" for _file, _line, name in pstats.Stats(str(profile)).stats)  # type: ignore[attr-defined]
+
+
+def documents(loop: LoopProcess) -> list[dict[str, Any]]:
+    """The lines of a loop that writes JSON; the last one may be half written."""
+    found = []
+    for line in loop.lines():
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return found

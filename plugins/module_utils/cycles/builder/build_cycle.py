@@ -28,7 +28,7 @@ from ...imaging.due_builds import (
 )
 from ...imaging.snapshot import ImagesView
 from ...model.image import BuildState
-from ...model.lines import Trouble
+from ...model.lines import Trouble, amount
 from ..frame.clock import SteadyClock
 from ..frame.inbox import Inbox
 from ..frame.loop import Frame, Work
@@ -138,6 +138,7 @@ class BuildsCycle(Work):
         context, began = self._context, self._context.clock()
         context.store.on_change(self._changed)
         context.stop.tell(self._stopped)
+        context.stop.describe = self._describe
         context.image_builder.pause = self._rest
         self._read_formats()
         frame = Frame(self, context.store, self._config.zookeeper, context.stop, context.clock, context.say, once=True)
@@ -148,6 +149,15 @@ class BuildsCycle(Work):
             if self._registration is not None:
                 self._registration.unregister()
         return self._result(ended, context.clock() - began)
+
+    def _describe(self) -> list[str]:
+        """What is in hand. Any thread may call it."""
+        store = self._context.store
+        return [
+            f"ZooKeeper: {store.state}, session {store.generation} of this cycle",
+            f"inbox: {amount(self._inbox.waiting, 'call')} waiting",
+            f"builds: {', '.join(sorted(self._context.building)) or 'none'} running; {len(self._reports)} ended",
+        ]
 
     def _changed(self, path: str) -> None:
         """Only what happens to images is worth a look: the tree may be a busy one."""

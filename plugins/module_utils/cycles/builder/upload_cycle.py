@@ -26,7 +26,7 @@ from ...imaging.retention import (
     MarkBuild,
 )
 from ...model.errors import StoreError
-from ...model.lines import Line, Subject, Trouble
+from ...model.lines import Line, Subject, Trouble, amount
 from ..frame.clock import SteadyClock
 from ..frame.config_watch import ConfigWatch
 from ..frame.inbox import Inbox
@@ -154,6 +154,7 @@ class UploadsCycle(Work):
         store = self._context.store
         store.on_change(self._changed)
         self._stop.tell(self._inbox.nudge)
+        self._stop.describe = self._describe
         note_builder(store, self._context.config, self._context.builder_id, began)
         registration = register_builder(store)
         frame = Frame(self, store, self._context.config.zookeeper, self._stop, self._inbox.clock, self._say)
@@ -164,6 +165,16 @@ class UploadsCycle(Work):
             self._counters.end(self._inbox.clock(), self._context.calls)
             registration.unregister()
         return self._result(ended, self._inbox.clock() - began)
+
+    def _describe(self) -> list[str]:
+        """What is in hand. Any thread may call it."""
+        store = self._context.store
+        work = ", ".join(f"{name} build {build}" for build, name in sorted(self._workers.keys))
+        return [
+            f"ZooKeeper: {store.state}, session {store.generation} of this cycle",
+            f"inbox: {amount(self._inbox.waiting, 'call')} waiting",
+            f"uploads and deletions: {work or 'none'} running; {len(self._tries)} deletions failed before",
+        ]
 
     def _changed(self, path: str) -> None:
         if not path or path.startswith(WATCHED):

@@ -24,6 +24,11 @@ class Inbox:
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._pausing = False
 
+    @property
+    def waiting(self) -> int:
+        """How many calls wait. Any thread may ask."""
+        return self._calls.qsize()
+
     def post(self, call: Call) -> None:
         """Make the cycle's thread call *call*."""
         self._calls.put(call)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asks a cycle to end early, and carries its heartbeat."""
+"""What passes between a cycle and what runs it: the wish that it ends, its heartbeat, the state of its queues."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 STOPPED = "stopped"
 CONTROLLER_GONE = "controller gone"
@@ -16,17 +16,22 @@ STANDING_BY = "standing by"
 SERVING = "serving"
 ENDED = "ended"
 
+STOP, DUMP = b"stop", b"dump"
+"""Words in the control file: end; write what you are doing."""
+
 
 class Stop:
     """Asked for at most once, by any thread or a signal handler; looked at by the cycle's thread.
 
     :ivar reason: the ``ended`` of the cycle; None while no end was asked for.
     :ivar beat: called by the cycle's thread with one of the states above, at least every 10 s.
+    :ivar describe: set by the cycle; returns lines about what it has in hand. Other threads call it, so it only reads.
     """
 
     def __init__(self, beat: Callable[[str], None] = lambda state: None) -> None:
         self.reason: str | None = None
         self.beat = beat
+        self.describe: Callable[[], Iterable[str]] = list
         self._wake: Callable[[], None] | None = None
 
     def ask(self, reason: str) -> None:

@@ -21,6 +21,9 @@ from .inbox import Inbox
 
 Done = Callable[[Any, "CloudError | None"], None]
 
+LONGEST_SHOWN = 5
+"""Jobs that the text about a set of threads names."""
+
 
 @dataclass(eq=False)
 class _Job:
@@ -104,6 +107,19 @@ class WorkerSet:
 
     def _unavailable(self, job: _Job, text: str, unclear: bool) -> CloudUnavailable:
         return CloudUnavailable(f"{self.name}: {job.what} {text}", provider=self.name, call=job.what, unclear=unclear)
+
+    def text(self, now: float) -> str:
+        """What the threads are doing. Any thread may call it."""
+        with self._lock:
+            jobs = [(job.what, now - (job.started or now)) for job in self._running.values()]
+            waiting, threads, size, abandoned = self._waiting, self._threads, self.size, self._abandoned
+        longest = sorted(jobs, key=lambda job: -job[1])[:LONGEST_SHOWN]
+        doing = ", ".join(f"{what} for {seconds:.1f} s" for what, seconds in longest) or "nothing"
+        more = f", {len(jobs) - len(longest)} more" if len(jobs) > len(longest) else ""
+        return (
+            f"{len(jobs)} jobs run and {waiting} wait, {threads} threads of at most {size}, {abandoned} abandoned;"
+            f" longest: {doing}{more}"
+        )
 
     def close(self) -> None:
         """Make the threads end. Those that hang are daemons and end with the process."""

@@ -134,6 +134,7 @@ class LauncherCycle(Work):
         context.store.on_change(self._changed)
         context.store.fence(self._generation)
         self._stop.tell(context.inbox.nudge)
+        self._stop.describe = self._launcher_pass.describe
         frame = Frame(self, context.store, context.config.zookeeper, self._stop, context.now, context.account.say)
         try:
             ended = frame.run(began + self._options.duration)

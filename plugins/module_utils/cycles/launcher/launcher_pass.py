@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
@@ -284,6 +285,20 @@ class LauncherPass:
             self._provider_locks.lose()
             self._scanner.close()
             self.acting_providers.close()
+
+    def describe(self) -> list[Line]:
+        """What is in hand and what the threads of the providers are doing. Any thread may call it."""
+        context, launches = self._context, self._launches.in_progress.values()
+        phases = Counter(ongoing.launch.phase for ongoing in list(launches))
+        lines = [
+            *context.describe(),
+            Line(f"requests: {len(self._accepted)} accepted, {len(context.account.waiting)} wait"),
+            Line(f"launches: {', '.join(f'{count} {phase}' for phase, count in sorted(phases.items())) or 'none'}"),
+            Line(f"removals: {len(self._removals)} of servers, {len(self._deletions)} of nodes"),
+        ]
+        for actor in list(context.actors.values()):
+            lines += actor.describe()
+        return lines
 
     def calls(self) -> dict[str, dict[str, dict[str, int]]]:
         """API calls by provider, kind and status."""

@@ -17,7 +17,7 @@ from ....model.api_timeouts import ApiTimeouts
 from ....model.config.types import NodepoolConfig, Pool, Provider
 from ....model.errors import CloudAuthError
 from ....model.launch import Launch
-from ....model.lines import Trouble
+from ....model.lines import Line, Trouble, amount
 from ....model.node import Node
 from ...frame.inbox import Inbox
 from ..provider.actor import ProviderActor, learned_before
@@ -98,6 +98,14 @@ class Context:
         provider, name = self.pool_names(pool_id)
         actor = self.actors[provider]
         return actor, actor.provider.pools[name]
+
+    def describe(self) -> list[Line]:
+        """The connection and the queue of the cycle's thread. Any thread may call it."""
+        store = self.store
+        return [
+            Line(f"ZooKeeper: {store.state}, session {store.generation} of this cycle"),
+            Line(f"inbox: {amount(self.inbox.waiting, 'call')} waiting"),
+        ]
 
     def pool_names(self, pool_id: str) -> tuple[str, str]:
         """(provider, pool) of that id; empty names when the configuration does not have it any more."""

@@ -26,6 +26,7 @@ from ....model.errors import (
     CloudError,
     CloudUnavailable,
 )
+from ....model.lines import Line
 from ....model.reasons import Reason
 from ....model.stored import BadDocument, is_number
 from ...frame.inbox import Inbox
@@ -148,6 +149,18 @@ class ProviderActor:
         """Answer the jobs that have overrun their time."""
         for workers in (self.workers, self.creates.workers):
             workers.check(now)
+
+    def describe(self) -> list[Line]:
+        """What its threads are doing. Any thread may call it."""
+        name, now, creates = self.provider.name, self.inbox.clock(), self.creates
+        flight = f"{creates.unanswered} without an answer, {creates.in_flight} servers in flight"
+        health = self.health.blocked(now)
+        texts = (
+            f"provider {name}: health: {'ok' if health is None else health.text()}",
+            f"provider {name}: calls: {self.workers.text(now)}",
+            f"provider {name}: creates: {flight}; {creates.workers.text(now)}",
+        )
+        return [Line(text, provider=name) for text in texts]
 
     def dismiss(self) -> None:
         """Let go of the threads."""

@@ -125,3 +125,58 @@ def test_the_first_reason_stays_and_late_listeners_hear_of_it():
     stop.ask(CONTROLLER_GONE)
     stop.tell(lambda: heard.append(stop.reason))
     assert heard == [STOPPED]
+
+
+class Dumps:
+    """Counts dumps, and lets a test wait for the next one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._heard = threading.Condition()
+
+    def write(self) -> None:
+        with self._heard:
+            self.count += 1
+            self._heard.notify_all()
+
+    def wait_for(self, count: int) -> None:
+        with self._heard:
+            assert self._heard.wait_for(lambda: self.count >= count, 10)
+
+
+def test_the_word_dump_in_the_file_asks_once_for_each_time_that_it_is_written(tmp_path):
+    file, dumps, stop = tmp_path / "control", Dumps(), Stop()
+    with Control(stop, str(file), controller_gone=lambda: False, dump=dumps.write) as control:
+        for number in (1, 2):
+            (tmp_path / "new").write_text("dump\n", encoding="utf-8")
+            (tmp_path / "new").replace(file)
+            dumps.wait_for(number)
+            control.look()
+        assert dumps.count == 2 and stop.reason is None
+
+
+def test_the_signal_asks_for_a_dump_also_while_the_cycle_ends_and_is_ignored_afterwards():
+    before = signal.getsignal(signal.SIGUSR2)
+    dumps, stop = Dumps(), Stop()
+    try:
+        with Control(stop, controller_gone=lambda: False, dump=dumps.write):
+            os.kill(os.getpid(), signal.SIGUSR2)
+            dumps.wait_for(1)
+            assert stop.reason is None
+            stop.ask(STOPPED)
+            os.kill(os.getpid(), signal.SIGUSR2)
+            dumps.wait_for(2)
+        os.kill(os.getpid(), signal.SIGUSR2)
+        assert dumps.count == 2
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+
+
+def test_a_cycle_that_starts_programs_ignores_the_signal_as_they_will():
+    before = signal.getsignal(signal.SIGUSR2)
+    try:
+        with Control(Stop(), controller_gone=lambda: False, dump_by_signal=False):
+            assert signal.getsignal(signal.SIGUSR2) is signal.SIG_IGN
+            os.kill(os.getpid(), signal.SIGUSR2)
+    finally:
+        signal.signal(signal.SIGUSR2, before)

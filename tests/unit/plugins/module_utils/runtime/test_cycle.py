@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pstats
 from typing import Any, cast
 
 import pytest
@@ -25,6 +26,7 @@ class Module:
             "control_file": None,
             "heartbeat_file": None,
             "progress_file": None,
+            "profile_file": None,
             "strict_check": True,
             **params,
         }
@@ -63,6 +65,16 @@ def test_the_word_in_the_control_file_stops_the_cycle_and_its_lines_go_into_the_
 
     assert run_cycle(module(**files), "these", run, lambda options: {}) == {"ended": STOPPED}
     assert '"line": "with these"' in (tmp_path / "progress").read_text("utf-8")
+
+
+def test_a_profile_of_the_cycle_goes_into_the_file(tmp_path):
+    path = tmp_path / "cycle.prof"
+
+    def run(options: str, *, progress: Any, stop: Stop) -> dict[str, Any]:
+        return {"ended": options}
+
+    assert run_cycle(module(profile_file=str(path)), "these", run, lambda options: {}) == {"ended": "these"}
+    assert any(name == "run" for _file, _line, name in pstats.Stats(str(path)).stats)  # type: ignore[attr-defined]
 
 
 def test_warnings_are_given_and_the_diff_is_there_only_when_it_is_wanted():

@@ -110,3 +110,13 @@ def test_only_whole_lines_of_progress_are_told_and_each_once(folder):
     (entry,) = cycle.lines()
     assert entry == Entry("two", INFO, 12.5, cycle.number, True, {"node": "17"})
     assert cycle.lines() == []
+
+
+def test_it_is_asked_for_a_dump_by_its_control_file_unless_it_is_to_end(folder):
+    cycle = begin(folder)
+    os.waitpid(cycle.pid, 0)
+    assert cycle.ask_for_dump()
+    assert (folder / "control").read_text("utf-8") == "dump\n"
+    cycle.stop(110.0, "cycle 8 takes over")
+    assert not cycle.ask_for_dump()
+    assert (folder / "control").read_text("utf-8") == "stop\n"

@@ -44,6 +44,7 @@ class Cycle:
         self.outcome: plan.Outcome | None = None
         self.killed = False
         self.said: list[Entry] = []
+        self.dumps = 0
 
     @property
     def age(self) -> float:
@@ -81,6 +82,10 @@ class Cycle:
 
     def stop(self, now: float, reason: str) -> None:
         self.asked = now
+
+    def ask_for_dump(self) -> bool:
+        self.dumps += 1
+        return self.asked is None
 
     def kill(self, reason: str = "") -> int:
         self.killed = True
@@ -334,3 +339,23 @@ def test_what_the_loop_remembers_does_not_grow(tmp_path):
     bench.run(15.0 * cycles)
     assert len(bench.begun) > cycles
     assert len(bench.loop.cycles) <= 2
+
+
+def test_a_wish_for_a_dump_goes_to_every_cycle_once_and_changes_nothing_else(tmp_path):
+    bench = Bench(tmp_path)
+    bench.run(10)
+    bench.loop.wish_dump()
+    bench.run(5)
+    (cycle,) = bench.begun
+    assert (cycle.dumps, cycle.asked, cycle.killed) == (1, None, False)
+    assert bench.lines == ["loop launcher: asked for a dump; cycle 1 serving"]
+
+
+def test_a_wish_for_a_dump_says_which_cycle_is_not_asked_any_more(tmp_path):
+    bench = Bench(tmp_path, Script(deaf=True))
+    bench.run(10)
+    bench.loop.wish_end()
+    bench.loop.turn()
+    bench.loop.wish_dump()
+    bench.loop.turn()
+    assert bench.lines[-1] == "cycle 1 ends and is not asked"

@@ -59,3 +59,12 @@ def test_an_error_of_a_call_reaches_the_cycle_and_the_rest_is_kept():
     except ZeroDivisionError:
         made.append("error")
     assert inbox.take(0) == 1 and made == ["error", "call"]
+
+
+def test_it_tells_how_many_calls_wait():
+    inbox = Inbox()
+    inbox.post(lambda: None)
+    inbox.nudge()
+    assert inbox.waiting == 2
+    inbox.take(0)
+    assert inbox.waiting == 0

@@ -237,3 +237,13 @@ def test_a_job_may_have_a_bound_of_its_own(make_bench):
     bench.now += 2.0
     bench.workers.check(bench.now)
     assert "did not end within 50 s" in str(bench.answers[0][2])
+
+
+def test_it_tells_what_runs_for_how_long_and_what_waits(make_bench):
+    bench = make_bench(size=1)
+    bench.hang("GET /servers/detail")
+    bench.submit("GET /limits", lambda: None)
+    bench.now += 2.5
+    text = bench.workers.text(bench.now)
+    assert text.startswith("1 jobs run and 1 wait, 1 threads of at most 1, 0 abandoned")
+    assert text.endswith("longest: GET /servers/detail for 2.5 s")
