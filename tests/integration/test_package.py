@@ -65,6 +65,7 @@ def test_the_tarball_holds_what_users_need_and_nothing_else(tarball):
     }  # fmt: skip
     assert {"README.md", "COPYING", "meta/runtime.yml", "meta/ee-requirements.txt", "requirements.txt"} <= set(files)
     assert {"plugins/modules/node_launch.py", "playbooks/launcher.yml"} <= set(files)
+    assert {"docs/monitoring.md", "docs/monitoring/alerts.yml", "docs/monitoring/dashboard.json"} <= set(files)
     assert [name for name in files if "/." in name or "__pycache__" in name or "ansible_collections" in name] == []
 
 
