@@ -192,7 +192,8 @@ class MemoryZooKeeper:
         return self.stat(request.path)
 
     def _delete(self, request: Any, session: MemorySession) -> bool:
-        self._existing(request.path)
+        if request.version not in (-1, self._existing(request.path).version):
+            raise BadVersionError
         if self.names[request.path]:
             raise NotEmptyError
         self._drop(request.path, session)

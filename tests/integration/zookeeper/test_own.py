@@ -60,6 +60,27 @@ def test_changes_of_two_sessions_add_up(store, zk_chroot):
     assert store.own.written("counters/none") is None
 
 
+def test_one_document_is_absorbed_by_another_unless_it_is_written_meanwhile(store, zk_client):
+    def both(mine, other):
+        return {"count": mine["count"] + other["count"]}
+
+    store.own.put("counters/a", {"count": 1})
+    store.own.put("counters/b", {"count": 2})
+    store.own.absorb("counters/a", "counters/b", both)
+    assert (store.own.read("counters/a"), store.own.read("counters/b")) == ({"count": 3}, None)
+    store.own.put("counters/b", {"count": 5})
+
+    def late(mine, other):
+        zk_client.set("/nodepool/stackci/counters/b", b'{"count": 6}')
+        return both(mine, other)
+
+    with pytest.raises(StoreError, match="counters/b"):
+        store.own.absorb("counters/a", "counters/b", late)
+    assert (store.own.read("counters/a"), store.own.read("counters/b")) == ({"count": 3}, {"count": 6})
+    with pytest.raises(StoreError, match="counters/none"):
+        store.own.absorb("counters/a", "counters/none", both)
+
+
 def test_locks_create_what_they_need(store, zk_chroot):
     with new_store(zk_chroot) as other:
         held = store.own.lock("providers/p")

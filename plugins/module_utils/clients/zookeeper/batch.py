@@ -61,9 +61,9 @@ class Batch:
         """Add the replacement of a znode's data; *version* as in :meth:`Session.write`."""
         self._add(SetData(self._client.absolute(path), data, version), path, then)
 
-    def remove(self, path: str, *, then: Then | None = None) -> None:
-        """Add the end of a znode without children."""
-        self._add(Delete(self._client.absolute(path), -1), path, then)
+    def remove(self, path: str, version: int = -1, *, then: Then | None = None) -> None:
+        """Add the end of a znode without children; *version* as in :meth:`Session.write`."""
+        self._add(Delete(self._client.absolute(path), version), path, then)
 
     def copy(self) -> Batch:
         """Another batch that begins with these changes."""

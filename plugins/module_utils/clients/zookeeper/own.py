@@ -144,7 +144,7 @@ class OwnDocuments:
         data = dump(edit(*(parse(entry.data) for entry in entries if entry is not None)))
         batch = Batch(self._session)
         batch.write(paths.own(path), data, entries[0].stat.version)
-        batch.remove(paths.own(other))
+        batch.remove(paths.own(other), entries[1].stat.version)
         batch.commit()
 
     def written(self, path: str) -> float | None:

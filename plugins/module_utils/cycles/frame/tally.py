@@ -24,6 +24,10 @@ EVERY = 10.0
 """Seconds between two writes at least. A cycle that is killed loses what it has counted in this time."""
 KEEP = 30 * 86400.0
 """Seconds after which the document of a host that counts no more is added to that of another one: sums never fall."""
+MOST_DOCUMENTS = 40
+"""Documents in a tree; the oldest ones are added to others. Cycles in containers have another host name each time."""
+MOST_AT_ONCE = 20
+"""Documents that a cycle takes over."""
 TOKENS = 8
 """Writes that a document names, so that a writer whose answer was lost knows whether it has written."""
 
@@ -166,14 +170,16 @@ class KeptCounters:
             return Counters(), []
 
     def _clear(self, now: float) -> None:
-        """Once: take over the counters of hosts that count no more."""
+        """Once: take over the counters of hosts that count no more, and the oldest where there are too many."""
         if self._cleared:
             return
         self._cleared = True
-        for name in self._own.children(COUNTERS):
-            written = self._own.written(f"{COUNTERS}/{name}")
-            if written is not None and now - written > KEEP:
-                self._own.absorb(self._path, f"{COUNTERS}/{name}", self._with)
+        places = [f"{COUNTERS}/{name}" for name in self._own.children(COUNTERS)]
+        by_age = sorted((self._own.written(place) or now, place) for place in places if place != self._path)
+        surplus = len(places) - MOST_DOCUMENTS
+        for number, (written, place) in enumerate(by_age[:MOST_AT_ONCE]):
+            if number < surplus or now - written > KEEP:
+                self._own.absorb(self._path, place, self._with)
 
     def _with(self, mine: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> dict[str, Any]:
         """This host's document with the counters of *other*, if they can be used."""

@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tall
     COUNTERS,
     EVERY,
     KEEP,
+    MOST_DOCUMENTS,
     TOKENS,
     KeptCounters,
     Tally,
@@ -178,6 +179,34 @@ def test_the_counters_of_hosts_that_are_gone_for_long_are_taken_over(keeper, odd
     here.kept.flush(keeper.agenda.now)
     assert here.store.own.children(COUNTERS) == ["host-launcher", "lately-launcher"]
     assert launches(keeper) == (1 if odd else 6)
+
+
+def test_cycles_in_containers_leave_few_documents_and_lose_nothing(keeper):
+    many = MOST_DOCUMENTS + 30
+    for number in range(many):
+        keeper.agenda.run(60)
+        host = Host(keeper, name=f"job-{number}")
+        host.launch()
+        host.kept.end(keeper.agenda.now)
+        host.store.close()
+    here = keeper.store()
+    names = here.own.children(COUNTERS)
+    assert len(names) <= MOST_DOCUMENTS
+    assert sum(launches(keeper, paths.own(f"{COUNTERS}/{name}")) for name in names) == many
+
+
+def test_a_document_that_is_written_meanwhile_is_not_taken_over(keeper):
+    gone, here = Host(keeper, name="gone"), Host(keeper)
+    gone.launch(5)
+    gone.kept.flush(0.0)
+    keeper.agenda.run(KEEP + 1)
+    keeper.lag = 1e6
+    gone.launch()
+    gone.kept.flush(keeper.agenda.now)
+    here.launch()
+    here.kept.flush(keeper.agenda.now)
+    assert launches(keeper) == 1
+    assert launches(keeper, paths.own(f"{COUNTERS}/gone-launcher")) == 6
 
 
 def test_two_cycles_take_over_the_same_host_once(keeper):
