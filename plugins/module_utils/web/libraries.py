@@ -13,12 +13,19 @@ MISSING: dict[str, str] = {}
 """Library → why it could not be imported."""
 
 try:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+except ImportError:  # ansible-test imports every file without third-party libraries
+    MISSING["Jinja2"] = traceback.format_exc()
+    Environment = FileSystemLoader = Markup = StrictUndefined = object  # type: ignore[assignment,misc]
+
+try:
     from werkzeug.datastructures import MIMEAccept
     from werkzeug.exceptions import HTTPException
     from werkzeug.http import parse_accept_header
     from werkzeug.routing import Map, Rule
     from werkzeug.wrappers import Request, Response
-except ImportError:  # ansible-test imports every file without third-party libraries
+except ImportError:
     MISSING["werkzeug"] = traceback.format_exc()
     MIMEAccept = HTTPException = Map = Rule = Request = Response = object  # type: ignore[assignment,misc]
     parse_accept_header = None  # type: ignore[assignment]
@@ -40,14 +47,18 @@ except ImportError:
 __all__ = [
     "CollectorRegistry",
     "CounterMetricFamily",
+    "Environment",
+    "FileSystemLoader",
     "GaugeMetricFamily",
     "HTTPException",
     "HistogramMetricFamily",
     "MIMEAccept",
     "Map",
+    "Markup",
     "Request",
     "Response",
     "Rule",
+    "StrictUndefined",
     "create_server",
     "generate_latest",
     "parse_accept_header",

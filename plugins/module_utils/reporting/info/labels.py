@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...clients.zookeeper import paths
@@ -22,8 +23,13 @@ COMING = (NodeState.READY, NodeState.BUILDING, NodeState.INIT)
 """Of these a free node counts for min-ready."""
 
 
-def label_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """All labels of the configuration and of the tree, by name."""
+def label_rows(
+    config: NodepoolConfig, reading: TreeReading, now: float, requests: Sequence[Mapping[str, Any]] | None = None
+) -> list[dict[str, Any]]:
+    """All labels of the configuration and of the tree, by name.
+
+    :param requests: the rows of all requests, where the caller has them already.
+    """
     offered, absent = _pools(reading)
     states: dict[str, Counter[str]] = defaultdict(Counter)
     free: Counter[str] = Counter()
@@ -34,8 +40,8 @@ def label_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list
             states[label][state or "unknown"] += 1
             free[label] += unused and state == NodeState.READY and not node.locked
             spare[label] += unused and state in COMING
-    waiting: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in request_rows(reading, now):
+    waiting: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in request_rows(reading, now) if requests is None else requests:
         if row["state"] in (RequestState.REQUESTED, RequestState.PENDING):
             for label in row["labels"]:
                 waiting[label].append(row)

@@ -1,10 +1,214 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page for people."""
+"""The page for people: what answers ``/``, ``/nodes``, ``/requests``, ``/images`` and their parts.
+
+Each page is whole without JavaScript. With ``fragment=1`` in the query only the part that changes is sent; the script
+of the page asks for that and puts it in place.
+"""
 
 from __future__ import annotations
 
-from ..routing import Route
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
-ROUTES: tuple[Route, ...] = ()
+from ...clients.zookeeper import paths
+from ...reporting.info.explain import explanation, launch_path
+from ...reporting.info.nodes import NodeFilter, node_life, node_rows
+from ..libraries import Request, Response
+from ..picture import Snapshot
+from ..routing import Route
+from .lists import Query, choices, nodes_listed, requests_listed
+from .overview import Overview, matches, overview, parts
+from .rendering import rendered, static
+
+VALID = 10.0
+"""Seconds for which rows may be shown when nothing changes: their ages go on in the browser."""
+NODE_FILTERS = ("state", "provider", "pool", "label")
+REQUEST_FILTERS = ("state", "label", "reason")
+TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+
+# -- rows, remembered for all visitors -------------------------------------------------------------------------------
+
+
+def _overview(snapshot: Snapshot) -> tuple[float, Overview]:
+    """When the rows were made, and the rows."""
+    return snapshot.remembered(
+        "page: overview",
+        lambda: (snapshot.now, overview(snapshot.config, snapshot.reading, snapshot.now)),
+        valid=VALID,
+    )
+
+
+def _nodes(snapshot: Snapshot) -> tuple[float, list[dict[str, Any]]]:
+    return snapshot.remembered(
+        "page: nodes",
+        lambda: (
+            snapshot.now,
+            node_rows(snapshot.reading.below(paths.NODES), NodeFilter(), snapshot.now, detail=False),
+        ),
+        roots=(paths.NODES,),
+        valid=VALID,
+    )
+
+
+# -- pages -----------------------------------------------------------------------------------------------------------
+
+
+def _first(snapshot: Snapshot, request: Request) -> Response:
+    query = Query.of(request.args, ())
+
+    def text() -> tuple[float, str]:
+        made, found = _overview(snapshot)
+        return made, _text(snapshot, request, "overview.html", made, query=query, **parts(found, query.search))
+
+    if query.search:
+        return _tagged(snapshot, request, _overview(snapshot)[0], lambda: text()[1])
+    # What everybody opens is rendered once for all of them.
+    made, whole = snapshot.remembered(f"page: first {_is_fragment(request)}", text, valid=VALID)
+    return _tagged(snapshot, request, made, lambda: whole)
+
+
+def _node_list(snapshot: Snapshot, request: Request) -> Response:
+    query = Query.of(request.args, NODE_FILTERS)
+    made, rows = _nodes(snapshot)
+
+    def text() -> str:
+        listed, options = nodes_listed(rows, query), choices(rows, NODE_FILTERS)
+        return _text(snapshot, request, "nodes.html", made, query=query, listed=listed, choices=options)
+
+    return _tagged(snapshot, request, made, text)
+
+
+def _request_list(snapshot: Snapshot, request: Request) -> Response:
+    query = Query.of(request.args, REQUEST_FILTERS)
+    made, found = _overview(snapshot)
+
+    def text() -> str:
+        listed, options = requests_listed(found.requests, query), choices(found.requests, REQUEST_FILTERS)
+        return _text(snapshot, request, "requests.html", made, query=query, listed=listed, choices=options)
+
+    return _tagged(snapshot, request, made, text)
+
+
+def _image_list(snapshot: Snapshot, request: Request) -> Response:
+    query = Query.of(request.args, ())
+    made, found = _overview(snapshot)
+    wanted = query.search.casefold()
+    rows = [row for row in found.images if not wanted or matches(row, wanted, ("image", "providers"))]
+    return _tagged(
+        snapshot, request, made, lambda: _text(snapshot, request, "images.html", made, query=query, rows=rows)
+    )
+
+
+def _node(snapshot: Snapshot, request: Request, node_id: str) -> Response:
+    found = snapshot.reading.one(f"{paths.NODES}/{node_id}")
+    if found is None:
+        return _gone(snapshot, request, "node", node_id, "/nodes")
+    (row,) = node_rows([found], NodeFilter(), snapshot.now, detail=True)
+    life = node_life(found, snapshot.reading.one(launch_path(node_id)), snapshot.now)
+    return _html(_text(snapshot, request, "node.html", snapshot.now, row=row, life=life))
+
+
+def _request(snapshot: Snapshot, request: Request, request_id: str) -> Response:
+    made, found = _overview(snapshot)
+    row = next((row for row in found.requests if row["id"] == request_id), None)
+    if row is None or snapshot.reading.one(f"{paths.REQUESTS}/{request_id}") is None:
+        return _gone(snapshot, request, "request", request_id, "/requests")
+
+    def text() -> str:
+        told = explanation(snapshot.reading, found.requests, request_id, made)
+        return _text(snapshot, request, "request.html", made, row=row, told=told)
+
+    return _tagged(snapshot, request, made, text)
+
+
+def _gone(snapshot: Snapshot, request: Request, kind: str, name: str, back: str) -> Response:
+    return _html(_text(snapshot, request, "gone.html", snapshot.now, kind=kind, name=name, back=back), 404)
+
+
+# -- answers ---------------------------------------------------------------------------------------------------------
+
+
+def _is_fragment(request: Request) -> bool:
+    return bool(request.args.get("fragment"))
+
+
+def _text(snapshot: Snapshot, request: Request, template: str, made: float, **values: Any) -> str:
+    """The text of a page.
+
+    :param made: UNIX time of the rows, from which their ages count.
+    """
+    contact = snapshot.contact
+    return rendered(
+        template,
+        layout="fragment.html" if _is_fragment(request) else "layout.html",
+        now=made,
+        path=request.path,
+        contact=contact,
+        known_at=None if contact.age is None else round(snapshot.now - contact.age),
+        versions=_versions(),
+        **values,
+    )
+
+
+def _html(text: str, status: int = 200) -> Response:
+    return Response(text, status, headers={"Cache-Control": "no-cache"}, mimetype="text/html")
+
+
+def _tagged(snapshot: Snapshot, request: Request, made: float, text: Callable[[], str]) -> Response:
+    """The page, or 304 without rendering it when the visitor has what these rows give.
+
+    :param made: when the rows were made: no others have the same.
+    """
+    contact = snapshot.contact
+    told = f"{made} {contact.connected} {contact.problem} {request.full_path} {_versions()}"
+    tag = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:20]
+    if request.if_none_match.contains_weak(tag):
+        response = Response(status=304, headers={"Cache-Control": "no-cache"})
+    else:
+        response = _html(text())
+    response.set_etag(tag, weak=True)
+    return response
+
+
+def _with_tree(handler: Callable[..., Response]) -> Callable[..., Response]:
+    """The same handler; as long as no tree was ever read, a page says so and asks again by itself."""
+
+    def answer(snapshot: Snapshot, request: Request, **arguments: str) -> Response:
+        if snapshot.contact.age is not None:
+            return handler(snapshot, request, **arguments)
+        response = _html(_text(snapshot, request, "unread.html", snapshot.now), 503)
+        response.headers["Retry-After"] = "5"
+        return response
+
+    return answer
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """File → version of its content."""
+    return {name: hashlib.sha256(static(name)).hexdigest()[:12] for name in TYPES}
+
+
+def _static(_snapshot: Snapshot, _request: Request, name: str) -> Response:
+    if name not in TYPES:
+        return Response("there is no such file\n", 404, mimetype="text/plain")
+    # The address has the version of the content in it.
+    return Response(
+        static(name), headers={"Cache-Control": "public, max-age=31536000, immutable"}, mimetype=TYPES[name]
+    )
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("/", _with_tree(_first), needs_tree=False),
+    Route("/nodes", _with_tree(_node_list), needs_tree=False),
+    Route("/nodes/<node_id>", _with_tree(_node), needs_tree=False),
+    Route("/requests", _with_tree(_request_list), needs_tree=False),
+    Route("/requests/<request_id>", _with_tree(_request), needs_tree=False),
+    Route("/images", _with_tree(_image_list), needs_tree=False),
+    Route("/static/<name>", _static, needs_tree=False),
+)

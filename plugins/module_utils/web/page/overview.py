@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state of a tree as the first page shows it; a search leaves what matches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import Found, TreeReading
+from ...imaging.notes import BUILDER_NOTES, BuilderNote
+from ...model.config.types import NodepoolConfig
+from ...model.documents import text, words
+from ...model.node import NodeState
+from ...model.request import RequestState
+from ...reporting.info.fields import Fields, age
+from ...reporting.info.labels import label_rows
+from ...reporting.info.nodes import node_row
+from ...reporting.info.providers import provider_rows
+from ...reporting.info.requests import request_rows
+from .images import image_rows
+from .troubles import failures, leak_rows, odd_rows, stuck_rows, troubles
+
+Row = Mapping[str, Any]
+MOST = 15
+"""Rows of a part; the others are counted, and the part has a link to all."""
+SHOWN_STATES = (NodeState.IN_USE, NodeState.READY, NodeState.BUILDING, NodeState.HOLD)
+"""Node states with a column of their own; the others are counted together."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that are shown, and how many there are."""
+
+    rows: Sequence[Row]
+    count: int
+
+    @property
+    def more(self) -> int:
+        """How many are not shown."""
+        return self.count - len(self.rows)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All rows, for every visitor the same."""
+
+    providers: Sequence[Row]
+    requests: Sequence[Row]
+    labels: Sequence[Row]
+    images: Sequence[Row]
+    node_states: Mapping[str, int]
+    nodes: Sequence[Row]
+    troubles: Sequence[Row]
+    failures: Sequence[Row]
+    stuck: Sequence[Row]
+    leaks: Sequence[Row]
+    odd: Sequence[Row]
+    builders: Sequence[Row]
+
+
+def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overview:
+    """Everything that the page can show of a tree."""
+    requests, providers = request_rows(reading, now), provider_rows(config, reading, now)
+    images, nodes = image_rows(config, reading, now), _nodes(reading, now)
+    return Overview(
+        providers=providers,
+        requests=requests,
+        labels=[_label(row) for row in label_rows(config, reading, now, requests)],
+        images=images,
+        node_states=dict(sorted(Counter(row["state"] for row in nodes).items())),
+        nodes=nodes,
+        troubles=troubles(providers, images),
+        failures=failures(reading, requests, images, now),
+        stuck=stuck_rows(providers),
+        leaks=leak_rows(reading, now),
+        odd=[*odd_rows(nodes), *odd_rows(requests)],
+        builders=_builders(reading, now),
+    )
+
+
+def _nodes(reading: TreeReading, now: float) -> list[dict[str, Any]]:
+    """What a search looks at; the rest of a row is made for the few nodes that are shown."""
+    return [_node(found, now) for found in reading.below(paths.NODES)]
+
+
+def _node(found: Found, now: float) -> dict[str, Any]:
+    document = found.document
+    row = {
+        "id": found.name,
+        "state": text(document.get("state")) or "unknown",
+        "labels": words(document.get("type")),
+        "provider": text(document.get("provider")),
+        "problems": [],
+    }
+    if row["state"] not in NodeState.ALL or not row["labels"] or not row["provider"]:
+        row["problems"] = node_row(found, Fields(document, found.problem), now)["problems"]
+    return row
+
+
+def _label(row: Row) -> dict[str, Any]:
+    other = sum(count for state, count in row["nodes"].items() if state not in SHOWN_STATES)
+    return {**row, "other": other, "total": sum(row["nodes"].values())}
+
+
+def _builders(reading: TreeReading, now: float) -> list[dict[str, Any]]:
+    """Builders by host."""
+    notes = [BuilderNote.from_document(found.document) for found in reading.below(f"{paths.OWN}/{BUILDER_NOTES}")]
+    rows = [
+        {"id": note.builder_id, "host": note.host, "seen_age": age(note.seen, now)}
+        for note in notes
+        if note is not None
+    ]
+    return sorted(rows, key=lambda row: (row["host"], row["id"]))
+
+
+def parts(found: Overview, search: str = "") -> dict[str, Any]:
+    """What is shown of each part.
+
+    :param search: text that a row contains somewhere, whatever its case; "" for all.
+    """
+    wanted = search.casefold()
+    waiting = [row for row in found.requests if row["state"] == RequestState.REQUESTED]
+    busy = [row for row in found.labels if row["nodes"] or row["wanted"] or row["min_ready"]]
+    states = Counter(row["state"] or "unknown" for row in found.requests)
+    return {
+        "troubles": _part(found.troubles, wanted, ("where", "text")),
+        "providers": _part(found.providers, wanted, ("name", "cloud", "acted_for_by", "pools")),
+        "queue": _part(waiting, wanted, ("id", "labels", "requestor", "tenant", "reason")),
+        "labels": _part(busy if not wanted else found.labels, wanted, ("label", "pools")),
+        "idle_labels": len(found.labels) - len(busy) if not wanted else 0,
+        "images": _part(found.images, wanted, ("image", "providers")),
+        "failures": _part(found.failures, wanted, ("where", "text", "provider")),
+        "stuck": _part(found.stuck, wanted, ("provider", "what", "node", "answer")),
+        "leaks": _part(found.leaks, wanted, ("provider", "what", "answer")),
+        "odd": _part(found.odd, wanted, ("id", "text")),
+        "builders": found.builders,
+        "nodes": _part(found.nodes, wanted, ("id", "labels", "provider")) if wanted else Part([], 0),
+        "requests": _part(found.requests, wanted, ("id", "labels", "requestor", "tenant")) if wanted else Part([], 0),
+        "node_states": found.node_states,
+        "node_count": len(found.nodes),
+        "request_states": states,
+        "reasons": Counter(_code(row) for row in waiting).most_common(8),
+        "oldest_wait": max((row["created_age"] or 0.0 for row in waiting), default=None),
+        "stale": sum(1 for row in found.images if row["stale"]),
+    }
+
+
+def _code(row: Row) -> str:
+    return (row["reason"]["code"] if row["reason"] else "") or "unsaid"
+
+
+def _part(rows: Sequence[Row], wanted: str, keys: Sequence[str]) -> Part:
+    found = [row for row in rows if matches(row, wanted, keys)] if wanted else rows
+    return Part(list(islice(found, MOST)), len(found))
+
+
+def matches(row: Row, wanted: str, keys: Iterable[str]) -> bool:
+    """True when one of the fields contains *wanted*, which is casefolded."""
+    return any(wanted in told.casefold() for key in keys for told in _texts(row.get(key)))
+
+
+def _texts(value: Any) -> Iterable[str]:
+    """The texts in a field: of a list each item, of a reason its code and text, of a pool or provider its name."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for key in ("name", "provider", "code", "text", "labels"):
+            yield from _texts(value.get(key))

@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong, for the page: what needs attention, recent failures in the words of the clouds, leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import TreeReading
+from ...model.documents import mapping, seconds, text, whole
+from ...model.lines import amount
+from ...model.request import RequestState
+from ...reporting.info.explain import DECLINES, LAUNCHES
+from ...reporting.info.fields import age
+
+BAD, WARN = "bad", "warn"
+UNTOLD = "no text is stored"
+SIGHTINGS = f"{paths.OWN}/sightings"
+Rows = Sequence[Mapping[str, Any]]
+
+
+def quoted(name: str) -> str:
+    """A name as a part of an address, whatever is in it."""
+    return quote(name, safe="", errors="replace")
+
+
+def node_path(node_id: str) -> str:
+    """The page of a node."""
+    return f"/nodes/{quoted(node_id)}"
+
+
+def request_path(request_id: str) -> str:
+    """The page of a request."""
+    return f"/requests/{quoted(request_id)}"
+
+
+def _row(
+    level: str,
+    where: str,
+    told: str | None,
+    since: float | None = None,
+    href: str = "",
+    *,
+    ends_in: float | None = None,
+    provider: str = "",
+) -> dict[str, Any]:
+    return {
+        "level": level,
+        "where": where,
+        "text": told or UNTOLD,
+        "age": since,
+        "href": href,
+        "ends_in": ends_in,
+        "provider": provider,
+    }
+
+
+# -- attention -------------------------------------------------------------------------------------------------------
+
+
+def troubles(providers: Rows, images: Rows) -> list[dict[str, Any]]:
+    """What an operator has to know of now: what is bad comes first."""
+    rows = [*_of_providers(providers), *_of_images(images)]
+    return sorted(rows, key=lambda row: row["level"] != BAD)
+
+
+def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
+    for row in providers:
+        name, href = row["name"], f"/?q={quoted(row['name'])}"
+        if not row["acting"] and row["configured"] and not row["acted_for_by"]:
+            yield _row(BAD, name, "no launcher acts for this provider", href=href)
+        health = row["health"]
+        if health is not None and health["state"] != "ok":
+            yield _row(BAD, name, health["text"], health["age"], href)
+        for pool in row["pools"]:
+            for freeze in pool["freezes"]:
+                told = f"frozen after a refused create ({freeze['resource']}): {freeze['text'] or UNTOLD}"
+                yield _row(WARN, f"{name}/{pool['name']}", told, href=href, ends_in=freeze["ends_in"])
+        for item in row["breakers"]:
+            told = (
+                f"{item['image']} with {item['flavor']} failed {amount(item['failures'], 'time')} in a row:"
+                f" {item['text'] or UNTOLD}"
+            )
+            yield _row(WARN, name, told, href=href, ends_in=item["ends_in"])
+        if row["stuck"]:
+            yield _row(WARN, name, f"{amount(len(row['stuck']), 'deletion')} stuck", href="#leaks")
+        for problem in row["problems"]:
+            yield _row(WARN, name, f"the record of the provider is odd: {problem}")
+
+
+def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
+    for row in images:
+        name, href = row["image"], f"/images?q={quoted(row['image'])}"
+        if row["failures"]:
+            told = f"{amount(row['failures'], 'build')} failed in a row: {row['last_error'] or UNTOLD}"
+            yield _row(BAD, name, told, row["failed_age"], href, ends_in=row["next_try_in"])
+        if row["stale"]:
+            yield _row(WARN, name, "the newest build is older than twice its rebuild-age", row["age"], href)
+        for item in row["providers"]:
+            where = f"{name} at {item['provider']}"
+            if item["failures"]:
+                told = f"{amount(item['failures'], 'upload')} failed in a row: {item['last_error'] or UNTOLD}"
+                yield _row(BAD, where, told, item["failed_age"], href, ends_in=item["next_try_in"])
+            if row["configured"] and item["current"] is None:
+                yield _row(WARN, where, "there is no ready upload", href=href)
+
+
+# -- failures --------------------------------------------------------------------------------------------------------
+
+
+def failures(reading: TreeReading, requests: Rows, images: Rows, now: float) -> list[dict[str, Any]]:
+    """What failed and is still stored, the latest first; what has no time of its own comes last."""
+    rows = [*_of_launches(reading, now), *_of_requests(reading, requests), *_of_builds(images)]
+    return sorted(rows, key=lambda row: (row["age"] is None, row["age"]))
+
+
+def _of_launches(reading: TreeReading, now: float) -> Iterator[dict[str, Any]]:
+    for found in reading.below(LAUNCHES):
+        told = found.document.get("failures")
+        if isinstance(told, list) and told:
+            provider, since = text(found.document.get("provider")) or "", age(seconds(found.document.get("since")), now)
+            last = f"{told[-1]}" + (f" (the last of {len(told)})" if len(told) > 1 else "")
+            yield _row(WARN, f"node {found.name}", last, since, node_path(found.name), provider=provider)
+
+
+def _of_requests(reading: TreeReading, requests: Rows) -> Iterator[dict[str, Any]]:
+    for row in requests:
+        if row["state"] == RequestState.FAILED:
+            told = row["reason"]["text"] if row["reason"] else _declines(reading, row["id"])
+            yield _row(BAD, f"request {row['id']}", told, row["age"], request_path(row["id"]))
+
+
+def _declines(reading: TreeReading, request_id: str) -> str | None:
+    """What the pools said that declined a request."""
+    found = reading.one(f"{DECLINES}/{request_id}")
+    reasons = found.document.get("reasons") if found is not None else None
+    documents = [item for item in reasons if isinstance(item, dict)] if isinstance(reasons, list) else []
+    return "; ".join(dict.fromkeys(str(item.get("text")) for item in documents)) or None
+
+
+def _of_builds(images: Rows) -> Iterator[dict[str, Any]]:
+    for row in images:
+        where, href = f"image {row['image']}", f"/images?q={quoted(row['image'])}"
+        if row["failures"]:
+            yield _row(BAD, where, f"build: {row['last_error'] or UNTOLD}", row["failed_age"], href)
+        for item in row["providers"]:
+            if item["failures"]:
+                told = f"upload: {item['last_error'] or UNTOLD}"
+                yield _row(BAD, where, told, item["failed_age"], href, provider=item["provider"])
+
+
+# -- leaks -----------------------------------------------------------------------------------------------------------
+
+
+def stuck_rows(providers: Rows) -> list[dict[str, Any]]:
+    """Deletions that do not get on, the oldest first."""
+    rows = [
+        {**item, "what": f"server {item['server']}" if item["server"] else f"floating IP {item['floating_ip']}"}
+        for row in providers
+        for item in row["stuck"]
+    ]
+    return sorted(rows, key=lambda row: -(row["age"] or 0.0))
+
+
+def leak_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
+    """What leaked by the sightings of the launchers, the oldest first. Foreign things are not among them."""
+    rows = []
+    for found in reading.below(SIGHTINGS):
+        for key, item in (mapping(found.document.get("seen")) or {}).items():
+            document = mapping(item) or {}
+            rows.append(
+                {
+                    "provider": found.name,
+                    "what": key.replace("/", " ", 1),
+                    "age": age(seconds(document.get("first")), now),
+                    "tries": whole(document.get("tries")) or 0,
+                    "answer": text(document.get("answer")),
+                }
+            )
+    return sorted(rows, key=lambda row: -(row["age"] or 0.0))
+
+
+def odd_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Records that cannot be used as they are."""
+    return ({"id": row["id"], "text": "; ".join(row["problems"])} for row in rows if row["problems"])

@@ -1,0 +1,295 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page for people in a real browser, with a real ZooKeeper behind it."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture import Picture
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Application
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import Listening
+from tests.support import busy_tree
+from tests.support.browser import barriers, browser, patience, program, shoot, too_wide, visit
+from tests.support.busy_tree import node_id, request_id
+from tests.support.fixtures_zookeeper import bare_client, end, eventually
+from tests.support.zookeeper_server import HOST, ZooKeeperServer
+
+PAGES = {
+    "overview": "",
+    "nodes": "nodes",
+    "requests": "requests",
+    "images": "images",
+    "node": f"nodes/{node_id(5)}",
+    "request": f"requests/{request_id(5)}",
+}
+FRESH = "300-0000099999"
+
+
+@dataclass
+class Site:
+    """A web service over a busy tree."""
+
+    client: Any
+    picture: Picture
+    listening: Listening
+
+    @property
+    def address(self) -> str:
+        """Its first page."""
+        return self.listening.address
+
+    def write(self, path: str, document: Any) -> None:
+        """Write a document."""
+        data = json.dumps(document).encode()
+        if self.client.exists(path):
+            self.client.set(path, data)
+        else:
+            self.client.create(path, data, makepath=True)
+
+    def request(self, ident: str = FRESH, **more: Any) -> None:
+        """Write a request that waits."""
+        known = {"state": "requested", "node_types": ["debian-12"], "requestor": "zuul", "state_time": time.time()}
+        self.write(f"/nodepool/requests/{ident}", {**known, **more})
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+def site_of(server: ZooKeeperServer, stack: ExitStack) -> Site:
+    chroot = f"/test-{uuid.uuid4().hex}"
+    client = bare_client(server, chroot)
+    stack.callback(end, client)
+    for path, document in busy_tree.documents(time.time()).items():
+        client.create(path, json.dumps(document).encode(), makepath=True)
+    for path in busy_tree.locks():
+        client.create(path, b"", makepath=True)
+    picture = Picture(
+        parse_config(
+            busy_tree.config().replace("host: 127.0.0.1", f"host: {HOST}, port: {server.port}, chroot: {chroot}")
+        )
+    )
+    listening = stack.enter_context(Listening(Application(picture), HOST, 0))
+    picture.open()
+    stack.callback(picture.close)
+    eventually(lambda: picture.snapshot().contact.age is not None)
+    return Site(client, picture, listening)
+
+
+@pytest.fixture(scope="module")
+def busy(zookeeper: ZooKeeperServer) -> Iterator[Site]:
+    """A site that no test changes but by a request of its own."""
+    program()
+    with ExitStack() as stack:
+        yield site_of(zookeeper, stack)
+
+
+def row(page, ident):
+    return page.locator(f'#content tr[data-key="{ident}"]')
+
+
+def test_the_page_works_and_asks_nothing_from_elsewhere(busy, chromium):
+    with visit(chromium, "about:blank", width=1400) as visited:
+        asked: list[str] = []
+        visited.page.on("request", lambda request: asked.append(request.url))
+        visited.page.goto(busy.address)
+        expect(visited.page.locator("#live-text")).to_contain_text("live")
+        expect(visited.page.locator("#h-attention")).to_contain_text("Needs attention")
+        expect(visited.page.locator("#said")).to_have_text("6 things need attention")
+        assert visited.page.title() == "Nodepool: overview"
+        assert asked and all(url.startswith(busy.address) for url in asked)
+        shoot(visited.page, "overview-light-desktop")
+
+
+def test_a_change_in_zookeeper_reaches_the_page_and_nothing_else_is_touched(busy, chromium):
+    ident = "300-0000088888"
+    with visit(chromium, f"{busy.address}requests?q=zuul") as visited:
+        page = visited.page
+        page.evaluate("document.querySelector('#content tbody tr').marked = true")
+        page.locator("#content tbody a").first.focus()
+        focused = page.evaluate("document.activeElement.href")
+        busy.request(ident)
+        expect(row(page, ident)).to_be_visible()
+        assert page.evaluate("document.querySelector('#content tbody tr').marked") is True
+        assert page.evaluate("document.activeElement.href") == focused
+        busy.client.delete(f"/nodepool/requests/{ident}")
+        expect(row(page, ident)).to_have_count(0)
+
+
+def test_ages_go_on_by_themselves(busy, chromium):
+    with visit(chromium, f"{busy.address}nodes/{node_id(5)}") as visited:
+        first = visited.page.locator("#content time").first
+        before = first.inner_text()
+        expect(first).not_to_have_text(before)
+
+
+def test_the_search_filters_while_typing_and_the_address_can_be_shared(busy, chromium):
+    with visit(chromium, busy.address) as visited:
+        page = visited.page
+        page.get_by_role("searchbox").fill("fedora")
+        expect(page.locator("#h-labels .count")).to_have_text("1")
+        expect(page.locator("#h-images + table tbody tr, #h-images ~ table tbody tr")).to_have_count(1)
+        assert page.url == f"{busy.address}?q=fedora"
+        assert page.evaluate("document.activeElement.id") == "q"
+        shared = page.url
+    with visit(chromium, shared, script=False) as visited:
+        assert visited.page.locator("#h-labels .count").inner_text() == "1"
+        assert visited.page.locator("#q").input_value() == "fedora"
+
+
+def test_lists_are_filtered_by_their_form(busy, chromium):
+    with visit(chromium, f"{busy.address}nodes") as visited:
+        page = visited.page
+        page.get_by_label("state").select_option("ready")
+        expect(page.locator("#h-list")).to_contain_text("of 60 nodes")
+        assert page.url.endswith("nodes?state=ready")
+        assert set(page.locator("#content td[data-title=State]").all_inner_texts()) == {"ready"}
+
+
+def test_all_is_there_without_javascript(busy, chromium):
+    with visit(chromium, busy.address, script=False) as visited:
+        page = visited.page
+        assert page.locator("#content section").count() >= 8 and not page.locator("#live").is_visible()
+        page.locator("#q").fill(node_id(5))
+        page.get_by_role("button", name="Search").click()
+        page.get_by_role("link", name=node_id(5)).first.click()
+        assert page.url == f"{busy.address}nodes/{node_id(5)}"
+        assert "No valid host was found" in page.inner_text("#content")
+        page.locator(".facts").get_by_role("link").first.click()
+        assert "/requests/" in page.url
+        shoot(page, "request-without-javascript")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_needs_no_scrolling_sideways(name, busy, chromium):
+    with visit(chromium, busy.address + PAGES[name], width=400, dark=True) as visited:
+        assert too_wide(visited.page) == []
+        shoot(visited.page, f"{name}-dark-phone")
+        visited.page.set_viewport_size({"width": 320, "height": 700})
+        assert too_wide(visited.page) == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_keeps_people_out(name, dark, busy, chromium):
+    with visit(chromium, busy.address + PAGES[name], dark=dark) as visited:
+        expect(visited.page.locator("#live-text")).to_contain_text("live")
+        assert barriers(visited.page) == []
+        shoot(visited.page, f"{name}-{'dark' if dark else 'light'}-desktop")
+
+
+def test_the_keyboard_reaches_everything_and_is_never_trapped(busy, chromium):
+    with visit(chromium, f"{busy.address}nodes/{node_id(5)}") as visited:
+        page = visited.page
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+        wanted = page.evaluate("document.querySelectorAll('#main a, footer a').length")
+        reached = []
+        for _turn in range(wanted):
+            page.keyboard.press("Tab")
+            reached.append(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"))
+        assert reached == ["solid"] * wanted
+        assert page.evaluate("document.activeElement.closest('footer') !== null")
+
+
+def test_a_page_that_is_not_looked_at_or_paused_asks_for_nothing(busy, chromium):
+    ident = "300-0000077777"
+    with visit(chromium, f"{busy.address}requests") as visited, visit(chromium, f"{busy.address}requests") as other:
+        page = visited.page
+        expect(page.locator("#live-text")).to_contain_text("live")
+        page.evaluate(
+            "Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        other.page.get_by_role("button", name="Pause").click()
+        expect(other.page.locator("#live-text")).to_contain_text("paused")
+        asked: list[str] = []
+        for watched in (page, other.page):
+            watched.wait_for_load_state("networkidle")
+            watched.on("request", lambda request: asked.append(request.url))
+        busy.request(ident)
+        # Two further pages show it, one after the other: time enough for a page that would ask.
+        for _turn in range(2):
+            with visit(chromium, f"{busy.address}requests") as third:
+                expect(row(third.page, ident)).to_be_visible()
+        assert asked == [] and row(page, ident).count() == row(other.page, ident).count() == 0
+        page.evaluate(
+            "Object.defineProperty(document, 'hidden', {value: false, configurable: true});"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        other.page.get_by_role("button", name="Pause").click()
+        expect(row(page, ident)).to_be_visible()
+        expect(row(other.page, ident)).to_be_visible()
+        busy.client.delete(f"/nodepool/requests/{ident}")
+
+
+def test_what_a_cloud_or_a_requestor_has_written_does_nothing(busy, chromium):
+    evil = "<img src=x onerror='window.pwned = 1'><script>window.pwned = 1</script>"
+    number = busy_tree.node_id(8000)
+    busy.request(FRESH, requestor=evil, node_types=[evil], tenant_name=evil)
+    held = {"state": "hold", "type": [evil], "provider": evil, "comment": evil + "x" * 900_000, "state_time": 1.0}
+    busy.write(f"/nodepool/nodes/{number}", held)
+    try:
+        eventually(lambda: busy.picture.snapshot().reading.one(f"/nodepool/nodes/{number}"))
+        for path in ("?q=img", "nodes?state=hold", f"nodes/{number}", f"requests/{FRESH}"):
+            with visit(chromium, busy.address + path) as visited:
+                expect(visited.page.locator("#content")).to_contain_text("<img src=x onerror")
+                assert visited.page.evaluate("window.pwned") is None
+                assert visited.page.locator("#content img, #content script").count() == 0
+                assert too_wide(visited.page) == []
+    finally:
+        for path in (f"/nodepool/nodes/{number}", f"/nodepool/requests/{FRESH}"):
+            busy.client.delete(path)
+
+
+def test_a_server_that_is_away_is_said_and_found_again(busy, chromium):
+    with ExitStack() as stack:
+        first = Listening(Application(busy.picture), HOST, 0)
+        with first, visit(chromium, first.address) as visited:
+            page = visited.page
+            expect(page.locator("#live-text")).to_contain_text("live")
+            first.__exit__(None, None, None)
+            expect(page.locator("#live-text")).to_contain_text("no answer since", timeout=patience())
+            assert page.locator("#h-queue").is_visible()
+            second = stack.enter_context(Listening(Application(busy.picture), HOST, first.port))
+            assert second.port == first.port
+            expect(page.locator("#live-text")).to_contain_text("live", timeout=2 * patience())
+            # The browser itself reports each attempt that found no server.
+            visited.complaints[:] = [told for told in visited.complaints if "ERR_CONNECTION" not in told]
+
+
+@pytest.mark.long
+def test_zookeeper_stops_and_comes_back(chromium):
+    with ZooKeeperServer(tick_ms=100) as server, ExitStack() as stack:
+        site = site_of(server, stack)
+        with visit(chromium, site.address, dark=True, width=400) as visited:
+            page = visited.page
+            expect(page.locator("#live-text")).to_contain_text("live")
+            server.stop()
+            banner = page.locator(".banner")
+            expect(banner).to_contain_text("ZooKeeper does not answer")
+            expect(banner.locator("time")).to_be_visible()
+            assert page.locator("#h-queue .count").inner_text() == "29"
+            assert barriers(page) == []
+            shoot(page, "zookeeper-away-dark-phone")
+            server.start()
+            expect(banner).to_have_count(0, timeout=2 * patience())
+            site.request()
+            page.goto(f"{site.address}requests")
+            expect(row(page, FRESH)).to_be_visible()

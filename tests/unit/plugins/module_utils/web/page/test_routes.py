@@ -1,0 +1,258 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import static
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.routes import TYPES, VALID
+from tests.support import busy_tree, populated_tree
+from tests.support.populated_tree import (
+    BROKEN,
+    BUILDING,
+    EMPTY,
+    HELD,
+    NOT_JSON,
+    ODD,
+    WAITING,
+)
+from tests.support.tree_reading import NOW
+from tests.support.web_case import WebCase
+
+PAGES = ["/", "/nodes", "/requests", "/images", f"/nodes/{BUILDING}", f"/nodes/{HELD}", f"/requests/{WAITING}"]
+VOID = {"meta", "link", "input", "br", "hr", "img"}
+EVIL = "<script>alert(1)</script>\"' onload=x \u202e\ud800"
+
+
+class Outline(HTMLParser):
+    """The structure of a page: tags that do not match, ids, headings, texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag that is closed at once, as in SVG."""
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        """Match a tag."""
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+@pytest.fixture
+def case() -> WebCase:
+    return WebCase()
+
+
+@pytest.fixture(scope="module")
+def large() -> WebCase:
+    return WebCase(
+        busy_tree.documents(NOW, 6000, 1000), busy_tree.locks(6000), config=parse_config(busy_tree.config(6000))
+    )
+
+
+def text_of(case, path, status=200):
+    answer = case.get(path)
+    assert (answer.status_code, answer.mimetype) == (status, "text/html")
+    return answer.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_each_page_is_whole_without_javascript(case, path):
+    text = text_of(case, path)
+    page = Outline(text)
+    assert page.wrong == [] and page.open == [] and len(set(page.ids)) == len(page.ids)
+    tags = [tag for tag, _attrs in page.tags]
+    assert tags.count("h1") == 1 and {"main", "nav", "header", "footer"} <= set(tags)
+    assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
+    assert all(attrs.get("aria-label") for tag, attrs in page.tags if attrs.get("role") == "img")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_needs_what_the_policy_forbids(case, path):
+    page = Outline(text_of(case, path))
+    assert not [attrs for _tag, attrs in page.tags if "style" in attrs or any(name[:2] == "on" for name in attrs)]
+    addresses = [attrs[name] for _tag, attrs in page.tags for name in ("src", "href", "action") if name in attrs]
+    assert addresses and all(address.startswith(("/", "#", "?")) and address[:2] != "//" for address in addresses)
+    assert [attrs.get("src", "")[:8] for tag, attrs in page.tags if tag == "script"] == ["/static/"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_fragment_is_the_part_of_the_page_that_changes(case, path):
+    fragment = text_of(case, f"{path}?fragment=1").strip()
+    assert len(fragment) > 300 and "<html" not in fragment and fragment in text_of(case, path)
+
+
+def test_the_overview_shows_what_an_operator_looks_for(case):
+    text = text_of(case, "/")
+    for told in (
+        "Needs attention",
+        "provider west: 503",
+        "Quota exceeded",
+        "2 instances needed, 1 left in west/main",
+        "fault: No valid host was found",
+        "409 Conflict",
+        'aria-label="instances: 3 used, 3 by others, of 10 "',
+        f'href="/requests/{WAITING}"',
+        'href="/nodes?state=ready"',
+        "served by launcher1",
+    ):
+        assert told in text
+
+
+def test_a_node_tells_its_life_and_a_request_what_it_waits_for(case):
+    told = text_of(case, f"/nodes/{BUILDING}")
+    assert "the cloud was asked for a server" in told and "No valid host was found" in told
+    told = text_of(case, f"/requests/{WAITING}")
+    assert "place 1 of the queue" in told and "nodes are given back" in told
+    assert "no launcher acts for east/main" in told
+
+
+@pytest.mark.parametrize("node_id", [ODD, NOT_JSON, EMPTY])
+def test_a_node_whose_record_cannot_be_used_has_a_page(case, node_id):
+    text_of(case, f"/nodes/{node_id}")
+    text_of(case, f"/requests/{BROKEN}")
+
+
+@pytest.mark.parametrize("path", ["/nodes/0000009999", "/requests/100-0000009999", "/nodes/%3Cb%3E"])
+def test_what_is_not_there_is_said_as_a_page(case, path):
+    text = text_of(case, path, 404)
+    assert "There is no such" in text and "<b>" not in text
+
+
+def evil(value):
+    if isinstance(value, str):
+        return EVIL + value
+    if isinstance(value, list):
+        return [evil(item) for item in value]
+    return {key: evil(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+KEPT = ("state", "provider", "pool", "name", "provider_name", "id", "allocated_to", "phase", "code", "where", "formats")
+
+
+def hostile() -> dict[str, object]:
+    """A tree in which every text is hostile, but for those that tie records together."""
+    found = {}
+    for path, document in populated_tree.documents(NOW).items():
+        if isinstance(document, dict):
+            document = {key: value if key in KEPT else evil(value) for key, value in document.items()}
+        found[path] = document
+    held = found[f"/nodepool/nodes/{HELD}"]
+    found[f"/nodepool/nodes/{HELD}"] = {**held, "comment": EVIL + "x" * 2**20, "hold_job": EVIL * 2**14}
+    found["/nodepool/nodes/<img src=x onerror=alert(1)>"] = {"state": EVIL, "type": [EVIL] * 500, "provider": EVIL}
+    found["/nodepool/requests/100-<script>"] = {"state": "requested", "node_types": [EVIL], "requestor": EVIL}
+    return found
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/nodes/<img src=x onerror=alert(1)>", "/requests/100-<script>"])
+def test_whatever_a_cloud_or_a_requestor_has_written_is_text(path):
+    text = text_of(WebCase(hostile(), populated_tree.locks()), path)
+    page = Outline(text)
+    assert "<script>" not in text and "<img" not in text and "\u202e" not in text
+    assert [tag for tag, _attrs in page.tags].count("script") == 1
+    assert not [attrs for _tag, attrs in page.tags if "onload" in attrs or "onerror" in attrs]
+    assert len(text) < 100_000
+
+
+@pytest.mark.parametrize(
+    "query", ["q=<script>alert(1)</script>", 'state="><script>', "page=<script>", "q=%00%ff", f"q={'x' * 1500}"]
+)
+@pytest.mark.parametrize("path", ["/", "/nodes", "/requests", "/images"])
+def test_whatever_a_visitor_asks_for_is_text(case, path, query):
+    text = text_of(case, f"{path}?{query}")
+    assert "<script>" not in text and Outline(text).wrong == []
+
+
+def test_the_first_view_of_a_large_site_is_bounded_and_light(large):
+    first = text_of(large, "/")
+    assert "6,000" in first and 'href="/requests?state=requested"' in first
+    whole = len(first.encode()) + sum(len(static(name)) for name in TYPES)
+    assert whole <= 150_000
+    for path in ("/nodes", "/requests", "/nodes?q=debian", "/requests?reason=frozen"):
+        assert len(text_of(large, path)) < 150_000
+
+
+def test_nothing_is_sent_again_to_a_visitor_who_has_it(case):
+    for path in [*PAGES, "/?fragment=1", "/nodes?fragment=1", "/?q=west"]:
+        tag = case.get(path).headers["ETag"]
+        again = case.get(path, If_None_Match=tag)
+        assert (again.status_code, again.get_data()) == (304, b""), path
+
+
+def test_a_change_in_the_tree_is_sent(case):
+    before = case.get("/?fragment=1")
+    record = json.dumps({**populated_tree.documents(NOW)[f"/nodepool/requests/{WAITING}"], "node_types": ["fresh"]})
+    case.now += 2
+    case.session.put("/nodepool/requests/100-0000000099", record.encode())
+    after = case.get("/?fragment=1", If_None_Match=before.headers["ETag"])
+    assert after.status_code == 200 and "100-0000000099" in after.get_data(as_text=True)
+
+
+def test_ages_are_counted_anew_after_a_while(case):
+    tag = case.get("/").headers["ETag"]
+    case.now += VALID + 1
+    assert case.get("/", If_None_Match=tag).status_code == 200
+
+
+def test_one_visitor_more_costs_no_row_more(case):
+    text_of(case, "/")
+    case.session.tree = None
+    text_of(case, "/")
+
+
+def test_while_zookeeper_is_away_the_last_known_state_is_shown_with_its_age(case):
+    text_of(case, "/")
+    tag = case.get("/").headers["ETag"]
+    case.lose()
+    case.now += 90
+    answer = case.get("/", If_None_Match=tag)
+    text = answer.get_data(as_text=True)
+    assert answer.status_code == 200 and WAITING in text
+    assert re.search(r"ZooKeeper does not answer.*last known state.*1 min 30 s", text, re.DOTALL)
+    for path in PAGES:
+        assert "ZooKeeper does not answer" in text_of(case, path)
+
+
+def test_before_the_tree_was_read_the_page_says_so_and_tries_again():
+    case = WebCase()
+    case.picture._was_connected, case.picture._heard = False, None
+    case.session.state = "LOST"
+    for path in PAGES:
+        text = text_of(case, path, 503)
+        assert "was not read yet" in text and Outline(text).wrong == []
+
+
+def test_static_files_are_kept_for_ever_under_an_address_with_their_version(case):
+    found = re.findall(r'/static/[^"]+', text_of(case, "/"))
+    assert {path.split("?")[0].removeprefix("/static/") for path in found} == set(TYPES)
+    for path in found:
+        answer = case.get(path)
+        assert answer.status_code == 200 and "immutable" in answer.headers["Cache-Control"]
+        assert answer.mimetype == TYPES[path.split("?")[0].removeprefix("/static/")]
+
+
+@pytest.mark.parametrize("name", ["nothing.css", "..%2froutes.py", "%2e%2e/routes.py", "page.css/", ""])
+def test_no_other_file_is_served(case, name):
+    assert case.get(f"/static/{name}").status_code == 404
