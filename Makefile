@@ -66,7 +66,8 @@ unit: setup ## unit tests
 	@$(STEP) $@ tools/lane tests/unit -n $(JOBS) --dist worksteal
 
 # These tests wait most of the time, so there may be more of them than cores.
-integration: setup ## tests with a real ZooKeeper and the simulated cloud
+integration: setup ## tests with a real ZooKeeper, the simulated cloud and a browser
+	@tools/setup browser || echo "skipped: the tests of the page for people, because there is no browser"
 	@$(STEP) $@ tools/lane tests/integration -n $(shell echo $$((3 * $(JOBS)))) --dist worksteal
 
 scenarios: stage ## the roles in containers, where podman is there and works

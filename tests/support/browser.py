@@ -25,8 +25,9 @@ PATIENCE = 30.0
 STANDING_OUT = """
 () => [...document.querySelectorAll('body *')].filter((each) => {
   const box = each.getBoundingClientRect();
-  const width = document.documentElement.clientWidth;
-  return box.width > 0 && box.right > width + 1 && getComputedStyle(each).position !== 'absolute';
+  const room = each.parentElement.closest('section, .tile, body').getBoundingClientRect();
+  const hidden = each.closest('.visually-hidden, .skip, thead') !== null;
+  return !hidden && box.width > 0 && box.right > room.right + 1;
 }).map((each) => each.outerHTML.slice(0, 120))
 """
 
@@ -45,7 +46,9 @@ def browser() -> Iterator[Browser]:
     path = program()
     with sync_playwright() as playwright:
         # The sandbox wants a user that is not root; only pages of our own are opened.
-        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=patience())
+        started = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-lcd-text"], timeout=patience()
+        )
         try:
             yield started
         finally:
@@ -96,10 +99,10 @@ def shoot(page: Page, name: str) -> None:
 
 
 def too_wide(page: Page) -> list[str]:
-    """The elements that stand out to the right, when the page has to be scrolled sideways."""
+    """The elements that stand out of their part of the page to the right, or that it has to be scrolled sideways."""
     width: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    found: list[str] = page.evaluate(STANDING_OUT) if width > 0 else []
-    return found or ([f"{width} px"] if width > 0 else [])
+    found: list[str] = page.evaluate(STANDING_OUT)
+    return [*found, *([f"{width} px"] if width > 0 else [])]
 
 
 def barriers(page: Page) -> list[str]:

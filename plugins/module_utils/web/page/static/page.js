@@ -53,23 +53,28 @@
   };
 
   const children = (old, fresh) => {
+    const name = (child) => `${child.nodeName} ${keyOf(child)}`;
+    const kept = new Set(Array.from(fresh.children, name));
     const keyed = new Map();
-    for (const child of old.children) if (keyOf(child) !== undefined) keyed.set(`${child.nodeName} ${keyOf(child)}`, child);
+    for (const child of Array.from(old.children)) {
+      if (keyOf(child) === undefined) continue;
+      // What is gone goes first, so that what stays need not be moved: a moved element loses the focus.
+      if (kept.has(name(child)) && !keyed.has(name(child))) keyed.set(name(child), child); else child.remove();
+    }
     let place = old.firstChild;
     for (const wanted of Array.from(fresh.childNodes)) {
       const key = keyOf(wanted);
-      const found = key === undefined ? place && alike(place, wanted) && place : keyed.get(`${wanted.nodeName} ${key}`);
+      const found = key === undefined ? place && alike(place, wanted) && place : keyed.get(name(wanted));
       if (!found) {
         const added = old.insertBefore(wanted, place);
         if (added.nodeName === "TR" || added.nodeName === "LI") added.classList.add("fresh");
       } else {
-        if (key !== undefined) keyed.delete(`${wanted.nodeName} ${key}`);
+        if (key !== undefined) keyed.delete(name(wanted));
         if (found === place) place = place.nextSibling; else old.insertBefore(found, place);
         update(found, wanted);
       }
     }
     while (place) { const next = place.nextSibling; place.remove(); place = next; }
-    for (const child of keyed.values()) if (child.parentNode === old) child.remove();
   };
 
   const say = () => {
@@ -114,18 +119,19 @@
         children(content, parsed.body.firstChild);
         tag = answer.headers.get("ETag") || "";
         taggedUrl = url.href;
-        say();
       }
       const date = Date.parse(answer.headers.get("Date") || "");
       if (date && Math.abs(date - Date.now()) > 5000) skew = date - Date.now(); else skew = 0;
       failures = 0;
       known = Date.now();
-      tell("", `live, ${clock(known)}`);
+      if (paused) tell("paused", `paused at ${clock(known)}`); else tell("", `live, ${clock(known)}`);
+      say();
       tick();
       plan(EVERY);
     } catch (problem) {
       if (mine !== asked) return;
       failures += 1;
+      said.textContent = "The service does not answer";
       plan(Math.min(LONGEST, EVERY * 2 ** failures));
       tellLost();
     } finally {
