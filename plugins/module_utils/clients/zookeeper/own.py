@@ -108,10 +108,11 @@ class OwnDocuments:
                 known = not known
         raise StoreError(f"{full} is created and deleted by others again and again")
 
-    def change(self, path: str, edit: Callable[[dict[str, Any] | None], dict[str, Any]]) -> None:
+    def change(self, path: str, edit: Callable[[dict[str, Any] | None], dict[str, Any] | None]) -> None:
         """Replace the document by what *edit* makes of it; nothing that others write meanwhile is overwritten.
 
-        :param edit: called with the document, None when there is none or it is no JSON object; perhaps repeatedly.
+        :param edit: called with the document, None when there is none or it is no JSON object; perhaps repeatedly. Where
+            it returns None the document stays as it is.
         """
         full = paths.own(path)
         entry = self._session.tree.entry(full)
@@ -120,7 +121,10 @@ class OwnDocuments:
             before = parse(found[0]) if found else None
             if before is None and found and found[0]:
                 self._session.unusable.add(full, why_unreadable(found[0]) or "it cannot be read")
-            data = dump(edit(before))
+            after = edit(before)
+            if after is None:
+                return
+            data = dump(after)
             try:
                 if found:
                     self._session.write(full, data, found[1].version)

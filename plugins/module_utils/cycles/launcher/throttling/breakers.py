@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....launching.breaking import Breaker
 from ....model import reasons
 from ....model.lines import Trouble
 from ....model.reasons import Reason
-from ....model.stored import all_made
+from ....model.stored import BadDocument, all_made
 from ..context.context import Context
 
 BREAKERS = "breakers"
@@ -26,19 +27,18 @@ class Breakers:
 
     def failed(self, provider: str, image: str, flavor: str, text: str) -> None:
         """A launch failed for a reason of its own (not for quota, not for the API)."""
-        now = self._context.now()
-        before = self._known(provider).get(_key(image, flavor), Breaker())
-        after = before.failed(text, now)
+        now, key = self._context.now(), _key(image, flavor)
+        before, after = self._change(provider, key, lambda breaker: (breaker or Breaker()).failed(text, now))
+        before, after = before or Breaker(), after or Breaker()
         if after.is_open(now) and not before.is_open(now):
             line = f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
             line += f" none for {after.until - now:.0f} s; last: {text}"
             self._context.account.say(Trouble(line, provider=provider, image=image))
-        self._store(provider, image, flavor, after)
 
     def succeeded(self, provider: str, image: str, flavor: str) -> None:
         """A launch came to its end: the count begins anew."""
         if _key(image, flavor) in self._known(provider):
-            self._store(provider, image, flavor, None)
+            self._change(provider, _key(image, flavor), lambda breaker: None)
 
     def hindrance(self, provider: str, where: str, image: str, flavor: str) -> Reason | None:
         """Why nothing may be launched with this image and flavor now."""
@@ -67,16 +67,35 @@ class Breakers:
         return found
 
     def _known(self, provider: str) -> dict[str, Breaker]:
-        now, known = self._context.now(), self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ)
-        return {key: breaker.as_of(now) for key, breaker in (known or {}).items()}
+        return self._as_of_now(self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ) or {})
 
-    def _store(self, provider: str, image: str, flavor: str, breaker: Breaker | None) -> None:
-        known = self._known(provider)
-        known.pop(_key(image, flavor), None)
-        if breaker is not None:
-            known[_key(image, flavor)] = breaker
-        documents = {key: value.document() for key, value in known.items()}
-        self._context.store.own.put(f"{BREAKERS}/{provider}", documents)
+    def _as_of_now(self, known: Mapping[str, Breaker]) -> dict[str, Breaker]:
+        now = self._context.now()
+        return {key: breaker.as_of(now) for key, breaker in known.items()}
+
+    def _change(
+        self, provider: str, key: str, step: Callable[[Breaker | None], Breaker | None]
+    ) -> tuple[Breaker | None, Breaker | None]:
+        """Store what *step* makes of one breaker (None: closed); returns what there was and what there is.
+
+        An operator may close a breaker at this very moment: then *step* is called again, without that breaker.
+        """
+        seen: list[tuple[Breaker | None, Breaker | None]] = []
+
+        def make(document: Mapping[str, Any] | None) -> dict[str, Any]:
+            try:
+                known = self._as_of_now(_READ(document or {}))
+            except BadDocument:
+                known = {}
+            before = known.pop(key, None)
+            after = step(before)
+            seen.append((before, after))
+            if after is not None:
+                known[key] = after
+            return {name: breaker.document() for name, breaker in known.items()}
+
+        self._context.store.own.change(f"{BREAKERS}/{provider}", make)
+        return seen[-1]
 
 
 def _key(image: str, flavor: str) -> str:

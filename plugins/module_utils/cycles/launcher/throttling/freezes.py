@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ....launching.freezing import (
@@ -25,7 +26,7 @@ from ....model.freeze import Evidence, Freeze
 from ....model.lines import Line, Subject, Trouble
 from ....model.reasons import Reason
 from ....model.resources import INSTANCES, Resources
-from ....model.stored import all_made
+from ....model.stored import BadDocument, all_made
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 
@@ -58,10 +59,10 @@ class Freezes:
         """nova accepted a create that was sent at *sent_at* for a server of *size*."""
         actor.creates.windows.setdefault(pool_id, Window()).accepted()
         actor.usage.accepted(size)
-        known = self.of(pool_id)
-        fresh = {name: accepted(freeze, size[name], sent_at) for name, freeze in known.items()}
-        if fresh != known:
-            self._store(pool_id, fresh)
+        self._change(
+            pool_id,
+            lambda known: {name: accepted(freeze, size[name], sent_at) for name, freeze in known.items()},
+        )
 
     def refuse(
         self,
@@ -76,21 +77,44 @@ class Freezes:
 
         :param failing: what the server uses that was accepted all the same and then failed; its removal is no news.
         """
-        context, now = self._context, self._context.now()
+        names = {resource: self._context.random() for resource in list(named) or [INSTANCES]}
         actor.creates.windows.setdefault(pool_id, Window()).refused()
-        known = self.of(pool_id)
-        for resource in list(named) or [INSTANCES]:
-            before = known.get(resource)
-            evidence = self._evidence(actor, resource)
-            if failing is not None:
-                ours = before.evidence.ours if before is not None and now < before.until else evidence.ours
-                evidence = replace(evidence, ours=min(ours, evidence.ours) - failing[resource])
-            freeze = known[resource] = refused(before, resource, evidence, text, now, context.random(), sent_at)
-            if before is None or freeze.until != before.until:
-                line = f"{self._where(pool_id)}: frozen for {resource} for {freeze.until - now:.0f} s: {text}"
-                context.account.say(Trouble(line, **self._subject(pool_id)))
-        self._store(pool_id, known)
+
+        def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
+            return {
+                **known,
+                **{
+                    name: self._refused(known.get(name), actor, name, text, jitter, sent_at, failing)
+                    for name, jitter in names.items()
+                },
+            }
+
+        before, after = self._change(pool_id, refuse_again)
+        for name in names:
+            self._say_frozen(pool_id, before.get(name), after[name])
         actor.capacity.forget()
+
+    def _refused(
+        self,
+        before: Freeze | None,
+        actor: ProviderActor,
+        resource: str,
+        text: str,
+        jitter: float,
+        sent_at: float,
+        failing: Resources | None,
+    ) -> Freeze:
+        evidence, now = self._evidence(actor, resource), self._context.now()
+        if failing is not None:
+            ours = before.evidence.ours if before is not None and now < before.until else evidence.ours
+            evidence = replace(evidence, ours=min(ours, evidence.ours) - failing[resource])
+        return refused(before, resource, evidence, text, now, jitter, sent_at)
+
+    def _say_frozen(self, pool_id: str, before: Freeze | None, freeze: Freeze) -> None:
+        if before is None or freeze.until != before.until:
+            seconds = freeze.until - self._context.now()
+            line = f"{self._where(pool_id)}: frozen for {freeze.resource} for {seconds:.0f} s: {freeze.text}"
+            self._context.account.say(Trouble(line, **self._subject(pool_id)))
 
     def in_force(self, pool_id: str) -> dict[str, Reason]:
         """Resource → why the pool may use no more of it than it did at the refusal."""
@@ -130,19 +154,21 @@ class Freezes:
         """Once per pass: complete what was known at a refusal, end what a raised limit ends."""
         now = self._context.now()
         for (provider, _unused), pool_id in self._context.pool_ids.items():
-            known = self.of(pool_id)
             actor = self._context.actors[provider]
-            fresh = {name: self._looked_at(freeze, actor, pool_id, now) for name, freeze in known.items()}
-            if fresh != known:
-                self._store(pool_id, fresh)
+            before, after = self._change(pool_id, partial(self._looked_at_all, actor, now))
+            for name in before:
+                if now == after[name].until < before[name].until:
+                    line = f"{self._where(pool_id)}: the limit for {name} was raised, trying again"
+                    self._context.account.say(Line(line, **self._subject(pool_id)))
 
-    def _looked_at(self, freeze: Freeze, actor: ProviderActor, pool_id: str, now: float) -> Freeze:
+    def _looked_at_all(self, actor: ProviderActor, now: float, known: dict[str, Freeze]) -> dict[str, Freeze]:
+        return {name: self._looked_at(freeze, actor, now) for name, freeze in known.items()}
+
+    def _looked_at(self, freeze: Freeze, actor: ProviderActor, now: float) -> Freeze:
         if now >= freeze.until:
             return freeze
         evidence = self._evidence(actor, freeze.resource)
         if is_raised(freeze, evidence):
-            line = f"{self._where(pool_id)}: the limit for {freeze.resource} was raised, trying again"
-            self._context.account.say(Line(line, **self._subject(pool_id)))
             return replace(freeze, until=now)
         read = actor.capacity.asked_at
         if not freeze.settled and freeze.refusals and read is not None and read > freeze.refusals[-1]:
@@ -172,12 +198,37 @@ class Freezes:
 
     def of(self, pool_id: str) -> dict[str, Freeze]:
         """What is stored for a pool, by resource."""
-        now, known = self._context.now(), self._context.store.own.understood(f"{FREEZES}/{pool_id}", _READ)
-        return {name: freeze.as_of(now, LONGEST) for name, freeze in (known or {}).items()}
+        return self._as_of_now(self._context.store.own.understood(f"{FREEZES}/{pool_id}", _READ))
 
-    def _store(self, pool_id: str, freezes: dict[str, Freeze]) -> None:
-        document = {name: freeze.document() for name, freeze in freezes.items()}
-        self._context.store.own.put(f"{FREEZES}/{pool_id}", document)
+    def _change(
+        self, pool_id: str, step: Callable[[dict[str, Freeze]], dict[str, Freeze]]
+    ) -> tuple[dict[str, Freeze], dict[str, Freeze]]:
+        """Store what *step* makes of the freezes of a pool; returns what there was and what there is.
+
+        An operator may end a freeze at this very moment: then *step* is called again, without that freeze.
+        """
+        known = self.of(pool_id)
+        seen = [(known, step(known))]
+
+        def make(document: Mapping[str, Any] | None) -> dict[str, Any] | None:
+            stored = self._read(document or {})
+            changed = step(stored)
+            seen.append((stored, changed))
+            return None if changed == stored else {name: freeze.document() for name, freeze in changed.items()}
+
+        if seen[0][0] != seen[0][1]:
+            self._context.store.own.change(f"{FREEZES}/{pool_id}", make)
+        return seen[-1]
+
+    def _read(self, document: Mapping[str, Any]) -> dict[str, Freeze]:
+        try:
+            return self._as_of_now(_READ(document))
+        except BadDocument:
+            return {}
+
+    def _as_of_now(self, known: Mapping[str, Freeze] | None) -> dict[str, Freeze]:
+        now = self._context.now()
+        return {name: freeze.as_of(now, LONGEST) for name, freeze in (known or {}).items()}
 
     def _evidence(self, actor: ProviderActor, resource: str) -> Evidence:
         bound = actor.usage.bounds[resource] if actor.usage.bounds is not None else float("inf")
