@@ -74,6 +74,7 @@ class _Stat:
     ephemeralOwner: int  # noqa: N815 (kazoo's name)
     numChildren: int  # noqa: N815
     mtime: int = 0
+    cversion: int = 0
 
 
 @dataclass(slots=True)
@@ -121,7 +122,9 @@ class MemoryZooKeeper:
     def stat(self, path: str) -> _Stat:
         """Of a znode that exists."""
         znode = self.znodes[path]
-        return _Stat(znode.czxid, znode.mzxid, znode.version, znode.owner, len(self.names[path]), znode.mtime)
+        children = len(self.names[path])
+        changes = 2 * znode.created - children
+        return _Stat(znode.czxid, znode.mzxid, znode.version, znode.owner, children, znode.mtime, changes)
 
     def document(self, path: str) -> dict[str, Any] | None:
         """The JSON object at *path*, None when there is none."""

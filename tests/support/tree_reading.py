@@ -27,6 +27,7 @@ class Written:
     version: int = 0
     mtime: int = int(NOW * 1000)
     numChildren: int = 0  # noqa: N815 (kazoo's name)
+    cversion: int = 0
 
 
 def tree_of(documents: Mapping[str, Any], locks: Iterable[str] = ()) -> Tree:

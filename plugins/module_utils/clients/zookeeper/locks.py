@@ -176,6 +176,68 @@ def acquire(session: Session, path: str, *, parents: bool = False) -> Held | Non
     return Held(session, client, path, f"{path}/{lock.node}", generation) if taken else None
 
 
+class Turn:
+    """A place in the queue for a lock. It vanishes with the session.
+
+    :param contender: our znode in the lock directory.
+    """
+
+    def __init__(self, session: Session, client: TreeClient, path: str, contender: str, generation: int) -> None:
+        self._session = session
+        self._client = client
+        self._path = path
+        self._contender = contender
+        self._generation = generation
+
+    def take(self) -> Held | None:
+        """Return the lock; None while other clients are before us.
+
+        :raises StoreGone: the queue was deleted, most likely with the record that the lock protects.
+        """
+        contenders = _in_order(self._session.children(self._path))
+        name = paths.split(self._contender)[1]
+        if name not in contenders:
+            raise StoreGone(f"{self._path} was deleted")
+        if contenders[0] != name:
+            return None
+        return Held(self._session, self._client, self._path, self._contender, self._generation)
+
+    def leave(self) -> None:
+        """Give the place up. Never raises; without a connection it is made up for after the reconnection."""
+        Held(self._session, self._client, self._path, self._contender, self._generation).release()
+
+
+def queue(session: Session, path: str) -> Turn | None:
+    """Queue for the lock in directory *path*, as :func:`acquire` does not; None when there is nothing to lock."""
+    client, generation = session.writer(path), session.generation
+    prefix = uuid.uuid4().hex + paths.CONTENDER
+    try:
+        if not session.tree.exists(path) and not _make_directory(session, client, path, False):
+            return None
+        contender, _stat = session.create(f"{path}/{prefix}", ephemeral=True, sequence=True, client=client)
+    except StoreGone:  # the cache was behind, or it was deleted a moment ago
+        return None
+    except StoreError:
+        session.make_up_for(partial(_withdraw, session, path, prefix))
+        raise
+    session.settle(client)
+    return Turn(session, client, path, contender, generation)
+
+
+def holder(session: Session, path: str) -> str | None:
+    """Return what the client that holds the lock in directory *path* wrote into it, fresh; None when it is free."""
+    for name in _in_order(session.children(path)):
+        found = session.read(f"{path}/{name}")
+        if found is not None:
+            return found[0].decode("utf-8", "replace")
+    return None
+
+
+def _in_order(contenders: list[str]) -> list[str]:
+    """By the numbers that ZooKeeper appends: the first one has the lock."""
+    return sorted((name for name in contenders if paths.CONTENDER in name), key=lambda name: name[-10:])
+
+
 def _make_directory(session: Session, client: TreeClient, path: str, parents: bool) -> bool:
     """False when there is nothing to lock."""
     try:

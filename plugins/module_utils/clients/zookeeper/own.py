@@ -111,8 +111,8 @@ class OwnDocuments:
     def change(self, path: str, edit: Callable[[dict[str, Any] | None], dict[str, Any] | None]) -> None:
         """Replace the document by what *edit* makes of it; nothing that others write meanwhile is overwritten.
 
-        :param edit: called with the document, None when there is none or it is no JSON object; perhaps repeatedly. Where
-            it returns None the document stays as it is.
+        :param edit: called with the document, None when there is none or it is no JSON object; perhaps repeatedly.
+            Where it returns None the document stays as it is.
         """
         full = paths.own(path)
         entry = self._session.tree.entry(full)

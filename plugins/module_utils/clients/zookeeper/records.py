@@ -15,7 +15,7 @@ from ...model.documents import (
 )
 from . import paths
 from .batch import Batch
-from .locks import Held, claim
+from .locks import Held, Turn, claim, holder, queue
 from .session import Session
 from .tree import Entry, Stat
 from .view import View
@@ -112,6 +112,26 @@ class Records(Generic[R]):
     def is_locked(self, record_id: str) -> bool:
         """True when the lock has contenders, from the cache."""
         return self._session.tree.is_locked(self._lock_path(record_id))
+
+    def queue(self, record_id: str) -> Turn | None:
+        """Queue for the lock; None when the record is gone."""
+        return queue(self._session, self._lock_path(record_id))
+
+    def holder(self, record_id: str) -> str | None:
+        """What the client that holds the lock wrote into it, fresh ("" is usual); None when the lock is free."""
+        return holder(self._session, self._lock_path(record_id))
+
+    def exists(self, record_id: str) -> bool:
+        """True when there is a znode, whatever it holds; fresh from ZooKeeper."""
+        return self._session.read(self._path(record_id)) is not None
+
+    def given_out(self) -> int:
+        """How many ids ZooKeeper has given out here, fresh: all smaller numbers were there at some time.
+
+        ``cversion`` counts what was created and what was deleted (``DataNode.copyStat`` of ZooKeeper).
+        """
+        found = self._session.read(self.ROOT)
+        return (found[1].cversion + found[1].numChildren) // 2 if found else 0
 
     def empty(self) -> builtins.list[str]:
         """Ids of znodes without data: what remains after a client locked a deleted record."""

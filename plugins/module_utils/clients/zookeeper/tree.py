@@ -36,6 +36,10 @@ class Stat(Protocol):
     def numChildren(self) -> int:  # noqa: N802 (kazoo's name)
         """How many children it has."""
 
+    @property
+    def cversion(self) -> int:
+        """How often a child was created or deleted."""
+
 
 _UNPARSED = object()
 

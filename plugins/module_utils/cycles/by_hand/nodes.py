@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nodes that an operator holds, releases or deletes: each under its lock, in the version that was read under it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...clients.zookeeper.paths import segment
+from ...launching.node_changes import NodeWish, Verdict, at_work, decide
+from ...model.errors import StoreConflict, StoreGone
+from ...model.lease import LEASES, hold_job
+from ...model.node import Node, NodeState
+from ...model.request import NodeRequest
+
+if TYPE_CHECKING:
+    from ...clients.zookeeper.locks import Turn
+    from ...clients.zookeeper.store import Store
+
+PATIENCE = 1.0
+"""Seconds after which a node that is waited for is looked at even when nothing has changed."""
+PACE = 0.05
+"""Seconds between two looks at least."""
+
+
+@dataclass(frozen=True)
+class NodeOutcome:
+    """What became of one node.
+
+    :ivar before: its record as it was; None for a node that is gone.
+    :ivar after: its record as it is now, or would be.
+    :ivar refusal: why it was left as it was, "" when it was not.
+    """
+
+    node_id: str
+    before: Node | None = None
+    after: Node | None = None
+    refusal: str = ""
+    busy: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """True when the record was written, or would be."""
+        return self.before is not self.after
+
+
+class NodesByHand:
+    """What an operator wants of some nodes.
+
+    :param clock: UNIX time in seconds.
+    :param pause: waits at most so many seconds for a change of the tree.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        wish: NodeWish,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._wish = wish
+        self._clock = clock
+        self._monotonic = monotonic
+        self._turns: dict[str, Turn] = {}
+        self._news = threading.Event()
+        self._pause = pause or self._wait
+
+    def preview(self, node_ids: Sequence[str]) -> list[NodeOutcome]:
+        """Return what would become of the nodes now; nothing is locked or written."""
+        return [self._look(node_id) for node_id in node_ids]
+
+    def carry_out(self, node_ids: Sequence[str], timeout: float = 0.0) -> list[NodeOutcome]:
+        """Grant the wish for each node that no other client is at work on.
+
+        :param timeout: seconds to wait for those that are at work: this client queues for the lock.
+        """
+        end = self._monotonic() + timeout
+        outcomes: dict[str, NodeOutcome] = {}
+        left = list(dict.fromkeys(node_ids))
+        self._store.on_change(lambda path: self._news.set())
+        try:
+            while True:
+                self._news.clear()
+                outcomes.update((node_id, self._try(node_id)) for node_id in left)
+                left = [node_id for node_id in left if outcomes[node_id].busy]
+                rest = end - self._monotonic()
+                if not left or rest <= 0:
+                    return [outcomes[node_id] for node_id in dict.fromkeys(node_ids)]
+                self._pause(min(rest, PATIENCE))
+        finally:
+            for turn in self._turns.values():
+                turn.leave()
+
+    def _wait(self, seconds: float) -> None:
+        self._news.wait(seconds)
+        time.sleep(PACE)
+
+    def _look(self, node_id: str) -> NodeOutcome:
+        node = self._store.nodes.read(node_id)
+        if node is None:
+            return self._unreadable(node_id)
+        request = self._request(node)
+        verdict = self._decide(node, request)
+        if verdict.node is None and not verdict.refusal:
+            return NodeOutcome(node_id, node, node)
+        holder = self._store.nodes.holder(node_id)
+        if holder is not None and node_id not in self._turns:
+            return self._refused(node, self._locked(node, request, holder), busy=True)
+        if verdict.node is None:
+            return self._refused(node, verdict.refusal, busy=verdict.busy)
+        return NodeOutcome(node_id, node, verdict.node)
+
+    def _try(self, node_id: str) -> NodeOutcome:
+        """Change one node, if it is its turn."""
+        seen = self._look(node_id)
+        waits_unlocked = seen.busy and self._store.nodes.holder(node_id) is None
+        if not (seen.changed or seen.busy) or waits_unlocked:
+            self._leave(node_id)
+            return seen
+        turn = self._turns.get(node_id) or self._store.nodes.queue(node_id)
+        if turn is None:
+            return self._unreadable(node_id)
+        self._turns[node_id] = turn
+        try:
+            held = turn.take()
+        except StoreGone:
+            self._leave(node_id)
+            return self._look(node_id)
+        if held is None:
+            node = self._store.nodes.read(node_id)
+            if node is None:
+                return self._unreadable(node_id)
+            holder = self._store.nodes.holder(node_id) or ""
+            return self._refused(node, self._locked(node, self._request(node), holder), busy=True)
+        del self._turns[node_id]
+        try:
+            node = self._store.nodes.read(node_id)
+            if node is None:
+                return self._unreadable(node_id)
+            verdict = self._decide(node, self._request(node))
+            if verdict.node is None:
+                return self._refused(node, verdict.refusal, busy=verdict.busy)
+            self._store.nodes.write(verdict.node, held=held, if_unchanged=True)
+            return NodeOutcome(node_id, node, verdict.node)
+        except (StoreConflict, StoreGone):
+            return NodeOutcome(node_id, refusal=f"node {node_id} was changed by another client just now", busy=True)
+        finally:
+            held.release()
+
+    def _leave(self, node_id: str) -> None:
+        turn = self._turns.pop(node_id, None)
+        if turn is not None:
+            turn.leave()
+
+    def _decide(self, node: Node, request: NodeRequest | None) -> Verdict:
+        return decide(node, self._wish, self._clock(), request=request, lease=self._lease(node))
+
+    def _request(self, node: Node) -> NodeRequest | None:
+        return self._store.requests.read(node.allocated_to) if node.allocated_to else None
+
+    def _lease(self, node: Node) -> str | None:
+        """Return the name of the lease that the node is held for; None when the lease is gone or never was one."""
+        prefix = hold_job("")
+        if node.state != NodeState.HOLD or not (node.hold_job or "").startswith(prefix):
+            return None
+        name = (node.hold_job or "").removeprefix(prefix)
+        return name if name and self._store.own.read(f"{LEASES}/{segment(name)}") is not None else None
+
+    def _locked(self, node: Node, request: NodeRequest | None, holder: str) -> str:
+        told = f" (its lock says {holder!r})" if holder else ""
+        return f"node {node.id} is locked: it is {at_work(node, request)}{told}"
+
+    def _refused(self, node: Node, refusal: str, *, busy: bool = False) -> NodeOutcome:
+        return NodeOutcome(node.id, node, node, refusal, busy)
+
+    def _unreadable(self, node_id: str) -> NodeOutcome:
+        if self._store.nodes.exists(node_id):
+            return NodeOutcome(node_id, refusal=f"the record of node {node_id} is no JSON object: correct it by hand")
+        return NodeOutcome(node_id)

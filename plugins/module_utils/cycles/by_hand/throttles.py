@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Freezes and breakers that an operator ends: their entries leave the documents that launchers go by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...launching.breaking import Breaker
+from ...launching.freezing import LONGEST
+from ...model.freeze import Freeze
+from ...model.stored import BadDocument, all_made
+from ..launcher.throttling.breakers import BREAKERS
+from ..launcher.throttling.freezes import FREEZES
+
+if TYPE_CHECKING:
+    from ...clients.zookeeper.store import Store
+
+FREEZE, BREAKER = "freeze", "breaker"
+_NOTHING = dict.fromkeys(("pool", "resource", "image", "flavor"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThrottleWish:
+    """Which freezes or breakers of a provider are to end; an empty list does not narrow the choice.
+
+    :param kind: ``freeze`` (narrowed by *pools* and *resources*) or ``breaker`` (by *images* and *flavors*).
+    """
+
+    provider: str
+    kind: str
+    pools: Collection[str] = ()
+    resources: Collection[str] = ()
+    images: Collection[str] = ()
+    flavors: Collection[str] = ()
+
+
+def end_throttles(store: Store, wish: ThrottleWish, now: float, *, check: bool) -> list[dict[str, Any]]:
+    """End what is in force; return a row for each that ended.
+
+    The acting launcher, which follows these documents, goes by it with its next pass. Without a launcher at work the
+    next one does.
+    """
+    rows: list[dict[str, Any]] = []
+    for path, place in _documents(store, wish):
+        ended: list[dict[str, Any]] = []
+        edit = partial(_without, wish, now, {**_NOTHING, **place}, ended)
+        if check:
+            edit(store.own.get(path))
+        else:
+            store.own.change(path, edit)
+        rows += ended
+    return rows
+
+
+def _without(
+    wish: ThrottleWish,
+    now: float,
+    place: Mapping[str, Any],
+    ended: list[dict[str, Any]],
+    document: Mapping[str, Any] | None,
+) -> dict[str, Any] | None:
+    """Return the document without the entries that are to end, which *ended* then has; None when there are none."""
+    known = document or {}
+    chosen = _chosen(known, wish, now)
+    ended[:] = [{**place, **row} for row in chosen.values()]
+    return {key: value for key, value in known.items() if key not in chosen} if chosen else None
+
+
+def _documents(store: Store, wish: ThrottleWish) -> list[tuple[str, dict[str, Any]]]:
+    """The paths of the documents that may say something, each with what its rows begin with."""
+    if wish.kind == BREAKER:
+        return [(f"{BREAKERS}/{wish.provider}", {})]
+    pools = {pool.id: (pool.provider_name, str(pool.name)) for pool in store.components.pools()}
+    for pool_id in store.own.children("pools"):
+        known = store.own.get(f"pools/{pool_id}") or {}
+        pools.setdefault(pool_id, (str(known.get("provider_name")), str(known.get("name"))))
+    return [
+        (f"{FREEZES}/{pool_id}", {"pool": name})
+        for pool_id, (provider, name) in sorted(pools.items(), key=lambda item: (item[1][1], item[0]))
+        if provider == wish.provider and (not wish.pools or name in wish.pools) and "/" not in pool_id
+    ]
+
+
+def _chosen(document: Mapping[str, Any], wish: ThrottleWish, now: float) -> dict[str, dict[str, Any]]:
+    """The entries that are in force and meant, by their keys."""
+    try:
+        return _freezes(document, wish, now) if wish.kind == FREEZE else _breakers(document, wish, now)
+    except BadDocument:
+        return {}  # launchers do not go by it either
+
+
+def _freezes(document: Mapping[str, Any], wish: ThrottleWish, now: float) -> dict[str, dict[str, Any]]:
+    known = {name: item.as_of(now, LONGEST) for name, item in all_made(Freeze.from_document)(document).items()}
+    return {
+        name: {"resource": name, "ends_in": round(freeze.until - now, 1), "text": freeze.text}
+        for name, freeze in sorted(known.items())
+        if now < freeze.until and (not wish.resources or name in wish.resources)
+    }
+
+
+def _breakers(document: Mapping[str, Any], wish: ThrottleWish, now: float) -> dict[str, dict[str, Any]]:
+    chosen = {}
+    for key, item in sorted(all_made(Breaker.from_document)(document).items()):
+        breaker = item.as_of(now)
+        image, _slash, flavor = key.partition("/")
+        if (
+            breaker.is_open(now)
+            and (not wish.images or image in wish.images)
+            and (not wish.flavors or flavor in wish.flavors)
+        ):
+            left = round(breaker.until - now, 1)
+            chosen[key] = {"image": image, "flavor": flavor, "ends_in": left, "text": breaker.text}
+    return chosen

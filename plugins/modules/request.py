@@ -1,0 +1,105 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deletes node requests."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: request
+short_description: Delete node requests
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Deletes requests from ZooKeeper, as their requestors do to cancel them. The launcher that works on a request takes
+    its nodes back. It completes launches that have begun, and other requests get the nodes.
+  - A fulfilled request whose requestor has locked nodes already is refused, and so is one that belongs to a lease.
+  - Zuul makes a new request in place of one that another program deletes. To end it for good, dequeue the change in
+    Zuul.
+options:
+  ids:
+    description:
+      - The requests. The id of a request that is gone already is accepted.
+    type: list
+    elements: str
+    required: true
+    aliases: [id]
+  state:
+    description:
+      - V(absent) deletes the requests.
+    type: str
+    choices: [absent]
+    required: true
+extends_documentation_fragment:
+  - stackci.nodepool.tree_change
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+seealso:
+  - module: stackci.nodepool.request_info
+  - module: stackci.nodepool.nodepool_request
+"""
+
+EXAMPLES = r"""
+- name: Why does the request wait?
+  stackci.nodepool.request_info:
+    ids: [100-0000000042]
+
+- name: Delete it
+  stackci.nodepool.request:
+    id: 100-0000000042
+    state: absent
+"""
+
+RETURN = r"""
+requests:
+  description: The requests, in the order of O(ids). Also in the result of a failure.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Its id.
+      type: str
+      returned: always
+    changed:
+      description: Whether it was deleted, or would be in check mode.
+      type: bool
+      returned: always
+    state_before:
+      description: The state that it had, null when it was gone or its record cannot be read.
+      type: str
+      returned: always
+    requestor:
+      description: Which program made it, null when its record does not tell.
+      type: str
+      returned: always
+    freed:
+      description: The nodes that were allocated to it. They are free now, or when their launches are complete.
+      type: list
+      elements: str
+      returned: always
+    refusal:
+      description: Why it was left as it was, null when it was not refused.
+      type: str
+      returned: always
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.acting import REQUEST_ARGUMENTS, request
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(request, REQUEST_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()
