@@ -19,6 +19,7 @@ from typing import Any
 
 from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.tiny_rootfs import make_rootfs
+from tests.support.zookeeper_server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -30,6 +31,7 @@ PLACES = {
 CLOUDS = tuple(PLACES)
 """Servers have public addresses in the east, and floating IPs in the west."""
 IMAGE = "tiny"
+WEBAPP = "ansible_collections.stackci.nodepool.plugins.plugin_utils.webapp"
 FORMATS = {"east": "qcow2", "west": "raw"}
 """The format of disk images that each cloud wants."""
 START_SECONDS = 30.0
@@ -56,6 +58,7 @@ class World:
         self.zookeeper_port = 0
         self.cloud: SimCloud | None = None
         self._zookeeper: subprocess.Popen[bytes] | None = None
+        self._web: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start ZooKeeper and the clouds side by side, and write the files."""
@@ -76,6 +79,18 @@ class World:
         make_rootfs(self.rootfs)
         self._await_zookeeper()
         self._write_files()
+
+    def start_web(self) -> str:
+        """Start the web service beside all else; return its address."""
+        port = free_port()
+        command = [sys.executable, "-m", WEBAPP, "--config", str(self.config), "--port", str(port)]
+        environment = {**self.environment(), "PYTHONPATH": str(ROOT / "playbooks" / "collections")}
+        with (self.logs / "web.log").open("wb") as log:
+            self._web = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        self._remember()
+        return f"http://127.0.0.1:{port}/"
 
     def close(self) -> None:
         """End everything that was started. Harmless when it is over already."""
@@ -200,7 +215,8 @@ class World:
 
     def _remember(self) -> None:
         """Write down what runs, for whoever has to stop it later."""
-        running = {"zookeeper": self._zookeeper, "cloud": self.cloud.process if self.cloud else None}
+        cloud = self.cloud.process if self.cloud else None
+        running = {"zookeeper": self._zookeeper, "cloud": cloud, "web": self._web}
         pids = {name: process.pid for name, process in running.items() if process is not None}
         (self.state / "processes.json").write_text(json.dumps(pids), encoding="utf-8")
 

@@ -17,11 +17,10 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import ConfigOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import STOPPED, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import Listening
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.service import serve
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.service import WebOptions, serve
 
 PATIENCE = 60.0
 
@@ -109,7 +108,7 @@ class RunningService:
     def _run(self, config: Path) -> None:
         try:
             self.result = serve(
-                ConfigOptions(config=str(config)),
+                WebOptions(config=str(config)),
                 stop=self.stop,
                 host="127.0.0.1",
                 port=0,

@@ -18,7 +18,7 @@ import yaml
 from tools.role_requirements import FILES, canonical, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-PUBLIC = ("launcher", "builder", "zookeeper")
+PUBLIC = ("launcher", "builder", "webapp", "zookeeper")
 
 
 def load(path):

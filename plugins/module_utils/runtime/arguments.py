@@ -71,8 +71,9 @@ def options_of(kind: type[Options], params: Mapping[str, Any], problems: Iterabl
 
 def _out_of_range(params: Mapping[str, Any]) -> Iterable[str]:
     for name, (least, remedy) in AT_LEAST.items():
-        if params.get(name, least) < least:
-            yield f"{name} is {params[name]:g}: {remedy}"
+        value = params.get(name)
+        if value is not None and value < least:
+            yield f"{name} is {value:g}: {remedy}"
     for name in MORE_THAN_ZERO:
         if params.get(name, 1) <= 0:
             yield f"{name} is {params[name]:g}: give seconds, more than 0"

@@ -31,6 +31,7 @@ from tests.bench.rooms.slow_cloud import SlowCloud
 from tests.bench.rooms.stream import Stream
 from tests.bench.rooms.thousand import Thousand
 from tests.bench.rooms.uploads import Uploads
+from tests.bench.rooms.web import Web
 from tests.bench.rooms.web_page import WebPage
 
 
@@ -91,4 +92,5 @@ ROOMS: tuple[Room, ...] = (
     Uploads(),
     LoopRoom(),
     WebPage(),
+    Web(),
 )

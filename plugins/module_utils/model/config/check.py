@@ -37,7 +37,6 @@ def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
     images = Images(main)
     return [
         *_zookeeper(main, zookeeper_elsewhere),
-        *_webapp(main),
         *_unique(main, ("labels",)),
         *_unique(main, ("diskimages",)),
         *_unique(main, ("providers",)),
@@ -128,16 +127,6 @@ def _zookeeper(main: Any, elsewhere: bool) -> Iterator[Problem]:
     if isinstance(main, dict) and main.get("zookeeper-servers") is None and not elsewhere:
         yield Problem((), "lacks the key zookeeper-servers: add it here or in secure.conf")
     yield from _servers(main)
-
-
-def _webapp(main: Any) -> Iterator[Problem]:
-    if isinstance(main, dict) and main.get("webapp"):
-        yield Problem(
-            ("webapp",),
-            "has no effect, there is no web service here: node_launch in check mode, dib_image_info, image_info and "
-            "the inventory tell what Nodepool's told; remove the section when no Nodepool reads this file any more",
-            "warning",
-        )
 
 
 def _servers(section: Any) -> Iterator[Problem]:

@@ -326,10 +326,10 @@ NODEPOOL = _object(
             "Logs to keep for each image; 0 acts as 1, -1 keeps all.", least=-1, unit="logs", default=7
         ),
         "webapp": _object(
-            "Nodepool's web service. Accepted, without effect: there is none here.",
+            "The web service.",
             {
                 "port": _value("integer", "TCP port.", default=8005, **_PORT),
-                "listen_address": _text("Address to listen on.", default="0.0.0.0"),
+                "listen_address": _text("Address to listen on.", default="127.0.0.1"),
             },
             type=["object", "null"],
         ),

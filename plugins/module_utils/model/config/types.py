@@ -211,7 +211,7 @@ class NodepoolConfig:
     build_log_dir: str = "/var/log/nodepool/builds"
     build_log_retention: int = 7
     webapp_port: int = 8005
-    webapp_listen_address: str = "0.0.0.0"
+    webapp_listen_address: str = "127.0.0.1"
     warnings: tuple[str, ...] = ()
 
     def image_settings(self, provider: Provider, label: PoolLabel) -> ImageSettings:

@@ -29,13 +29,17 @@ BACKLOG = 1024
 TICK = 1.0
 
 
+class AddressError(ConfigError):
+    """The address cannot be listened on, at least not now."""
+
+
 class Listening:
     """Answers requests from ``with`` to its end.
 
     :param application: a WSGI application.
     :param host: an address of this machine or its name; ``0.0.0.0`` or ``::`` for all.
     :param port: 0 takes a free one, see :attr:`port`.
-    :raises ConfigError: the address cannot be used.
+    :raises AddressError: the address cannot be used.
     :raises MissingLibraryError: waitress or werkzeug is not installed.
     """
 
@@ -92,7 +96,7 @@ class Listening:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """:raises ConfigError: naming address and remedy."""
+    """:raises AddressError: naming address and remedy."""
     try:
         family, kind, protocol, _name, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -105,7 +109,7 @@ def _bound(host: str, port: int) -> socket.socket:
             made.close()
             raise
     except (OSError, OverflowError, UnicodeError) as problem:
-        raise ConfigError(
+        raise AddressError(
             [f"webapp: {host} port {port} cannot be listened on: {problem}; correct port and listen_address"]
         ) from problem
     return made

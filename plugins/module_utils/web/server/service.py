@@ -10,18 +10,25 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ...clients.config_file import Stamp
 from ...cycles.frame.config_watch import ConfigWatch
 from ...cycles.frame.options import ConfigOptions
 from ...cycles.frame.stop import SERVING, Stop
-from ...model.config.types import NodepoolConfig
 from ...model.lines import Trouble
 from ..picture import Picture
 from .application import Application
 from .listening import Listening
 
-LOOPBACK = "127.0.0.1"
 STUCK = 60.0
 """Seconds after which a server thread that shows no sign of life counts as hung."""
+
+
+class WebOptions(ConfigOptions):
+    """Where the configuration is. No cloud is called, so clouds.yaml is not looked at."""
+
+    def cloud_stamps(self) -> dict[str, Stamp]:
+        """Return nothing."""
+        return {}
 
 
 def serve(
@@ -50,9 +57,8 @@ def serve(
     config = watch.known = options.load()
     picture = Picture(config)
     wake = threading.Event()
-    with Listening(
-        Application(picture), host or listen_address(config), config.webapp_port if port is None else port
-    ) as listening:
+    address = config.webapp_listen_address if host is None else host
+    with Listening(Application(picture), address, config.webapp_port if port is None else port) as listening:
         picture.open(lambda line: say(Trouble(line)))
         try:
             say(f"listening on {listening.address}")
@@ -68,11 +74,6 @@ def serve(
         finally:
             picture.close()
     return {"address": listening.address, "seconds": round(time.monotonic() - begun, 1)}
-
-
-def listen_address(config: NodepoolConfig) -> str:
-    """The address of the section ``webapp``; loopback where it names none."""
-    return config.webapp_listen_address or LOOPBACK
 
 
 def _left(begun: float, duration: float | None) -> float:

@@ -117,7 +117,6 @@ def test_what_nodepool_converts_is_converted():
     assert len(complaints(document, strict=True)) == 4
 
 
-def test_the_web_service_is_told_to_be_missing():
-    document = changed(("webapp",), {"port": 8006}, changed(("providers", 1), ...))
-    (warning,) = parse(document, strict=True).warnings
-    assert without_line(warning).startswith("webapp: has no effect") and "dib_image_info" in warning
+def test_the_web_service_has_its_section():
+    config = parse(changed(("webapp",), {"port": 8006}, changed(("providers", 1), ...)), strict=True)
+    assert (config.warnings, config.webapp_port, config.webapp_listen_address) == ((), 8006, "127.0.0.1")

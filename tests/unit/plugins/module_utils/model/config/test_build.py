@@ -70,7 +70,7 @@ def test_defaults_without_a_key_of_the_same_name():
     assert config.providers["east"].max_concurrency == math.inf
     assert config.zookeeper.timeout == 10.0
     assert config.zookeeper.tls is None
-    assert (config.webapp_port, config.webapp_listen_address) == (8005, "0.0.0.0")
+    assert (config.webapp_port, config.webapp_listen_address) == (8005, "127.0.0.1")
     assert config.providers["east"].pools["main"].max_servers == math.inf
 
 

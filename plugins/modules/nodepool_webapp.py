@@ -1,0 +1,131 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Serves the state of a tree over HTTP."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: nodepool_webapp
+short_description: Serve the state of nodes, requests and images over HTTP
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Runs the web service in the foreground, until it is stopped or O(duration) is over. It has the endpoints of
+    Nodepool's own web service (C(/node-list), C(/request-list), C(/image-list), C(/dib-image-list), C(/image-status),
+    C(/label-list)), C(/health) and C(/ready).
+  - It reads ZooKeeper once and then follows a watch. Visitors cost ZooKeeper nothing. It writes nothing, and knows no
+    method but GET and HEAD.
+  - Without ZooKeeper it goes on with the last known state, and says how old that is. It applies a new C(nodepool.yaml)
+    without a restart, except for the sections about ZooKeeper and the web service itself.
+  - C(SIGTERM) and C(SIGINT) end it in good order. The role P(stackci.nodepool.webapp#role) runs it as a service of
+    systemd.
+options:
+  listen_address:
+    description:
+      - Address to listen on, instead of C(listen_address) of the section C(webapp) in C(nodepool.yaml).
+      - When neither is set, C(127.0.0.1). The service has no authentication, so other addresses need a proxy or a
+        network that may read everything.
+    type: str
+  port:
+    description:
+      - Port to listen on, instead of C(port) of the section C(webapp). 0 takes a free one.
+      - When neither is set, 8005.
+    type: int
+  duration:
+    description:
+      - Seconds after which the service ends. When unset, it runs until it is stopped.
+    type: float
+  config:
+    description:
+      - Path of C(nodepool.yaml).
+    type: path
+    default: /etc/nodepool/nodepool.yaml
+  secure_config:
+    description:
+      - Path of Nodepool's secure file (C(secure.conf)), whose C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
+        override those of O(config).
+    type: path
+  strict_config:
+    description:
+      - Make an unknown key in the configuration an error instead of a warning.
+    type: bool
+    default: false
+  control_file:
+    description:
+      - A file that the module reads several times a second. When its first line is C(stop), the service ends. The file
+        need not exist.
+    type: path
+  heartbeat_file:
+    description:
+      - A file that the module writes, and then touches at least every 10 seconds as long as it answers.
+    type: path
+extends_documentation_fragment:
+  - stackci.nodepool.progress
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+    details: Only looks whether the configuration can be used and the libraries are installed.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+requirements:
+  - python >= 3.11
+  - kazoo >= 2.9.0
+  - jsonschema >= 4.10
+  - prometheus_client >= 0.20
+  - PyYAML >= 6.0
+  - waitress >= 3.0
+  - Werkzeug >= 3.0
+seealso:
+  - module: stackci.nodepool.nodepool_status
+  - module: stackci.nodepool.node_info
+"""
+
+EXAMPLES = r"""
+- name: Serve on the address of nodepool.yaml until Ctrl-C
+  stackci.nodepool.nodepool_webapp:
+    config: /etc/nodepool/nodepool.yaml
+
+- name: Serve on a free port for ten minutes
+  stackci.nodepool.nodepool_webapp:
+    port: 0
+    duration: 600
+"""
+
+RETURN = r"""
+address:
+  description: Where the service listened. Null in check mode.
+  returned: success
+  type: str
+  sample: http://127.0.0.1:8005/
+seconds:
+  description: How long it ran.
+  returned: success
+  type: float
+  sample: 600.0
+ended:
+  description: Why it ended, V(stopped), V(controller gone), V(duration) or V(check mode).
+  returned: success
+  type: str
+  sample: stopped
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.webapp import (
+    WEBAPP_ARGUMENTS,
+    webapp,
+)
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(webapp, WEBAPP_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()

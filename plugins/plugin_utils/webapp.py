@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m ansible_collections.stackci.nodepool.plugins.plugin_utils.webapp``: the web service for systemd.
+
+Exit codes: 0 it ended because it was told to; 75 its address cannot be used now; 78 the configuration cannot be used
+or a library is missing. A unit should not restart it after 78.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import Control
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.malloc_arenas import share_arenas
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.libraries import require_libraries
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import AddressError, Listening
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.service import WebOptions, serve
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.notify import Notifier
+
+TRY_LATER, CONFIG = 75, 78
+
+
+class Watchdog:
+    """Tells systemd that the service goes on, as often as systemd wants it."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        self._notifier = notifier
+        self._told = float("-inf")
+
+    def beat(self, _state: str) -> None:
+        """Called at least once a second while requests are answered."""
+        now, every = time.monotonic(), self._notifier.watchdog
+        if every is not None and now - self._told >= every / 2:
+            self._told = now
+            self._notifier.tell("WATCHDOG=1")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until a signal ends it."""
+    parser = argparse.ArgumentParser(prog="nodepool-webapp", description="Serves the state of a tree over HTTP.")
+    parser.add_argument("--config", default="/etc/nodepool/nodepool.yaml", help="path of nodepool.yaml")
+    parser.add_argument("--secure-config", help="path of secure.conf")
+    parser.add_argument("--listen-address", help="instead of that in nodepool.yaml")
+    parser.add_argument("--port", type=int, help="instead of that in nodepool.yaml")
+    parser.add_argument("--check", action="store_true", help="only say whether the configuration can be used")
+    wanted = parser.parse_args(arguments)
+    share_arenas()
+    options = WebOptions(config=wanted.config, secure_config=wanted.secure_config)
+    notifier = Notifier()
+
+    def started(listening: Listening) -> None:
+        notifier.tell("READY=1", f"STATUS=listening on {listening.address}")
+
+    try:
+        if wanted.check:
+            require_libraries()
+            options.load()
+            return 0
+        stop = Stop(Watchdog(notifier).beat)
+        with Control(stop, controller_gone=lambda: False):
+            serve(options, stop=stop, host=wanted.listen_address, port=wanted.port, say=say, started=started)
+    except NodepoolError as error:
+        say(Trouble(str(error)))
+        return TRY_LATER if isinstance(error, AddressError) else CONFIG
+    notifier.tell("STOPPING=1", "STATUS=ended")
+    return 0
+
+
+def say(line: str) -> None:
+    """Print a line; with its priority when it goes to the journal."""
+    priority = WARNING if isinstance(line, Trouble) else INFO
+    for part in line.split("\n"):
+        print(f"<{priority}>{part}" if "JOURNAL_STREAM" in os.environ else part, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
