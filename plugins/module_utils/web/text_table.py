@@ -21,41 +21,42 @@ def text_table(titles: Mapping[str, str], rows: Iterable[Mapping[str, Any]], now
     :param titles: key of a row → title of its column.
     :param rows: what has a key ``age`` or ``…_age`` with a number is a UNIX time, and shown as an age.
     """
-    cells = [[_lines(_cell(key, row[key], now)) for key in titles] for row in rows]
-    header = [_lines(title) for title in titles.values()]
-    widths = [
-        max((_width(line) for row in (header, *cells) for line in row[place]), default=0)
-        for place in range(len(header))
-    ]
+    shown = list(rows)
+    columns = [[title, *(_cell(key, row[key], now) for row in shown)] for key, title in titles.items()]
+    widths = [max(map(_width, column)) for column in columns]
     rule = f"+{'+'.join('-' * (width + 2) for width in widths)}+"
-    body = [line for row in cells for line in _row(row, widths)]
-    return "\n".join([rule, *_row(header, widths), rule, *body, rule])
+    header, *body = [_row(cells, widths) for cells in zip(*columns, strict=True)] or [""]
+    return "\n".join(filter(None, [rule, header, rule, *body, rule]))
 
 
 def _cell(key: str, value: Any, now: float) -> str:
+    """The text of a cell. Nothing in it but a line break has an effect on a terminal."""
+    if value is None:
+        return ""
     if (key == "age" or key.endswith("_age")) and isinstance(value, int | float):
         return age_text(age(value, now)) or ""
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return "" if value is None else str(value)
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    if text.isprintable():  # nearly all are; to look at each letter takes much longer
+        return text
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
-def _lines(text: str) -> list[str]:
-    """The lines of a cell, without anything that a terminal would act upon."""
-    return ["".join(letter if letter.isprintable() else "?" for letter in line) for line in text.split("\n")]
-
-
-def _row(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
-    lines = zip_longest(*cells, fillvalue="")
-    return [f"|{'|'.join(map(_padded, line, widths))}|" for line in lines]
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """One line, or several where a cell has several."""
+    if any("\n" in cell for cell in cells):
+        lines = zip_longest(*(cell.split("\n") for cell in cells), fillvalue="")
+        return "\n".join(_row(line, widths) for line in lines)
+    return f"| {' | '.join(map(_padded, cells, widths))} |"
 
 
 def _padded(text: str, width: int) -> str:
-    return f" {text}{' ' * (width - _width(text))} "
+    return text.ljust(width) if text.isascii() else text + " " * (width - _width(text))
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal."""
+    """Columns of a terminal that the widest line takes."""
+    if "\n" in text:
+        return max(map(_width, text.split("\n")))
     if text.isascii():
         return len(text)
     return sum(

@@ -45,6 +45,8 @@ class Listening:
 
     def __init__(self, application: Callable[..., Any], host: str, port: int) -> None:
         require_libraries()
+        # It warns of each request that waits for a thread, which is what the queue is for.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._socket = _bound(host, port)
         self.host, self.port = self._socket.getsockname()[:2]
         self._channels: dict[int, Any] = {}
