@@ -15,7 +15,7 @@ author:
 description:
   - Runs the web service in the foreground, until it is stopped or O(duration) is over. It has the endpoints of
     Nodepool's own web service (C(/node-list), C(/request-list), C(/image-list), C(/dib-image-list), C(/image-status),
-    C(/label-list)), C(/health) and C(/ready).
+    C(/label-list)), C(/health), C(/ready), C(/metrics) for Prometheus and a page for people.
   - It reads ZooKeeper once and then follows a watch. Visitors cost ZooKeeper nothing. It writes nothing, and knows no
     method but GET and HEAD.
   - Without ZooKeeper it goes on with the last known state, and says how old that is. It applies a new C(nodepool.yaml)
