@@ -91,6 +91,15 @@ def test_adoption_looks_again_at_what_was_under_way_and_leaves_everything_else(p
     assert adopted.mark == "7-1-abc" and adopted.server_id == "s1"
 
 
+@pytest.mark.parametrize("settle", [0.0, 25.0])
+def test_the_create_of_a_cycle_that_died_is_looked_for_from_when_it_was_sent(settle):
+    adopted = launch(Phase.CREATING, asked_at=NOW - 8.0)
+    machine.adopt(adopted, NOW, settle)
+    until = NOW - 8.0 + max(machine.SETTLE_SECONDS, settle)
+    assert seen(adopted, None, until - 0.1) is None
+    assert seen(adopted, None, until) == Failure.API
+
+
 def test_an_unclear_create_finds_its_server():
     unclear = launch(Phase.UNCLEAR)
     assert seen(unclear, server("BUILD")) is None
