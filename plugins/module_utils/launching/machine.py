@@ -102,9 +102,9 @@ def begin_attempt(launch: Launch, mark: str, now: float) -> None:
 def adopt(launch: Launch, now: float, settle: float = 0.0) -> None:
     """Another cycle's launch is taken over.
 
-    A create that it had under way may or may not have been made: its server is looked for from when the create was sent,
-    not from the adoption. A server that was up is looked at once more: this
-    cycle has no listing with its addresses yet, and a floating IP that was asked for shows there if it came about.
+    A create that it had under way may or may not have been made: its server is looked for from when the create was
+    sent, not from the adoption. A server that was up is looked at once more: this cycle has no listing with its
+    addresses yet, and a floating IP that was asked for shows there if it came about.
 
     :param settle: seconds after which the server of a create shows, as far as the cloud has shown lately.
     """
