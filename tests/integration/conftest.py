@@ -1,11 +1,35 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The order of the tests."""
+"""What all tests share, for each worker: one ZooKeeper and the processes of simulated clouds; and their order."""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+
+from tests.support.fixtures_zookeeper import store, zk_chroot, zk_client, zookeeper
+from tests.support.launcher_case import CloudBank, Site
+from tests.support.zookeeper_server import ZooKeeperServer
+
+__all__ = ["bank", "site", "store", "zk_chroot", "zk_client", "zookeeper"]
+
+
+@pytest.fixture(scope="session")
+def bank() -> Iterator[CloudBank]:
+    with CloudBank() as made:
+        yield made
+
+
+@pytest.fixture
+def site(zookeeper: ZooKeeperServer, bank: CloudBank, tmp_path: Path) -> Iterator[Site]:
+    """The world of a test: a tree and clouds of its own. Some folders have another one."""
+    made = Site(tmp_path, zookeeper, f"/test-{uuid.uuid4().hex}", bank)
+    yield made
+    made.close()
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,23 +1,34 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs modules and inventories as a user does: by Ansible's own commands, with nothing of the user's own settings."""
+"""Runs modules and inventories as a user does: by Ansible's own commands, with nothing of the user's own settings.
+
+What a module says is tested without Ansible around it, which takes longer than most modules: :class:`ModuleProcess`.
+"""
 
 from __future__ import annotations
 
+import array
+import functools
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import IO, Any, Self
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 COLLECTIONS = ROOT / "playbooks" / "collections"
 MODULES = "ansible_collections.stackci.nodepool.plugins.modules"
+_starting = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,114 @@ def run_module(
     return Ran(json.loads(answer.read_text(encoding="utf-8")), done.stdout)
 
 
+@functools.cache
+def _server() -> socket.socket:
+    """The socket to this process's :mod:`tests.support.module_server`, which ends with us."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.support.module_server", str(its.fileno())],
+            cwd=ROOT,
+            env={**environment(ROOT), "PYTHONPATH": str(COLLECTIONS)},
+            stdin=subprocess.DEVNULL,
+            pass_fds=[its.fileno()],
+        )
+    return ours
+
+
+def _taken(file: IO[bytes]) -> str:
+    with file:
+        file.seek(0)
+        return file.read().decode("utf-8")
+
+
+class ModuleProcess:
+    """A running module, killed at the end of ``with``; what tests use of :class:`subprocess.Popen` has the same names.
+
+    :param module: its short name.
+    :param options: the module's options, and Ansible's own (``_ansible_…``).
+    :param folder: where it works; its options are written to a file there.
+    """
+
+    def __init__(self, module: str, options: Mapping[str, Any], folder: Path, file: str = "arguments.json") -> None:
+        path = folder / file
+        path.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": dict(options)}), encoding="utf-8")
+        self.args = [f"{MODULES}.{module}", str(path)]
+        self.returncode: int | None = None
+        self._said: tuple[str, str] | None = None
+        request = {
+            "module": self.args[0],
+            "arguments": self.args[1],
+            "folder": str(folder),
+            "variables": {**environment(folder), "PYTHONPATH": str(COLLECTIONS)},
+        }
+        self._output, self._errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
+        self._answers, its = socket.socketpair()
+        with its, _starting:
+            files = [self._output.fileno(), self._errors.fileno(), its.fileno()]
+            socket.send_fds(_server(), [json.dumps(request).encode()], files)
+        self.pid = self._number(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+        self.communicate(30)
+
+    def _number(self, timeout: float | None) -> int:
+        self._answers.settimeout(timeout)
+        try:
+            data = self._answers.recv(array.array("i").itemsize)
+        except (TimeoutError, BlockingIOError):
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0) from None
+        if not data:
+            raise RuntimeError("tests.support.module_server has ended")
+        return int(array.array("i", data)[0])
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The return code, as soon as it has ended.
+
+        :raises subprocess.TimeoutExpired: it has not.
+        """
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(self._number(timeout))
+            self._answers.close()
+        return self.returncode
+
+    def poll(self) -> int | None:
+        """The return code; None while it runs."""
+        try:
+            return self.wait(0.0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for its end; what it wrote to standard output and to standard error."""
+        self.wait(timeout)
+        if self._said is None:
+            self._said = _taken(self._output), _taken(self._errors)
+        return self._said
+
+    def result(self, timeout: float) -> dict[str, Any]:
+        """What the module returned: the one line that it writes."""
+        output, errors = self.communicate(timeout)
+        lines = output.strip().splitlines()
+        assert len(lines) == 1, output + errors
+        return {"failed": False, **json.loads(lines[0])}
+
+
 def run_alone(
     module: str,
     options: Mapping[str, Any],
@@ -115,18 +234,5 @@ def run_alone(
 
     For tests of what a module says; each module has others that run it by :func:`run_module`.
     """
-    arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
-    file = folder / "arguments.json"
-    file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", f"{MODULES}.{module}", str(file)],
-        cwd=folder,
-        env={**environment(folder), "PYTHONPATH": str(COLLECTIONS)},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    lines = done.stdout.strip().splitlines()
-    assert len(lines) == 1, done.stdout + done.stderr
-    return Ran({"failed": False, **json.loads(lines[0])}, done.stdout + done.stderr)
+    with ModuleProcess(module, {**options, "_ansible_check_mode": check, "_ansible_diff": diff}, folder) as process:
+        return Ran(process.result(timeout), "".join(process.communicate()))

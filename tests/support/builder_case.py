@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -27,7 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle import run_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_options import BuildOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
-from tests.support.ansible_run import BIN, COLLECTIONS, ROOT, Ran, environment
+from tests.support.ansible_run import BIN, ROOT, ModuleProcess, Ran
 from tests.support.fixtures_zookeeper import bare_client, end, eventually
 from tests.support.tiny_rootfs import make_rootfs
 from tests.support.zookeeper_server import HOST, ZooKeeperServer
@@ -35,7 +33,6 @@ from tests.support.zookeeper_server import HOST, ZooKeeperServer
 FAKE = ROOT / "tests" / "support" / "fake_dib.sh"
 ELEMENTS = ROOT / "tests" / "elements"
 ROOTFS = ROOT / ".build" / "tiny-rootfs.tar"
-MODULE = "ansible_collections.stackci.nodepool.plugins.modules.dib_build"
 OWN_FILES = ("builder_id.txt", "tree_id.txt")
 PLAIN = Isolation(NONE)
 """Nothing of its own: what must be ended is ended by its mark."""
@@ -257,16 +254,7 @@ class Module:
             "_ansible_diff": diff,
             **options,
         }
-        file = site.folder / f"arguments-{uuid.uuid4().hex}.json"
-        file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}), encoding="utf-8")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(file)],
-            cwd=site.folder,
-            env={**environment(site.folder), "PYTHONPATH": str(COLLECTIONS)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.process = ModuleProcess("dib_build", arguments, site.folder, f"arguments-{uuid.uuid4().hex}.json")
 
     def __enter__(self) -> Self:
         return self
@@ -285,10 +273,7 @@ class Module:
 
     def result(self, timeout: float = 200) -> dict[str, Any]:
         """What it returned at its end."""
-        out, err = self.process.communicate(timeout=timeout)
-        lines = out.strip().splitlines()
-        assert len(lines) == 1, out + err
-        return {"failed": False, **json.loads(lines[0])}
+        return self.process.result(timeout)
 
 
 def run_directly(site: BuilderSite, *, check: bool = False, diff: bool = False, **options: Any) -> Ran:

@@ -89,7 +89,8 @@ def eventually(check: Callable[[], Any], seconds: float = 15.0) -> Any:
         waited = time.monotonic() - began
         if waited > seconds and waited > allowed(seconds):
             raise AssertionError(f"not within {waited:.1f} s ({seconds:g} s at rest); last answer: {result!r}")
-        time.sleep(0.005)
+        # Looking costs time that what is waited for needs: the longer it takes, the less it matters when it is seen.
+        time.sleep(min(max(waited / 10, 0.005), 0.05))
     return result
 
 

@@ -5,18 +5,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from types import TracebackType
 from typing import Any
 
-from tests.support.ansible_run import COLLECTIONS, environment
+from tests.support.ansible_run import ModuleProcess
 from tests.support.image_case import Builder
-
-MODULE = "ansible_collections.stackci.nodepool.plugins.modules.image_upload"
 
 
 def arguments(builder: Builder, **options: Any) -> dict[str, Any]:
@@ -35,30 +30,19 @@ class UploadProcess:
     """``with UploadProcess(builder) as process``; it is killed at the end if it still runs."""
 
     def __init__(self, builder: Builder, *, check: bool = False, diff: bool = False, **options: Any) -> None:
-        values = {**arguments(builder, **options), "_ansible_check_mode": check, "_ansible_diff": diff}
+        self._values = {**arguments(builder, **options), "_ansible_check_mode": check, "_ansible_diff": diff}
         self._folder = builder.site.folder
-        self._file = self._folder / "arguments.json"
-        self._file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": values}), encoding="utf-8")
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ModuleProcess | None = None
 
     def __enter__(self) -> UploadProcess:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(self._file)],
-            cwd=self._folder,
-            env={**environment(self._folder), "PYTHONPATH": str(COLLECTIONS)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        self._process = ModuleProcess("image_upload", self._values, self._folder)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process is not None
-        self._process.kill()
-        self._process.communicate(timeout=10)
+        self._process.__exit__(kind, problem, trace)
 
     @property
     def pid(self) -> int:
@@ -79,10 +63,7 @@ class UploadProcess:
     def result(self, timeout: float = 60.0) -> dict[str, Any]:
         """What it returns."""
         assert self._process is not None
-        said, _none = self._process.communicate(timeout=timeout)
-        lines = said.strip().splitlines()
-        assert len(lines) == 1, said
-        return {"failed": False, **json.loads(lines[0])}
+        return self._process.result(timeout)
 
 
 def run_module(builder: Builder, *, check: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:

@@ -244,6 +244,10 @@ class Site:
         """A cycle that stays while the requestor acts: ``with site.stay() as cycle``."""
         return Cycle(self, self.options(until="deadline", **changes))
 
+    def files(self) -> dict[str, str]:
+        """The options of a module that say where the configuration is."""
+        return {"config": str(self.config), "clouds_config": str(self.clouds_yaml)}
+
     def variables(self, **more: Any) -> str:
         """``-e`` of playbooks/launcher.yml."""
         paths = {"nodepool_config": str(self.config), "nodepool_clouds_config": str(self.clouds_yaml)}

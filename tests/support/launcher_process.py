@@ -14,13 +14,12 @@ from types import TracebackType
 from typing import Any
 
 from tests.simcloud.guests.processes import descendants
-from tests.support.ansible_run import BIN, MODULES, ROOT, Ran, environment, run_alone
+from tests.support.ansible_run import BIN, ROOT, Ran, environment, run_alone
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site
 
 PLAYBOOK = ROOT / "playbooks" / "launcher.yml"
 START_SECONDS = 40.0
-MODULE = f"{MODULES}.node_launch"
 
 
 def run_directly(site: Site, options: Mapping[str, Any], *, check: bool = False, diff: bool = False) -> Ran:

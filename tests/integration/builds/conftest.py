@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One ZooKeeper for all tests; a chroot and a disk for each."""
+"""A chroot and a disk for each test."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.builder_case import BuilderSite
-from tests.support.fixtures_zookeeper import zookeeper
 from tests.support.zookeeper_server import ZooKeeperServer
-
-__all__ = ["site", "zookeeper"]
 
 
 @pytest.fixture

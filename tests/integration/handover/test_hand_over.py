@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.ansible_run import COLLECTIONS, environment
+from tests.support.ansible_run import ModuleProcess
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site
-from tests.support.launcher_process import MODULE, START_SECONDS, LauncherProcess
+from tests.support.launcher_process import START_SECONDS, LauncherProcess
 from tests.support.pace import allowed
 
 TAKEOVER = 2.0
@@ -38,16 +35,7 @@ class Module:
             "state_dir": str(site.folder / "state"),
             **options,
         }
-        file = site.folder / f"{name}.json"
-        file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}), encoding="utf-8")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(file)],
-            cwd=site.folder,
-            env={**environment(site.folder), "PYTHONPATH": str(COLLECTIONS)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        self.process = ModuleProcess("node_launch", arguments, site.folder, f"{name}.json")
 
     def __enter__(self) -> Module:
         return self
@@ -61,9 +49,7 @@ class Module:
         self.process.wait(10)
 
     def result(self) -> dict[str, Any]:
-        output, _nothing = self.process.communicate(timeout=30)
-        found: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
-        return found
+        return self.process.result(30)
 
 
 def registrations(site: Site) -> set[str]:

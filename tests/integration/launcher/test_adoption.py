@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module is killed in each phase of a launch; the next cycle finishes the same servers."""
+"""The module is killed in each phase of a launch; the next cycle finishes the same servers.
+
+While nodes are deleted it is killed below ansible-playbook, elsewhere without Ansible around it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine
+from tests.support.ansible_run import ModuleProcess
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, pool, provider
 from tests.support.launcher_process import START_SECONDS, LauncherProcess
@@ -39,10 +43,8 @@ def kill_in(site: Site, phase: str, count: int, ready: Any = None) -> list[str]:
         ]
         return found if len(found) == count and (ready is None or ready()) else []
 
-    with LauncherProcess(site, launcher_duration=120) as process:
-        node_ids = list(eventually(there, START_SECONDS))
-        process.kill_module()
-    return node_ids
+    with ModuleProcess("node_launch", {**site.files(), "duration": 120}, site.folder):
+        return list(eventually(there, START_SECONDS))
 
 
 def finish(site: Site, request: str, node_ids: list[str]) -> dict[str, Any]:

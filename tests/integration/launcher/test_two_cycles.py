@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from tests.support.ansible_run import ModuleProcess
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
-from tests.support.launcher_process import START_SECONDS, LauncherProcess
+from tests.support.launcher_process import START_SECONDS
 
 
 def test_one_acts_the_other_stands_by_and_takes_over(site: Site):
@@ -87,12 +88,13 @@ def test_the_standby_takes_over_from_one_that_is_killed(site: Site):
     site.configure(zookeeper_timeout=2.0)
     site.cloud.settings(boot=1.0)
     requestor = site.requestor
-    with LauncherProcess(site, launcher_until="deadline", launcher_duration=120) as process:
+    options = {**site.files(), "until": "deadline", "duration": 120}
+    with ModuleProcess("node_launch", options, site.folder) as process:
         request = requestor.ask("small")
         eventually(site.cloud.servers, START_SECONDS)
         with site.stay() as second:
             assert second.store and not second.acts()
-            process.kill_module()
+            process.kill()
             eventually(second.acts)
             requestor.wait_for(request)
     assert len(site.cloud.calls("POST /servers")) == 1

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launcher's world, and somebody who leaves things behind in its clouds."""
+"""Somebody who leaves things behind in the clouds of a site."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.integration.launcher.conftest import bank, site
-from tests.support.fixtures_zookeeper import zookeeper
 from tests.support.launcher_case import Site
 from tests.support.leftovers import Leftovers
-
-__all__ = ["bank", "leftovers", "site", "zookeeper"]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fixtures of the launcher's own tests, and the cycle's looks at the configuration files."""
+"""The cycle's looks at the configuration files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame import config_watch
-from tests.integration.launcher.conftest import bank, site, zookeeper
 from tests.support.fixtures_zookeeper import eventually
-
-__all__ = ["Looks", "bank", "looks", "site", "zookeeper"]
 
 LOOK_EVERY = 0.1
 

@@ -132,12 +132,6 @@ class Site:
         return {"name": "web", "config": str(self.config), **options}
 
 
-@pytest.fixture(scope="module")
-def zookeeper() -> Iterator[ZooKeeperServer]:
-    with ZooKeeperServer() as server:
-        yield server
-
-
 @pytest.fixture
 def site(zookeeper: ZooKeeperServer, tmp_path: Path) -> Iterator[Site]:
     chroot = f"/{uuid.uuid4().hex}"

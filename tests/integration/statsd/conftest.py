@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launcher's world, and somebody who listens to its figures."""
+"""Somebody who listens to the figures of a launcher or builder."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-
-from tests.integration.launcher.conftest import bank, site
-from tests.support.fixtures_zookeeper import zookeeper
-
-__all__ = ["Listener", "bank", "listener", "site", "zookeeper"]
 
 
 class Listener:
