@@ -68,9 +68,10 @@ class WebPage:
 def _after_a_change(session: StillSession, port: int, number: int) -> float:
     """Seconds of a view that shows a request written before."""
     time.sleep(REST)
+    ident = f"000-{ROUNDS - number:010d}"  # the first of the queue: the page shows it
     fresh: dict[str, Any] = {"state": "requested", "node_types": ["debian-12"], "state_time": time.time()}
-    session.put(f"/nodepool/requests/000-{number:010d}", json.dumps(fresh).encode())
-    return _view(port, "/", shows=f"000-{number:010d}")[0]
+    session.put(f"/nodepool/requests/{ident}", json.dumps(fresh).encode())
+    return _view(port, "/", shows=ident)[0]
 
 
 def _view(port: int, path: str, tag: str = "", shows: str = "") -> tuple[float, int, str]:

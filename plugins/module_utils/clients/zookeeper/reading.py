@@ -59,6 +59,10 @@ class TreeReading:
         """Names of all children of *root*, sorted."""
         return self._tree.names(root)
 
+    def kept(self) -> TreeReading:
+        """Return the same for one computation: the records of a folder are made once, however often asked for."""
+        return _Kept(self._tree, self._single)
+
     @property
     def has_launcher(self) -> bool:
         """True when a launcher is registered, or was there lately (its pools are remembered)."""
@@ -66,6 +70,20 @@ class TreeReading:
             self._tree.names(root)
             for root in (f"{paths.COMPONENTS}/launcher", f"{paths.COMPONENTS}/pool", f"{paths.OWN}/pools")
         )
+
+
+class _Kept(TreeReading):
+    """See :meth:`TreeReading.kept`."""
+
+    def __init__(self, tree: Tree, single: Mapping[str, Entry] | None = None) -> None:
+        super().__init__(tree, single)
+        self._records: dict[str, list[Found]] = {}
+
+    def below(self, root: str) -> Iterator[Found]:
+        """See :meth:`TreeReading.below`."""
+        if root not in self._records:
+            self._records[root] = list(super().below(root))
+        return iter(self._records[root])
 
 
 def _found(name: str, entry: Entry, locked: bool) -> Found:

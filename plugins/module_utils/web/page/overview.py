@@ -66,6 +66,7 @@ class Overview:
 
 def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overview:
     """Everything that the page can show of a tree."""
+    reading = reading.kept()
     requests, providers = request_rows(reading, now), provider_rows(config, reading, now)
     images, nodes = image_rows(config, reading, now), _nodes(reading, now)
     return Overview(
@@ -91,16 +92,11 @@ def _nodes(reading: TreeReading, now: float) -> list[dict[str, Any]]:
 
 def _node(found: Found, now: float) -> dict[str, Any]:
     document = found.document
-    row = {
-        "id": found.name,
-        "state": text(document.get("state")) or "unknown",
-        "labels": words(document.get("type")),
-        "provider": text(document.get("provider")),
-        "problems": [],
-    }
-    if row["state"] not in NodeState.ALL or not row["labels"] or not row["provider"]:
-        row["problems"] = node_row(found, Fields(document, found.problem), now)["problems"]
-    return row
+    state, labels, provider = text(document.get("state")), words(document.get("type")), text(document.get("provider"))
+    problems = []
+    if state not in NodeState.ALL or not labels or not provider:
+        problems = node_row(found, Fields(document, found.problem), now)["problems"]
+    return {"id": found.name, "state": state or "unknown", "labels": labels, "provider": provider, "problems": problems}
 
 
 def _label(row: Row) -> dict[str, Any]:

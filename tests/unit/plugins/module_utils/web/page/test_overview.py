@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import MOST, overview, parts
 from tests.support import busy_tree
 from tests.support.populated_tree import FAILED, ODD, WAITING, documents
@@ -75,3 +77,15 @@ def test_each_part_is_bounded_and_counts_the_rest():
 def test_an_empty_tree():
     found = shown(reading=reading_of({}))
     assert found["node_count"] == 0 and found["oldest_wait"] is None and not found["troubles"].count
+
+
+def test_the_records_of_a_folder_are_made_once(monkeypatch):
+    asked = []
+
+    def documents_of(tree, path, real=Tree.documents):
+        asked.append(path)
+        return real(tree, path)
+
+    monkeypatch.setattr(Tree, "documents", documents_of)
+    shown()
+    assert asked.count(paths.NODES) == asked.count(paths.REQUESTS) == 1
