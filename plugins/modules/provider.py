@@ -17,6 +17,7 @@ description:
     the documents of launchers and builders below C(/nodepool/stackci) (freezes, breakers, pools, waits, notes).
   - Nothing is done in the cloud. Servers and images that are there stay, and no record knows them afterwards. Thus the
     module fails while something of the provider is left, and names it.
+  - The playbook C(stackci.nodepool.drain_provider) removes a provider step by step and ends with this module.
 options:
   name:
     description:

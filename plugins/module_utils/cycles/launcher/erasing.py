@@ -60,9 +60,8 @@ def _erase(store: Store, config: NodepoolConfig, name: str, *, force: bool, chec
         refused = {**result, "changed": False, "erased": []}
         del refused["diff"], refused["warnings"]
         raise PartlyFailed(
-            f"provider {name} is not erased, because something of it is left: {'; '.join(reasons)}. Remove it"
-            " in the order that docs/operating.md describes; force erases the records all the same, and what is in the"
-            " cloud stays there",
+            f"provider {name} is not erased, because something of it is left: {'; '.join(reasons)}. The playbook"
+            " drain_provider says what to do; force erases the records all the same, and what is in the cloud stays",
             refused,
         )
     if erased and not check:

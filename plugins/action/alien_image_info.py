@@ -1,0 +1,12 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the module without packing it where that is possible."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import InPlaceAction
+
+
+class ActionModule(InPlaceAction):
+    """Runs the module of the same name; see the base class."""

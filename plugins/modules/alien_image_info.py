@@ -1,0 +1,140 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lists images in clouds that no upload record knows."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: alien_image_info
+short_description: Show images in the clouds that no upload record knows
+version_added: 0.1.0
+author:
+  - The stackci.nodepool contributors (@stackci)
+description:
+  - Lists the images that a builder has uploaded and that ZooKeeper has no upload of, as C(nodepool alien-image-list)
+    does. An image counts when it has the property C(nodepool_build_id), belongs to the project of the provider, and is
+    in no upload record of any state.
+  - It may belong to another tree or to a Nodepool that uses the same project.
+    M(stackci.nodepool.leak_cleanup) tells which ones belong to this tree and deletes them.
+  - Each provider is asked once. ZooKeeper and the clouds are not changed.
+options:
+  providers:
+    description:
+      - Only these providers. When unset, all of the configuration.
+    type: list
+    elements: str
+  api_timeout:
+    description:
+      - Seconds that a cloud may take for an answer.
+    type: float
+    default: 30
+extends_documentation_fragment:
+  - stackci.nodepool.config
+  - stackci.nodepool.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: stackci.nodepool.image_info
+  - module: stackci.nodepool.leak_cleanup
+"""
+
+EXAMPLES = r"""
+- name: Which images does no record know?
+  stackci.nodepool.alien_image_info:
+    config: /etc/nodepool/nodepool.yaml
+  register: aliens
+
+- name: Show them
+  ansible.builtin.debug:
+    msg: "{{ item.provider }} {{ item.name }} {{ item.image_id }}"
+  loop: "{{ aliens.images }}"
+  loop_control:
+    label: "{{ item.image_id }}"
+"""
+
+RETURN = r"""
+images:
+  description: The images, by provider, name and id.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    provider:
+      description: The provider in whose project it is.
+      type: str
+      returned: always
+    name:
+      description: Its name in the cloud.
+      type: str
+      returned: always
+    image_id:
+      description: Its id in the cloud.
+      type: str
+      returned: always
+    build_id:
+      description: The build that it says it was made of.
+      type: str
+      returned: always
+    upload_id:
+      description: The number of the upload that it says, null when it says none.
+      type: str
+      returned: always
+    uploaded_for:
+      description: The provider that it says it was uploaded for, null when it says none.
+      type: str
+      returned: always
+    site:
+      description: The id of the tree that it was uploaded for, null when it says none, as of a Nodepool.
+      type: str
+      returned: always
+    this_tree:
+      description: Whether that is this tree.
+      type: bool
+      returned: always
+    snapshot:
+      description: Whether a user made it of a server, whose image it names.
+      type: bool
+      returned: always
+    created:
+      description: When it was created as the cloud says, null when it does not say.
+      type: str
+      returned: always
+  sample:
+    - provider: cloud1
+      name: debian-bookworm-1700000000
+      image_id: 5f1c2d3e-3f4e-4f55-9f0b-6a3a3f1d1c52
+      build_id: 0d5ba3b1e4c84e6d9d5bbd9c1e5ae3ba
+      upload_id: "0000000001"
+      uploaded_for: cloud1
+      site: 4f1c0d6e1c1f4a0f9a3c5b7d9e2f4a6c
+      this_tree: true
+      snapshot: false
+      created: "2026-01-02T03:04:05Z"
+left_out:
+  description: Providers that could not be asked, and why. Each is a warning, too.
+  returned: success
+  type: dict
+  sample: {}
+"""
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.alien_images import (
+    ALIEN_ARGUMENTS,
+    aliens,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+
+
+def main() -> None:
+    """Entry point."""
+    run_module(aliens, ALIEN_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    main()
