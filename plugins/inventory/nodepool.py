@@ -14,12 +14,17 @@ description:
   - Makes a host of each server that carries Nodepool's metadata. Other servers of a project are left out.
   - The plugin lists the servers of all clouds in parallel, each cloud by one paged listing.
   - Groups C(provider_NAME), C(label_NAME), C(pool_NAME), C(image_NAME), C(az_NAME), C(status_NAME) (of the server)
-    and, with O(zookeeper), C(state_NAME) (of the node record). Characters that are not allowed in the name of a group
-    become C(_).
+    and, with O(zookeeper), C(state_NAME) (of the node record) and C(lease_NAME). Characters that are not allowed in the
+    name of a group become C(_).
   - Each host has one variable C(nodepool), a dictionary of C(provider), C(pool), C(label), C(image), C(node_id),
     C(az), C(server_id), C(name), C(status), C(created), C(addresses), C(metadata) and C(listed_at), and with
     O(zookeeper) the fields of the node record, such as C(state), C(request), C(user), C(port) and C(host_keys).
-  - Values from clouds and from ZooKeeper are data. They are never evaluated as templates.
+  - Values from clouds and from ZooKeeper are data. They are never evaluated as templates. A server that is named
+    C(localhost) or like a group of Ansible itself gets its id added to the name.
+  - A cloud is asked for all servers of the project, 1,000 in each call as far as nova's C(max_limit) allows, and the
+    plugin selects among them. nova filters by metadata for administrators only (policy
+    C(os_compute_api:servers:allow_all_filters)) and silently ignores such a filter of any other user, in every
+    microversion.
   - The file must be called C(nodepool.yml), or end with C(.nodepool.yml) or C(.nodepool.yaml).
 requirements:
   - openstacksdk >= 4.0.0
@@ -83,6 +88,28 @@ options:
   states:
     description:
       - Only nodes whose record is in one of these states, such as V(ready) or V(hold). Needs O(zookeeper).
+    type: list
+    elements: str
+    default: []
+  leases:
+    description:
+      - Only nodes that M(stackci.nodepool.nodepool_request) leased under one of these names. Needs O(zookeeper).
+    type: list
+    elements: str
+    default: []
+  metadata_groups:
+    description:
+      - Whether a host is also put into the groups that nova's metadata C(groups) of its server names. Nodepool and this
+        collection write provider, image and label there, unless C(instance-properties) of the label say otherwise.
+      - These groups have no prefix. Whoever may change the metadata of a server decides about them, so this is off by
+        default.
+    type: bool
+    default: false
+  hostnames:
+    description:
+      - Jinja2 expressions for the name of a host, over the variables of the host, in order of preference. The first one
+        that has a value is used. When none has, O(hostname) applies, and with O(strict) the plugin fails.
+      - When the name is not unique, the server's id is added.
     type: list
     elements: str
     default: []
@@ -233,8 +260,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         self._folder = os.path.dirname(os.path.abspath(path))
         try:
             self._check_options()
-            for host in self._hosts(path, cache):
-                self._add(host)
+            found = self._hosts(path, cache)
+            self._fill(found)
+            self._construct(found)
         except NodepoolError as error:
             raise SaidOnce(f"{path}: {error}") from None
 
@@ -246,6 +274,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             (has_config != bool(self.get_option("clouds")), "give either nodepool_config or clouds"),
             (has_config or not self.get_option("zookeeper"), "zookeeper needs nodepool_config"),
             (self.get_option("zookeeper") or not self.get_option("states"), "states needs zookeeper: true"),
+            (self.get_option("zookeeper") or not self.get_option("leases"), "leases needs zookeeper: true"),
             (self.get_option("zookeeper") or not self.get_option("known_hosts"), "known_hosts needs zookeeper: true"),
             (self.get_option("cache") or self.get_option("on_error") != "stale", "on_error: stale needs cache: true"),
             (self.get_option("deadline") > 0, "deadline must be at least 1 second"),
@@ -275,10 +304,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         known_hosts = self._path("known_hosts")
         found = hosts(
             enriched(rows, records),
-            Selection(*(self.get_option(key) for key in ("labels", "pools", "statuses", "states"))),
+            Selection(*(self.get_option(key) for key in ("labels", "pools", "statuses", "states", "leases"))),
             hostname=self.get_option("hostname"),
             connect_with=self.get_option("connect_with"),
             known_hosts=known_hosts,
+            metadata_groups=self.get_option("metadata_groups"),
+            name_of=self._name_of if self.get_option("hostnames") else lambda variables: "",
         )
         if known_hosts:
             try:
@@ -348,15 +379,46 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             hint = "; nothing of it was cached" if policy == "stale" else ""
             raise NodepoolError(f"{name} could not be listed: {_once(name, error)}{hint}") from error
 
+    def _name_of(self, variables: dict[str, Any]) -> str:
+        """Return the first name that the expressions of ``hostnames`` give; "" when none does."""
+        problems = []
+        for expression in self.get_option("hostnames"):
+            try:
+                name = self._compose(expression, variables)
+            except Exception as error:  # whatever Jinja2 and its filters raise
+                problems.append(f"{expression}: {error}")
+                continue
+            if name:
+                return str(name)
+        if self.get_option("strict"):
+            server = variables["nodepool"]["server_id"]
+            raise ConfigError([f"no expression of hostnames has a value for server {server}", *problems])
+        return ""
+
     # -- fill ---------------------------------------------------------------------------------------------------
 
-    def _add(self, host: Host) -> None:
-        self.inventory.add_host(host.name)
-        for group in host.groups:
-            self.inventory.add_child(self.inventory.add_group(self._sanitize_group_name(group)), host.name)
-        for key, value in host.variables.items():
-            self.inventory.set_variable(host.name, key, value)
+    def _fill(self, found: list[Host]) -> None:
+        """Add hosts, variables and native groups."""
+        # ansible-core wraps the inventory in an object that copies each variable and tags each value within it with the
+        # inventory's file, which takes three times as long as all the rest. These values are not from that file, and
+        # they are no templates either way: the wrapper does not trust them (trusted_by_default), and untagged text is
+        # not trusted.
+        data: Any = getattr(self.inventory, "__wrapped__", self.inventory)
+        names: dict[str, str] = {}
+        for host in found:
+            data.add_host(host.name)
+            for group in host.groups:
+                if group not in names:
+                    names[group] = data.add_group(self._sanitize_group_name(group))
+                data.add_child(names[group], host.name)
+            for key, value in host.variables.items():
+                data.set_variable(host.name, key, value)
+
+    def _construct(self, found: list[Host]) -> None:
+        """Add what the expressions in the inventory's file make of the hosts."""
         strict = self.get_option("strict")
-        self._set_composite_vars(self.get_option("compose"), host.variables, host.name, strict=strict)
-        self._add_host_to_composed_groups(self.get_option("groups"), host.variables, host.name, strict=strict)
-        self._add_host_to_keyed_groups(self.get_option("keyed_groups"), host.variables, host.name, strict=strict)
+        compose, groups, keyed = (self.get_option(name) for name in ("compose", "groups", "keyed_groups"))
+        for host in found if compose or groups or keyed else ():
+            self._set_composite_vars(compose, host.variables, host.name, strict=strict)
+            self._add_host_to_composed_groups(groups, host.variables, host.name, strict=strict)
+            self._add_host_to_keyed_groups(keyed, host.variables, host.name, strict=strict)

@@ -151,9 +151,19 @@ def lock_path(name: str) -> str:
     return f"lease-locks/{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:2]}"
 
 
+_HOLD_JOB = "lease "
+
+
 def hold_job(name: str) -> str:
     """``hold_job`` of the nodes of a lease."""
-    return f"lease {name}"
+    return _HOLD_JOB + name
+
+
+def lease_of(node: Node) -> str | None:
+    """The name of the lease that a node is held for; None for a node that is held for something else, or not held."""
+    job = node.hold_job or ""
+    held = node.state == NodeState.HOLD and job.startswith(_HOLD_JOB)
+    return job.removeprefix(_HOLD_JOB) if held else None
 
 
 def new_request(spec: LeaseSpec, lease: Lease, number: int, event_id: str, now: float) -> NodeRequest:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..model.cloud import META_GROUPS
 from .known_hosts import known_hosts_lines
 
 GROUPS = {
@@ -21,8 +24,13 @@ GROUPS = {
     "az": "az",
     "status": "status",
     "state": "state",
+    "lease": "lease",
 }
 """Prefix of the group → key of the row. ``state`` is that of the node record, ``status`` that of the server."""
+
+RESERVED_GROUPS = frozenset({"all", "ungrouped"})
+RESERVED_NAMES = RESERVED_GROUPS | {"localhost", "127.0.0.1", "::1"}
+"""No node gets one of these: a play for the controller or for all hosts must not reach a server that was named so."""
 
 RECORD_KEYS = (
     "state",
@@ -39,6 +47,7 @@ RECORD_KEYS = (
     "attributes",
     "hold_job",
     "comment",
+    "lease",
     "expires_at",
 )
 """Fields that a host gets from its node record."""
@@ -54,10 +63,17 @@ class Selection:
     pools: Sequence[str] = ()
     statuses: Sequence[str] = ()
     states: Sequence[str] = ()
+    leases: Sequence[str] = ()
 
     def takes(self, row: Mapping[str, Any]) -> bool:
         """True when the row passes every choice."""
-        choices = {"label": self.labels, "pool": self.pools, "status": self.statuses, "state": self.states}
+        choices = {
+            "label": self.labels,
+            "pool": self.pools,
+            "status": self.statuses,
+            "state": self.states,
+            "lease": self.leases,
+        }
         return all(not wanted or row.get(key) in wanted for key, wanted in choices.items())
 
 
@@ -90,7 +106,7 @@ def enriched(rows: Iterable[dict[str, Any]], records: Iterable[Mapping[str, Any]
     result = []
     for row in rows:
         record = by_server.get((row["node_id"], row["server_id"]))
-        result.append({**row, **({key: record[key] for key in RECORD_KEYS} if record else {})})
+        result.append({**row, **({key: record.get(key) for key in RECORD_KEYS} if record else {})})
     return result
 
 
@@ -101,29 +117,43 @@ def hosts(
     hostname: str = "name",
     connect_with: Sequence[str] = ("recorded", "floating", "fixed", "ipv6"),
     known_hosts: str | None = None,
+    metadata_groups: bool = False,
+    name_of: Callable[[dict[str, Any]], str] = lambda variables: "",
 ) -> list[Host]:
     """The hosts in order of node ids.
 
     :param hostname: ``name``, ``node_id``, ``server_id`` or ``address``. Where that is not unique, the server's id is
         added to each of those that share it.
+    :param metadata_groups: also the groups that nova's metadata of a server names.
+    :param name_of: takes the variables of a host and returns its name, "" for the one by *hostname*.
     :param connect_with: which address becomes ansible_host: the first kind that the node has.
     :param known_hosts: file that ssh shall believe for nodes whose host keys are recorded.
     """
     chosen = sorted(filter(selection.takes, rows), key=lambda row: (row["node_id"], row["server_id"]))
     addresses = [address_of(row, connect_with) for row in chosen]
-    names = [
-        str((address if hostname == "address" else row.get(hostname)) or row["server_id"])
-        for row, address in zip(chosen, addresses, strict=True)
-    ]
-    shared = {name for name, users in Counter(names).items() if users > 1}
-    return [
-        Host(
-            f"{name}_{row['server_id']}" if name in shared else name,
-            [f"{prefix}_{row[key]}" for prefix, key in GROUPS.items() if row.get(key)],
-            {"nodepool": row, **_connection(row, address, known_hosts)},
-        )
-        for row, address, name in zip(chosen, addresses, names, strict=True)
-    ]
+    found = []
+    for row, address in zip(chosen, addresses, strict=True):
+        variables = {"nodepool": row, **_connection(row, address, known_hosts)}
+        usual = (address if hostname == "address" else row.get(hostname)) or row["server_id"]
+        groups = [f"{prefix}_{row[key]}" for prefix, key in GROUPS.items() if row.get(key)]
+        groups += groups_of(row["metadata"]) if metadata_groups else []
+        found.append(Host(name_of(variables) or str(usual), groups, variables))
+    taken = Counter(host.name for host in found)
+    for host in found:
+        if taken[host.name] > 1 or host.name in RESERVED_NAMES:
+            host.name = f"{host.name}_{host.variables['nodepool']['server_id']}"
+    return found
+
+
+def groups_of(metadata: Mapping[str, Any]) -> list[str]:
+    """The groups that nova's metadata names: separated by commas, or as the list of JSON that Nodepool 0.x wrote."""
+    text = str(metadata.get(META_GROUPS) or "")
+    names: Any = text.split(",")
+    if text.lstrip().startswith("["):
+        with contextlib.suppress(ValueError):
+            names = json.loads(text)
+    named = [name.strip() for name in names if isinstance(name, str)]
+    return [name for name in named if name and name not in RESERVED_GROUPS]
 
 
 def address_of(row: Mapping[str, Any], connect_with: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from ..clients.openstack.client import CloudClient
 from ..clients.zookeeper.store import Store
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.errors import CloudUnavailable, ConfigError
+from ..model.lease import lease_of
 from .nodes import node_row
 from .servers import server_row
 
@@ -82,6 +83,7 @@ def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
                 "requestor": node.requestor,
                 "hold_job": node.hold_job,
                 "comment": node.comment,
+                "lease": lease_of(node),
             }
             for node in store.nodes.list()
         ]

@@ -13,6 +13,7 @@ from tests.bench.rooms.burst import Burst
 from tests.bench.rooms.check import Check
 from tests.bench.rooms.idle import Idle
 from tests.bench.rooms.inside import Inside
+from tests.bench.rooms.inventory import Inventory
 from tests.bench.rooms.loop import LoopRoom
 from tests.bench.rooms.pressure_crash import Crash, KillPoints
 from tests.bench.rooms.pressure_failures import Failures
@@ -93,4 +94,6 @@ ROOMS: tuple[Room, ...] = (
     LoopRoom(),
     WebPage(),
     Web(),
+    Inventory(1000, 0.3),
+    Inventory(5000, 1.0),
 )

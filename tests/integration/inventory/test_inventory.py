@@ -5,139 +5,21 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from kazoo.client import KazooClient
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ServerSpec
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from tests.support.ansible_run import ROOT, command
+from tests.support.inventory_site import EVIL, Site, made
 from tests.support.pace import allowed
-from tests.support.simcloud_process import SimCloud, default_cloud
-from tests.support.zookeeper_server import ZooKeeperServer
-
-EVIL = "{{ lookup('ansible.builtin.pipe', 'touch evil') }}"
-
-
-class Site:
-    """Two clouds with nodes, and a folder to write inventories in."""
-
-    def __init__(self, folder: Path, clouds: SimCloud, zookeeper: ZooKeeperServer) -> None:
-        self.folder = folder
-        self.clouds = clouds
-        self.zookeeper = zookeeper
-        self.servers: dict[str, str] = {}
-        config = (
-            f"zookeeper-servers: [{{host: 127.0.0.1, port: {zookeeper.port}}}]\nlabels: [{{name: small}}]\nproviders:\n"
-        )
-        for cloud in ("east", "west"):
-            config += (
-                f"  - name: {cloud}\n    cloud: {cloud}\n    cloud-images: [{{name: debian-12}}]\n    pools:\n"
-                "      - name: main\n        labels: [{name: small, cloud-image: debian-12, flavor-name: small}]\n"
-            )
-        (folder / "nodepool.yaml").write_text(config)
-
-    def fill(self) -> None:
-        """Nodes 1 to 3 in the east, node 4 in the west, one server of somebody else."""
-        for number, cloud in ((1, "east"), (2, "east"), (3, "east"), (4, "west")):
-            label = EVIL if number == 3 else "small"
-            self.servers[f"{number:010d}"] = self.create(cloud, number, label)
-        self.clouds.outsiders("east", 1)
-        limit = time.monotonic() + 20
-        while any(server["status"] != "ACTIVE" for cloud in ("east", "west") for server in self.clouds.servers(cloud)):
-            assert time.monotonic() < limit
-            time.sleep(0.05)
-
-    def create(self, cloud: str, number: int, label: str) -> str:
-        client = CloudClient(Provider(cloud, cloud, rate=0.0), clouds_config=str(self.clouds.clouds_yaml))
-        image = client.find_image("debian-12")
-        assert image is not None
-        flavor = next(flavor for flavor in client.list_flavors() if flavor.name == "small")
-        network = next(network for network in client.list_networks() if network.name == "private")
-        metadata = {
-            "nodepool_node_id": f"{number:010d}",
-            "nodepool_provider_name": cloud,
-            "nodepool_pool_name": "main",
-            "nodepool_image_name": "debian-12",
-            "nodepool_node_label": label,
-        }
-        spec = ServerSpec(f"np{number:010d}", image.id, flavor.id, metadata, network_ids=(network.id,))
-        return client.create_server(spec)
-
-    def put_record(self, number: int, **values: Any) -> None:
-        node = f"{number:010d}"
-        record = {
-            "state": "hold",
-            "state_time": time.time(),
-            "type": ["small"],
-            "provider": "east",
-            "external_id": self.servers.get(node),
-            "interface_ip": "127.0.0.77",
-            "connection_port": 2222,
-            "connection_type": "ssh",
-            "username": "zuul",
-            "host_keys": ["ssh-ed25519 AAAA"],
-            "allocated_to": "100-0000000001",
-            **values,
-        }
-        client = KazooClient(self.zookeeper.hosts)
-        client.start(10)
-        try:
-            client.ensure_path(f"/nodepool/nodes/{node}")
-            client.set(f"/nodepool/nodes/{node}", json.dumps(record).encode())
-        finally:
-            client.stop()
-            client.close()
-
-    def write(self, name: str = "test.nodepool.yml", **options: Any) -> Path:
-        if "clouds" not in options:
-            options.setdefault("nodepool_config", "nodepool.yaml")
-        document = {
-            "plugin": "stackci.nodepool.nodepool",
-            "clouds_config": str(self.clouds.clouds_yaml),
-            **options,
-        }
-        path = self.folder / name
-        path.write_text(json.dumps({key: value for key, value in document.items() if value is not None}))
-        return path
-
-    def listed(self, *, fails: bool = False, **options: Any) -> tuple[dict[str, Any], str]:
-        """What ansible-inventory --list says, and its warnings; with *fails* its errors."""
-        path = self.write(**options)
-        done = command(
-            *("ansible-inventory", "-i", path, "--list"),
-            folder=self.folder,
-            ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="true",
-        )
-        said = " ".join(done.stderr.split())
-        assert (done.returncode != 0) is fails, done.stdout + done.stderr
-        return ({} if fails else json.loads(done.stdout, object_hook=_plain)), said
-
-    def variables(self, **options: Any) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = self.listed(**options)[0]["_meta"]["hostvars"]
-        return found
-
-
-def _plain(value: dict[str, Any]) -> Any:
-    """--list marks each text that is no template."""
-    return value["__ansible_unsafe"] if set(value) == {"__ansible_unsafe"} else value
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    clouds: dict[str, Any] = {}
-    for name in ("east", "west"):
-        clouds |= default_cloud(name, boot={"kind": "fixed", "value": 0.1})
-    with ZooKeeperServer() as zookeeper, SimCloud(clouds) as running:
-        made = Site(tmp_path_factory.mktemp("inventory"), running, zookeeper)
-        made.fill()
-        yield made
+    with made(tmp_path_factory.mktemp("inventory")) as site:
+        yield site
 
 
 @pytest.fixture(autouse=True)
@@ -190,13 +72,18 @@ def test_constructed(site: Site) -> None:
         compose={"short": "nodepool.node_id[-2:]"},
         groups={"first": "nodepool.node_id == '0000000001'"},
         keyed_groups=[{"key": "nodepool.provider", "prefix": "place"}],
+        hostnames=["no_such_variable", "nodepool.provider ~ '-' ~ nodepool.node_id[-1]"],
+        metadata_groups=True,
     )
-    assert found["_meta"]["hostvars"]["np0000000004"]["short"] == "04"
-    assert found["first"]["hosts"] == ["np0000000001"]
-    assert found["place_west"]["hosts"] == ["np0000000004"]
+    assert found["_meta"]["hostvars"]["west-4"]["short"] == "04"
+    assert found["first"]["hosts"] == ["east-1"]
+    assert found["place_west"]["hosts"] == ["west-4"]
+    assert found["of_metadata"]["hosts"] == ["east-1", "east-2", "west-4"]
     site.listed(compose={"x": "no_such_variable"})
     _found, said = site.listed(fails=True, strict=True, compose={"x": "no_such_variable"})
     assert "Could not set x for host" in said
+    _found, said = site.listed(fails=True, strict=True, hostnames=["no_such_variable"])
+    assert "no expression of hostnames has a value for server" in said
 
 
 def test_selection_and_names(site: Site) -> None:
@@ -217,6 +104,9 @@ def test_node_records_give_the_connection(site: Site) -> None:
     assert (site.folder / "known_hosts").read_text() == "[127.0.0.77]:2222 ssh-ed25519 AAAA\n"
     assert str(site.folder / "known_hosts") in one["ansible_ssh_common_args"]
     assert list(site.variables(zookeeper=True, states=["hold"])) == ["np0000000001"]
+    site.put_record(2, hold_job="lease mine")
+    found, _said = site.listed(zookeeper=True, leases=["mine"])
+    assert found["lease_mine"]["hosts"] == ["np0000000002"] == list(found["_meta"]["hostvars"])
 
 
 @pytest.mark.parametrize("fault", [{"fault": "hang"}, {"fault": "status", "status": 500}])
@@ -274,6 +164,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"nodepool_config": None}, "give either nodepool_config or clouds"),
     ({"clouds": ["east"], "zookeeper": True}, "zookeeper needs nodepool_config"),
     ({"states": ["hold"]}, "states needs zookeeper: true"),
+    ({"leases": ["mine"]}, "leases needs zookeeper: true"),
     ({"known_hosts": "x"}, "known_hosts needs zookeeper: true"),
     ({"on_error": "stale"}, "on_error: stale needs cache: true"),
     ({"providers": ["north"]}, "has no provider north: it has east, west"),

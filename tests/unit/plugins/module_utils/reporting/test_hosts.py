@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     Selection,
     all_known_hosts,
     enriched,
+    groups_of,
     hosts,
     of_servers,
 )
@@ -161,3 +162,50 @@ def test_names_are_unique() -> None:
 )
 def test_selection(selection: Selection, kept: bool) -> None:
     assert bool(hosts([row()], selection)) is kept
+
+
+def test_only_the_nodes_of_a_lease():
+    rows = enriched([row(), row(server_id="uuid-8", node_id="0000000008")], [{**RECORD, "lease": "acceptance-42"}])
+    (host,) = hosts(rows, Selection(leases=["acceptance-42"]))
+    assert host.variables["nodepool"]["server_id"] == "uuid-7"
+    assert "lease_acceptance-42" in host.groups
+
+
+def test_a_record_from_an_older_cache_lacks_only_what_is_new():
+    (found,) = enriched([row()], [{key: value for key, value in RECORD.items() if key != "comment"}])
+    assert (found["state"], found["comment"], found["lease"]) == ("hold", None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("cloud1,debian,small", ["cloud1", "debian", "small"]),
+        (" a , ,b,", ["a", "b"]),
+        ('["cloud1", "debian", 7]', ["cloud1", "debian"]),
+        ("[not json", ["[not json"]),
+        ("all,ungrouped,x", ["x"]),
+        ("", []),
+    ],
+)
+def test_groups_of_novas_metadata(text, groups):
+    assert groups_of({"groups": text}) == groups
+
+
+def test_groups_of_novas_metadata_only_where_they_are_wanted():
+    assert "debian" not in hosts([row()], Selection())[0].groups
+    assert "debian" in hosts([row()], Selection(), metadata_groups=True)[0].groups
+
+
+def test_names_by_a_template_and_else_by_the_choice():
+    def name_of(variables: dict[str, Any]) -> str:
+        return "ci" if variables["nodepool"]["label"] == "small" else ""
+
+    others = row(server_id="uuid-8", node_id="0000000008", name="np8", label="big")
+    assert [host.name for host in hosts([row(), others], Selection(), name_of=name_of)] == ["ci", "np8"]
+    twins = [row(), row(server_id="uuid-8", node_id="0000000008", label="small")]
+    assert [host.name for host in hosts(twins, Selection(), name_of=name_of)] == ["ci_uuid-7", "ci_uuid-8"]
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "all", "ungrouped"])
+def test_no_server_takes_a_name_of_ansibles_own(name):
+    assert hosts([row(name=name)], Selection())[0].name == f"{name}_uuid-7"
