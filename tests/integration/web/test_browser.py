@@ -41,6 +41,7 @@ FRESH = "300-0000099999"
 class Site:
     """A web service over a busy tree."""
 
+    chroot: str
     client: Any
     picture: Picture
     listening: Listening
@@ -87,7 +88,7 @@ def site_of(server: ZooKeeperServer, stack: ExitStack) -> Site:
     picture.open()
     stack.callback(picture.close)
     eventually(lambda: picture.snapshot().contact.age is not None)
-    return Site(client, picture, listening)
+    return Site(chroot, client, picture, listening)
 
 
 @pytest.fixture(scope="module")
@@ -288,6 +289,9 @@ def test_zookeeper_stops_and_comes_back(chromium):
             assert barriers(page) == []
             shoot(page, "zookeeper-away-dark-phone")
             server.start()
+            # The session of the client may have expired meanwhile.
+            site.client = bare_client(server, site.chroot)
+            stack.callback(end, site.client)
             expect(banner).to_have_count(0, timeout=2 * patience())
             site.request()
             page.goto(f"{site.address}requests")
