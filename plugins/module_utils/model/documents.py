@@ -36,8 +36,7 @@ def why_unreadable(data: bytes | None) -> str | None:
 def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
     """The JSON object, or what is wrong."""
     try:
-        # Not every writer keeps to JSON: NaN, Infinity and 1e400 are no numbers to calculate with.
-        document = json.loads(data, parse_constant=lambda _name: None, parse_float=_finite)
+        document = _DECODER.decode(data.decode(json.detect_encoding(data), "surrogatepass"))
     except RecursionError:
         return None, _TOO_DEEP
     except ValueError:
@@ -56,6 +55,13 @@ _TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"
 def _finite(digits: str) -> float | None:
     number = float(digits)
     return number if math.isfinite(number) else None
+
+
+_DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_finite)
+"""Not every writer keeps to JSON: NaN, Infinity and 1e400 are no numbers to calculate with.
+
+json.loads with such options makes a decoder for each document, which costs as much as a small document itself.
+"""
 
 
 def _is_too_deep(document: dict[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from tests.bench.rooms.builder import BuilderRoom
 from tests.bench.rooms.burst import Burst
 from tests.bench.rooms.check import Check
 from tests.bench.rooms.idle import Idle
+from tests.bench.rooms.info import Info
 from tests.bench.rooms.inside import Inside
 from tests.bench.rooms.inventory import Inventory
 from tests.bench.rooms.loop import LoopRoom
@@ -71,6 +72,7 @@ ROOMS: tuple[Room, ...] = (
     Reuse(),
     Idle(),
     Check(),
+    Info(),
     Scan(),
     Inside(),
     Thousand(),

@@ -15,7 +15,7 @@ from .client import (
     DELETED,
     TreeClient,
 )
-from .multi import MultiRead
+from .multi import TOGETHER, MultiRead
 from .own_writes import Awaited, OwnWrites
 from .tree import Tree
 
@@ -24,9 +24,6 @@ try:
     from kazoo.protocol.serialization import GetChildren, GetData, Sync
 except ImportError:  # told by client.require_kazoo
     NoNodeError = Exception
-
-_TOGETHER = 100
-"""Readings of the walk in one request: sent one by one, each costs more to send than to answer."""
 
 
 class _Part(NamedTuple):
@@ -198,8 +195,8 @@ class CacheSync:
     def _send(self) -> None:
         """Send what was gathered."""
         gathered, self._next = self._next, []
-        for begin in range(0, len(gathered), _TOGETHER):
-            self._read_together(gathered[begin : begin + _TOGETHER])
+        for begin in range(0, len(gathered), TOGETHER):
+            self._read_together(gathered[begin : begin + TOGETHER])
 
     def _read_together(self, gathered: list[tuple[Any, Callable[[Any], None]]]) -> None:
         self._open += 1

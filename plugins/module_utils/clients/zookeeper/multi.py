@@ -35,6 +35,8 @@ except ImportError:  # told by client.require_kazoo
 
 _HEADER = struct.Struct("!iqi")
 """Of each answer: number, transaction, error."""
+TOGETHER = 100
+"""Readings in one request: sent one by one, each costs more to send than to answer."""
 
 
 class Multi(NamedTuple):

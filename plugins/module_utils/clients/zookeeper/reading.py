@@ -102,7 +102,7 @@ def read_tree(
     """Read what is below *roots*, then single documents.
 
     :param more: the paths of those, when the rest is known.
-    :param connect_timeout: seconds for connecting, and for each single document; the rest has a minute.
+    :param connect_timeout: seconds for connecting, and for each hundred single documents; the rest has a minute.
     :raises StoreError: ZooKeeper cannot be reached, or there is no tree of Nodepool's where the settings lead.
     :raises MissingLibraryError: kazoo is not installed.
     """
@@ -110,8 +110,8 @@ def read_tree(
     try:
         session.open(watch=False, roots=roots)
         _refuse_nothing(session, settings)
-        found = {path: session.read(path) for path in more(TreeReading(session.tree))}
-        return TreeReading(session.tree, {path: Entry(*pair) for path, pair in found.items() if pair is not None})
+        single = session.read_together(more(TreeReading(session.tree)))
+        return TreeReading(session.tree, {path: Entry(*found) for path, found in single.items()})
     finally:
         session.close()
 

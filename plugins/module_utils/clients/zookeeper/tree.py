@@ -112,6 +112,8 @@ class Tree:
 
     def is_locked(self, lock_path: str) -> bool:
         """True when there are contenders in the lock directory."""
+        if lock_path not in self._names:
+            return False
         with self._lock:
             return any(paths.CONTENDER in name for name in self._names.get(lock_path, ()))
 

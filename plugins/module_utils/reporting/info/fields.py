@@ -55,7 +55,8 @@ class Fields:
     def need(self, *keys: str) -> None:
         """Tell of those of *keys* that are missing, unless there is no document at all."""
         if not self.problems:
-            self.problems += [f"it has no {key!r}" for key in keys if self._document.get(key) in (None, "", [])]
+            absent = [key for key in keys if not self._document.get(key) and self._document.get(key) in (None, "", [])]
+            self.problems += [f"it has no {key!r}" for key in absent]
 
     def read(self, key: str, reader: Reader = text) -> Any:
         """The value of *key*: None where it is null or missing, and, with a problem, where it is of a wrong type.
@@ -63,9 +64,11 @@ class Fields:
         :param reader: of :mod:`model.documents`. A list is never None, but empty.
         """
         value = self._document.get(key)
+        if reader is text and value.__class__ is str:
+            return value
         if value is None:
             return [] if reader is words else None
-        if reader is anything or (reader is text and isinstance(value, str)):
+        if reader is anything:
             return value
         read = reader(value)
         if read is None or (reader is words and not (isinstance(value, str) or read == value)):
@@ -74,7 +77,9 @@ class Fields:
 
     def moment(self, key: str) -> float | None:
         """A UNIX time."""
-        value: float | None = self.read(key, seconds)
+        value = self._document.get(key)
+        if value.__class__ is not float:
+            value = self.read(key, seconds)
         if value is None or _EARLIEST <= value <= _LATEST:
             return value
         self.problems.append(f"{key!r} is no UNIX time of this age")

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules that show what is in the tree, with the tree of a large site."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bench import crowded_tree
+from tests.bench.figures import Findings, Spread
+from tests.bench.launcher import BenchError
+from tests.support.ansible_run import COLLECTIONS, MODULES, environment
+from tests.support.zookeeper_server import ZooKeeperServer
+
+NODES, REQUESTS = 10_000, 2_000
+TIMES = 3
+WITH: dict[str, dict[str, Any]] = {
+    "node_info": {},
+    "request_info": {},
+    "provider_info": {},
+    "label_info": {},
+    "lease_info": {},
+    "nodepool_status": {},
+}
+STARTER = """
+import atexit, runpy, sys
+@atexit.register
+def tell():
+    with open("/proc/self/status", encoding="ascii") as status:
+        sys.stderr.write(next(line.split()[1] for line in status if line.startswith("VmHWM:")))
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+"""Runs a module as the action plugin does; the last that it does is to write its peak of memory in KiB."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """The process of each module, from its start to its end: Ansible around it is not part of the figures."""
+
+    name: str = "info"
+    title: str = f"a tree of {NODES} nodes and {REQUESTS} requests, read by each module that shows it, {TIMES} times"
+
+    def run(self, quick: bool) -> Findings:
+        """Measure; quick: a tenth of the tree."""
+        nodes, requests = (NODES // 10, REQUESTS // 10) if quick else (NODES, REQUESTS)
+        findings = Findings()
+        with tempfile.TemporaryDirectory(prefix="nodepool-bench-") as name:
+            folder = Path(name)
+            with ZooKeeperServer(data_dir=folder / "zookeeper", heap_mib=512) as zookeeper:
+                size = crowded_tree.fill(zookeeper.hosts, nodes, requests, time.time())
+                (folder / "nodepool.yaml").write_text(crowded_tree.nodepool_yaml(zookeeper.port), encoding="utf-8")
+                for module, options in WITH.items():
+                    _measure(findings, folder, module, options)
+        findings.details["bytes"] = size
+        return findings
+
+
+def _measure(findings: Findings, folder: Path, module: str, options: dict[str, Any]) -> None:
+    runs = [_run(folder, module, options) for _unused in range(TIMES)]
+    wall, cpu, memory = (Spread.of(values) for values in zip(*runs, strict=True))
+    findings.add(f"{module}, P50", wall.p50, at_most=1.5)
+    findings.add("  its CPU, P50", cpu.p50)
+    findings.add("  its memory at the peak", memory.most, "MB", at_most=150.0)
+    findings.details[module] = {"seconds": wall.document(), "cpu": cpu.document(), "memory": memory.document()}
+
+
+def _run(folder: Path, module: str, options: dict[str, Any]) -> tuple[float, float, float]:
+    """Seconds, seconds of CPU and MB of one run."""
+    file = folder / "arguments.json"
+    config = {"config": str(folder / "nodepool.yaml")}
+    file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": {**config, **options}}), encoding="utf-8")
+    before, began = _children_cpu(), time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", STARTER, f"{MODULES}.{module}", str(file)],
+        cwd=folder,
+        env={**environment(folder), "PYTHONPATH": f"{COLLECTIONS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    seconds = time.monotonic() - began
+    if done.returncode:
+        raise BenchError(f"{module} failed: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+    return seconds, _children_cpu() - before, int(done.stderr.split()[-1]) * 1024 / 1e6
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
