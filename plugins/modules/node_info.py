@@ -251,7 +251,10 @@ nodes:
       driver_data: null
       problems: []
 lives:
-  description: What is stored of the way of each node of O(ids) that the other options let through.
+  description:
+    - The life of each node of O(ids) that the other options let through.
+    - A node that a launcher of this collection has deleted within the last six hours is among them, although RV(nodes)
+      does not have it.
   returned: O(ids) is given
   type: list
   elements: dict
@@ -268,8 +271,8 @@ lives:
       contains:
         step:
           description: >-
-            V(recorded), V(launched), V(asked), V(created), V(active), C(phase) with the phase of the launch, or the
-            state of the node.
+            V(recorded), V(assigned), V(launched), V(asked), V(created), V(active), V(adopted) by a later cycle of the
+            launcher, V(ready), V(deleted), C(phase) with the phase of the launch, or the state of the node.
           type: str
           returned: always
         at:

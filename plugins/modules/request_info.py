@@ -341,6 +341,14 @@ explanations:
           description: Whether the launch is under way.
           type: bool
           returned: always
+        adopted:
+          description: How often a later cycle of the launcher has continued the launch.
+          type: int
+          returned: always
+        adopted_at:
+          description: UNIX time at which one did so last, null when none did.
+          type: float
+          returned: always
     history:
       description: What happened to it so far, as far as it is stored.
       type: list
@@ -348,7 +356,9 @@ explanations:
       returned: always
       contains:
         event:
-          description: V(requested), V(declined), V(waits), V(attempt failed), V(node), or the state.
+          description: >-
+            V(requested), V(declined), V(taken back) from a pool that did not get on with it, V(waits),
+            V(attempt failed), V(adopted) by a later cycle of the launcher, V(node), or the state.
           type: str
           returned: always
         age:

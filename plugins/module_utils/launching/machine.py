@@ -108,6 +108,8 @@ def adopt(launch: Launch, now: float, settle: float = 0.0) -> None:
 
     :param settle: seconds after which the server of a create shows, as far as the cloud has shown lately.
     """
+    launch.adopted += 1
+    launch.adopted_at = now
     if launch.phase == Phase.CREATING:
         create_unclear(launch, launch.asked_at or now, settle)
     elif launch.phase in (Phase.ADDRESSING, Phase.REACHING):

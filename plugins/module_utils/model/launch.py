@@ -48,7 +48,8 @@ class Launch:
     asked for with that mark, and it is unknown what came of it. *asked_at*: when the present create was
     sent; *answered*: whether nova said yes to it; *look_until*: a create in doubt is looked for until then;
     *doubt_until*: so long may a server still come of a superseded create that was never answered. *event_id*: that of
-    the request, which its requestor deletes long before the node goes.
+    the request, which its requestor deletes long before the node goes. *adopted*: how
+    often a later cycle has continued the launch; *adopted_at*: when one did so last.
     """
 
     node_id: str
@@ -80,6 +81,8 @@ class Launch:
     answered: bool = True
     look_until: float = 0.0
     doubt_until: float = 0.0
+    adopted: int = 0
+    adopted_at: float | None = None
 
     @property
     def marks(self) -> set[str]:
@@ -101,6 +104,7 @@ class Launch:
         self.since, self.started, self.asked_at = (min(at, now) for at in (self.since, self.started, self.asked_at))
         self.created_at = None if self.created_at is None else min(self.created_at, now)
         self.active_at = None if self.active_at is None else min(self.active_at, now)
+        self.adopted_at = None if self.adopted_at is None else min(self.adopted_at, now)
         self.not_before = believed(self.not_before, now, LONGEST_DELAY)
         # A cycle that adopts the launch looks for its server anew; neither is worth more than an hour.
         self.look_until = believed(self.look_until, now, LONGEST_LOOK)

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from .launch import Launch
-from .stored import made
+from .launch import Launch, Phase
+from .node import Node
+from .stored import is_number, made
 
 TOMBSTONES = "tombstones"
 """Folder in our own subtree: ``tombstones/<provider>/<node id>``."""
@@ -23,7 +24,11 @@ _MOST_IDS = 20
 
 @dataclass
 class Tombstone:
-    """Everything that a node ever had in the cloud. *buried*: UNIX time."""
+    """Everything that a node ever had in the cloud, and for operators the times of its life.
+
+    *buried*, *times*: UNIX seconds; *times* by what happened, *request_id* the request that it belonged to last, *why*
+    it was deleted. A tombstone of one failed attempt of a launch has none of the three.
+    """
 
     node_id: str
     buried: float = 0.0
@@ -31,6 +36,9 @@ class Tombstone:
     floating_ips: list[str] = field(default_factory=list)
     volumes: list[str] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
+    times: dict[str, float] = field(default_factory=dict)
+    request_id: str | None = None
+    why: str = ""
 
     def add(self, launch: Launch | None, server_id: str | None = None) -> bool:
         """Note what the launch has (and a server that only the node's record names); True when that is news."""
@@ -52,11 +60,39 @@ class Tombstone:
 
         :raises BadDocument: it is something else.
         """
-        return made(cls, document)
+        return made(cls, document, times=_times)
 
     def is_past(self, now: float) -> bool:
         """True when nothing can turn up any more; far in the future is what a clock that was ahead has stored."""
         return abs(now - self.buried) > KEPT_SECONDS
+
+
+@dataclass(frozen=True)
+class Life:
+    """What a tombstone tells of the life of its node; see there."""
+
+    times: Mapping[str, float] = field(default_factory=dict)
+    request_id: str | None = None
+    why: str = ""
+
+
+def life_of(node: Node, launch: Launch | None, in_use_since: float | None, why: str) -> Life:
+    """The life of a node whose deletion is about to begin.
+
+    :param in_use_since: UNIX time at which the requestor began to use it, where that is known.
+    """
+    times = {"recorded": node.created_time}
+    if launch is not None:
+        times |= {"launched": launch.started, "created": launch.created_at, "active": launch.active_at}
+        times["ready"] = launch.since if launch.phase == Phase.READY else None
+    times |= {"in-use": in_use_since, node.state: node.state_time}
+    known = {name: at for name, at in times.items() if name and at}
+    return Life(dict(sorted(known.items(), key=lambda pair: pair[1])), node.allocated_to, why)
+
+
+def _times(value: Any) -> dict[str, float]:
+    """What can be used of them: a tombstone proves what is ours, whatever its times are."""
+    return {str(name): at for name, at in value.items() if is_number(at)} if isinstance(value, Mapping) else {}
 
 
 class Tombstones:

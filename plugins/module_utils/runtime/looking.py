@@ -13,7 +13,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.config_file import load_config
 from ..clients.zookeeper import paths
-from ..clients.zookeeper.reading import TreeReading, read_tree
+from ..clients.zookeeper.reading import (
+    Found,
+    TreeReading,
+    read_tree,
+)
 from ..model.config.types import NodepoolConfig
 from ..model.errors import PartlyFailed
 from ..model.node import NodeState
@@ -27,8 +31,10 @@ from ..reporting.info.leases import lease_rows
 from ..reporting.info.names import KINDS, known_names
 from ..reporting.info.nodes import (
     NodeFilter,
+    gone_life,
     node_life,
     node_rows,
+    tombstone_paths,
 )
 from ..reporting.info.providers import provider_rows
 from ..reporting.info.requests import (
@@ -120,9 +126,15 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
     config, params = load(module), module.params
     ids = params["ids"]
     launches = [launch_path(node_id) for node_id in ids]
-    reading = read_tree(config.zookeeper, (paths.NODES, *LAUNCHERS), lambda _reading: launches)
+
+    def single(reading: TreeReading) -> list[str]:
+        names = known_names("provider", config, reading)
+        return [*launches, *(path for node_id in ids for path in tombstone_paths(node_id, names))]
+
+    reading = read_tree(config.zookeeper, (paths.NODES, *LAUNCHERS), single)
     now = time.time()
-    refuse_unknown("ids", ids, reading.names(paths.NODES), "ZooKeeper has no node")
+    gone = {node_id: found for node_id in ids if (found := _tombstone(node_id, config, reading)) is not None}
+    refuse_unknown("ids", ids, [*reading.names(paths.NODES), *gone], "ZooKeeper has no node")
     refuse_unknown_names(module, config, reading)
     wanted = NodeFilter(**{field.name: params[field.name] for field in fields(NodeFilter)})
     rows = node_rows(reading.below(paths.NODES), wanted, now, detail=params["detail"] or bool(ids))
@@ -133,7 +145,16 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
             for node in map(reading.one, (f"{paths.NODES}/{row['id']}" for row in rows))
             if node is not None
         ]
+        result["lives"] += [{"id": node_id, **gone_life(found, now)} for node_id, found in gone.items()]
     return tree_result(module, reading, result)
+
+
+def _tombstone(node_id: str, config: NodepoolConfig, reading: TreeReading) -> Found | None:
+    """What is kept of a node that is deleted; None for any other."""
+    if reading.one(f"{paths.NODES}/{node_id}") is not None:
+        return None
+    found = map(reading.one, tombstone_paths(node_id, known_names("provider", config, reading)))
+    return next((stone for stone in found if stone is not None), None)
 
 
 def request_info(module: AnsibleModule) -> dict[str, Any]:
@@ -200,16 +221,21 @@ def status(module: AnsibleModule) -> dict[str, Any]:
     config, name, width = load(module), module.params["id"], max(20, module.params["width"])
 
     def launches(reading: TreeReading) -> list[str]:
-        return [launch_path(name), *(launch_path(node.name) for node in nodes_of(reading, name))] if name else []
+        if not name:
+            return []
+        stones = tombstone_paths(name, known_names("provider", config, reading))
+        return [launch_path(name), *stones, *(launch_path(node.name) for node in nodes_of(reading, name))]
 
     reading = read_tree(config.zookeeper, (*screen.ROOTS, *LAUNCHERS), launches)
     now = time.time()
     if name is None:
         return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width)})
-    known = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}
-    refuse_unknown("id", [name], known, "ZooKeeper has no request or node")
+    known, gone = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}, _tombstone(name, config, reading)
+    refuse_unknown("id", [name], known if gone is None else [name], "ZooKeeper has no request or node")
     node = reading.one(f"{paths.NODES}/{name}")
-    if node is None:
+    if gone is not None:
+        lines = screen.gone_lines(name, gone_life(gone, now), width)
+    elif node is None:
         lines = screen.request_lines(explanation(reading, request_rows(reading, now), name, now), width)
     else:
         (row,) = node_rows([node], NodeFilter(), now, detail=False)

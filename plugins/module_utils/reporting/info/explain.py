@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import median
 from typing import Any
 
 from ...clients.zookeeper import paths
@@ -14,15 +13,16 @@ from ...clients.zookeeper.reading import Found, TreeReading
 from ...model import reasons
 from ...model.documents import seconds, text, words
 from ...model.launch import IN_FLIGHT, Launch
+from ...model.lines import amount
 from ...model.request import RequestState
 from ...model.stored import BadDocument, is_number
+from .expecting import PROVIDERS, expected_wait
 from .fields import age, age_text
 from .names import pool_documents
 from .requests import WAITS
 
 DECLINES = f"{paths.OWN}/declines"
 LAUNCHES = f"{paths.OWN}/launches"
-PROVIDERS = f"{paths.OWN}/providers"
 ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS)
 MOST_AHEAD = 10
 OURS = "stackci-PoolWorker."
@@ -57,7 +57,7 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
     launches = [_launch_row(reading, node, now) for node in nodes]
     waiting = row["state"] == RequestState.REQUESTED
     figures = wait.document if wait is not None else {}
-    seconds_left, basis = _expected(row, reason, figures, launches, reading, now)
+    seconds_left, basis = expected_wait(row, rows, reason, launches, reading, now)
     return {
         "id": request_id,
         "state": row["state"],
@@ -144,7 +144,7 @@ def _verdict(
 ) -> tuple[str, str, dict[str, Any]]:
     """Code, sentence and figures."""
     if pool["id"] in row["declined_by"]:
-        declined = [item for item in _past(reading, row["id"]) if item.get("where") == where]
+        declined = [item for item in _past(reading, row["id"], "reasons") if item.get("where") == where]
         why = "; ".join(str(item.get("text")) for item in declined) or "it declined and did not say why"
         return next((str(item.get("code")) for item in declined), "declined"), why, {}
     lacking = sorted(set(row["labels"]) - set(words(pool.get("supported_labels"))))
@@ -162,10 +162,10 @@ def _verdict(
     return "unsaid", f"nothing is stored that {where} says about it", {}
 
 
-def _past(reading: TreeReading, request_id: str) -> list[dict[str, Any]]:
-    """The reasons of pools that declined."""
+def _past(reading: TreeReading, request_id: str, key: str) -> list[dict[str, Any]]:
+    """What is kept of pools that declined the request (*reasons*) or had it in vain (*taken_back*)."""
     found = reading.one(f"{DECLINES}/{request_id}")
-    return _documents(found.document.get("reasons")) if found is not None else []
+    return _documents(found.document.get(key)) if found is not None else []
 
 
 def _documents(value: Any) -> list[dict[str, Any]]:
@@ -186,7 +186,7 @@ def _behind(
     return found[:MOST_AHEAD]
 
 
-# -- what happened, and what is to come ------------------------------------------------------------------------------
+# -- what happened ----------------------------------------------------------------------------------------------------
 
 
 def _launch_row(reading: TreeReading, node: Found, now: float) -> dict[str, Any]:
@@ -206,7 +206,14 @@ def _launch_row(reading: TreeReading, node: Found, now: float) -> dict[str, Any]
         "failures": list(launch.failures) if launch else [],
         "created_at": launch.created_at if launch else None,
         "in_flight": launch.phase in IN_FLIGHT if launch else False,
+        "adopted": launch.adopted if launch else 0,
+        "adopted_at": launch.adopted_at if launch else None,
     }
+
+
+def adoption_text(launch: Mapping[str, Any]) -> str:
+    """How often a launch was continued by a later cycle."""
+    return f"a later launcher cycle continued the launch, {amount(launch['adopted'], 'time', 'times')} so far"
 
 
 def _history(
@@ -221,52 +228,20 @@ def _history(
     def event(name: str, since: float | None, sentence: str) -> dict[str, Any]:
         return {"event": name, "age": since, "age_text": age_text(since), "text": sentence}
 
-    yield event("requested", row["created_age"], f"requested by {row['requestor'] or '(nobody named)'}")
-    for item in _past(reading, row["id"]):
+    yield event("requested", row["created_age"], f"requested by {row['requestor'] or 'a requestor without a name'}")
+    for item in _past(reading, row["id"], "reasons"):
         yield event("declined", None, str(item.get("text")))
+    for item in _past(reading, row["id"], "taken_back"):
+        since = age(seconds(item.get("at")), now)
+        yield event("taken back", since, f"the launcher took it back from {text(item.get('where')) or '?'}")
     if reason is not None and row["state"] == RequestState.REQUESTED:
         yield event("waits", age(reason["since"], now), reason["text"])
     for launch in launches:
         for failure in launch["failures"]:
             yield event("attempt failed", None, f"node {launch['id']}: {failure}")
+        if launch["adopted"]:
+            yield event("adopted", age(launch["adopted_at"], now), f"node {launch['id']}: {adoption_text(launch)}")
         phase = f", phase {launch['phase']}, attempt {launch['attempt']}" if launch["phase"] else ""
         yield event("node", launch["phase_age"], f"node {launch['id']} is {launch['state']}{phase}")
     if row["state"] != RequestState.REQUESTED:
         yield event(str(row["state"]), row["age"], f"its record says {row['state']}")
-
-
-def _expected(
-    row: Mapping[str, Any],
-    reason: Mapping[str, Any] | None,
-    wait: Mapping[str, Any],
-    launches: Sequence[Mapping[str, Any]],
-    reading: TreeReading,
-    now: float,
-) -> tuple[float | None, str]:
-    """Seconds that it will still take, as far as that can be told, and on what that rests."""
-    if row["state"] in RequestState.FINISHED:
-        return None, "there is nothing to wait for"
-    if row["state"] == RequestState.PENDING:
-        return _until_booted(launches, reading, now)
-    code, left = (reason or {}).get("code"), wait.get("seconds")
-    at = seconds(wait.get("at"))
-    if code in (reasons.FROZEN, reasons.BREAKER) and is_number(left) and at is not None:
-        return round(
-            max(0.0, at + float(left or 0) - now), 1
-        ), "until the next attempt; whether it succeeds is not known"
-    return None, "it cannot be told: it depends on when others give nodes back or something is mended"
-
-
-def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, now: float) -> tuple[float | None, str]:
-    longest = 0.0
-    for launch in launches:
-        if launch["state"] == "ready":
-            continue
-        found = reading.one(f"{PROVIDERS}/{launch['provider']}") if launch["provider"] else None
-        samples = found.document.get("boot_seconds") if found is not None else None
-        known = [float(item) for item in samples if is_number(item)] if isinstance(samples, list) else []
-        if not known:
-            return None, f"it cannot be told: no boot of provider {launch['provider']} was seen lately"
-        begun = launch["created_at"]
-        longest = max(longest, median(known) - (now - begun if begun is not None else 0.0))
-    return round(max(0.0, longest), 1), "until the servers are ACTIVE, by the median of the boots seen lately"

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found
 from ...model.documents import (
     anything,
@@ -17,10 +18,13 @@ from ...model.documents import (
     words,
 )
 from ...model.launch import Launch, Phase
+from ...model.lines import amount
 from ...model.node import NodeState
 from ...model.stored import BadDocument
+from ...model.tombstone import TOMBSTONES, Tombstone
 from .fields import Fields, age, age_text
 
+READY_TEXT = "the node is reachable and ready"
 _BASIC = ("provider", "pool", "public_ipv4", "public_ipv6", "state", "allocated_to")
 _DETAIL = {
     "private_ipv4": "private_ipv4",
@@ -121,14 +125,11 @@ def node_life(found: Found, launch: Found | None, now: float) -> dict[str, Any]:
     steps = list(_launch_steps(record)) if record is not None else []
     if created is not None:
         steps.insert(0, ("recorded", created, "the record was made"))
-    if state is not None and since is not None:
+    steps += _assigned(found, record, created)
+    if state is not None and since is not None and (state, since) not in [step[:2] for step in steps]:
         steps.append((state, since, _state_text(state, found.document)))
-    steps.sort(key=lambda step: step[1])
     return {
-        "steps": [
-            {"step": name, "at": at, "age": age(at, now), "age_text": age_text(age(at, now)), "text": sentence}
-            for name, at, sentence in steps
-        ],
+        "steps": _told(steps, now),
         "phase": record.phase if record else None,
         "attempt": record.attempt if record else None,
         "mark": record.mark or None if record else None,
@@ -141,6 +142,70 @@ def node_life(found: Found, launch: Found | None, now: float) -> dict[str, Any]:
         "boot_seconds": _between(record),
         "problem": problem,
     }
+
+
+def tombstone_paths(node_id: str, providers: Iterable[str]) -> list[str]:
+    """Where something is kept of a node that is deleted."""
+    return [f"{paths.OWN}/{TOMBSTONES}/{paths.segment(name)}/{paths.segment(node_id)}" for name in sorted(providers)]
+
+
+def gone_life(found: Found, now: float) -> dict[str, Any]:
+    """The life of a node that is deleted, as far as its tombstone tells.
+
+    :param found: the document of the tombstone.
+    """
+    try:
+        stone, problem = Tombstone.from_document(found.document), found.problem
+    except BadDocument as bad:
+        stone, problem = Tombstone(found.name), f"what is kept of it cannot be used: {found.problem or bad}"
+    steps = [(name, at, GONE_STEPS.get(name, f"the record said {name}")) for name, at in stone.times.items()]
+    if stone.buried:
+        steps.append(("deleted", stone.buried, "deleted" + (f", because {stone.why}" if stone.why else "")))
+    return {
+        **dict.fromkeys(("phase", "attempt", "floating_ip", "next_try_in"), None),
+        "steps": _told(steps, now),
+        "mark": next(reversed(stone.marks), None),
+        "server_id": next(reversed(stone.servers), None),
+        "volumes": list(stone.volumes),
+        "failures": [],
+        "superseded": list(stone.marks[:-1]),
+        "boot_seconds": _difference(stone.times.get("created"), stone.times.get("active")),
+        "problem": problem or (None if stone.times else "an attempt of its launch was removed; its life is not kept"),
+    }
+
+
+GONE_STEPS = {
+    "recorded": "the record was made",
+    "launched": "the launch began",
+    "created": "the cloud said yes to the create",
+    "active": "the server became ACTIVE",
+    "ready": READY_TEXT,
+    "in-use": "the requestor began to use it",
+    "used": "the requestor had used it",
+}
+"""What a tombstone tells → what happened."""
+
+
+def _told(steps: Iterable[tuple[str, float, str]], now: float) -> list[dict[str, Any]]:
+    """The steps by time."""
+    return [
+        {"step": name, "at": at, "age": age(at, now), "age_text": age_text(age(at, now)), "text": sentence}
+        for name, at, sentence in sorted(steps, key=lambda step: step[1])
+    ]
+
+
+def _assigned(found: Found, launch: Launch | None, recorded: float | None) -> Iterator[tuple[str, float, str]]:
+    """When it was assigned to its request, as far as that can be told.
+
+    The record has no time for it: a node is launched for a request, or the last write of a ready one assigned it.
+    """
+    request = text(found.document.get("allocated_to"))
+    if request is None:
+        return
+    if launch is not None and launch.request_id == request and recorded is not None:
+        yield "assigned", recorded, f"recorded for request {request}"
+    elif text(found.document.get("state")) == NodeState.READY:
+        yield "assigned", found.written, f"assigned to request {request}"
 
 
 def _launch(found: Found | None) -> tuple[Launch | None, str | None]:
@@ -163,7 +228,12 @@ def _launch_steps(launch: Launch) -> Iterator[tuple[str, float, str]]:
         yield "created", launch.created_at, f"the cloud said yes: {server}"
     if launch.active_at:
         yield "active", launch.active_at, f"{server} became ACTIVE"
-    if launch.since and launch.phase not in (Phase.QUEUED, Phase.CREATING):
+    if launch.adopted and launch.adopted_at:
+        often = amount(launch.adopted, "time", "times")
+        yield "adopted", launch.adopted_at, f"a later launcher cycle continued the launch, {often} so far"
+    if launch.since and launch.phase == Phase.READY:
+        yield "ready", launch.since, READY_TEXT
+    elif launch.since and launch.phase not in (Phase.QUEUED, Phase.CREATING):
         yield f"phase {launch.phase}", launch.since, f"the launch came into the phase {launch.phase}"
 
 
@@ -184,6 +254,8 @@ def _next_try(launch: Launch | None, now: float) -> float | None:
 
 def _between(launch: Launch | None) -> float | None:
     """Seconds from the create to ACTIVE."""
-    if launch is None or launch.created_at is None or launch.active_at is None:
-        return None
-    return round(max(0.0, launch.active_at - launch.created_at), 1)
+    return None if launch is None else _difference(launch.created_at, launch.active_at)
+
+
+def _difference(begin: float | None, end: float | None) -> float | None:
+    return None if begin is None or end is None else round(max(0.0, end - begin), 1)

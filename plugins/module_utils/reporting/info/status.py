@@ -192,5 +192,17 @@ def node_lines(row: Mapping[str, Any], life: Mapping[str, Any], width: int) -> l
     return wrapped(lines, width)
 
 
+def gone_lines(node_id: str, life: Mapping[str, Any], width: int) -> list[str]:
+    """What is kept of a deleted node's life as text."""
+    lines = [
+        f"node {node_id} is deleted",
+        f"server {life['server_id'] or 'none'}, mark {life['mark'] or 'none'}",
+        *(f"note: {told}" for told in (life["problem"],) if told),
+        "LIFE",
+        *(f"  {_ago(item)} {item['text']}" for item in life["steps"]),
+    ]
+    return wrapped(lines, width)
+
+
 def _ago(item: Mapping[str, Any]) -> str:
     return f"{item['age_text'] or '':>11}"

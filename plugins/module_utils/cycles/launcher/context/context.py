@@ -18,7 +18,8 @@ from ....model.config.types import NodepoolConfig, Pool, Provider
 from ....model.errors import CloudAuthError
 from ....model.launch import Launch
 from ....model.lines import Line, Trouble, amount
-from ....model.node import Node
+from ....model.node import Node, NodeState
+from ....model.tombstone import Life
 from ...frame.inbox import Inbox
 from ..provider.actor import ProviderActor, learned_before
 from ..provider.provider_locks import PROVIDERS
@@ -36,6 +37,7 @@ class Ages:
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, float]] = {}
+        self._in_use: dict[str, float] = {}
 
     def follow(self, changed: Iterable[str], nodes: Mapping[str, Node], now: float) -> None:
         """Bring it up to date.
@@ -45,11 +47,19 @@ class Ages:
         """
         for node_id in changed:
             node = nodes.get(node_id)
+            if node is None:
+                self._in_use.pop(node_id, None)
+            elif node.state == NodeState.IN_USE and node.state_time:
+                self._in_use[node_id] = min(node.state_time, now)
             if node is not None and (node.state_time or 0.0) > now:
                 if self._seen.get(node_id, (None,))[0] != node.version:
                     self._seen[node_id] = (node.version, now)
             else:
                 self._seen.pop(node_id, None)
+
+    def in_use_since(self, node_id: str) -> float | None:
+        """When its requestor began to use a node; None where this cycle has not seen it in use."""
+        return self._in_use.get(node_id)
 
     def since(self, node: Node, now: float) -> float:
         """UNIX seconds; never later than *now*."""
@@ -127,9 +137,11 @@ class Context:
         """
         self.store.own.put(f"{LAUNCHES}/{launch.node_id}", launch.document(), batch)
 
-    def add_tombstone(self, node_id: str, provider: str, server_id: str | None = None) -> None:
+    def add_tombstone(
+        self, node_id: str, provider: str, server_id: str | None = None, life: Life | None = None
+    ) -> None:
         """Remember what a node had in the cloud: what turns up of it later is then known to be ours."""
-        add_tombstone(self.store, node_id, provider, self.launch(node_id), server_id, self.now())
+        add_tombstone(self.store, node_id, provider, self.launch(node_id), server_id, self.now(), life)
 
     def forget(self, node_id: str) -> None:
         """Remove the launch record of a node that is gone; its tombstone is written before."""

@@ -16,6 +16,7 @@ from ....model.stored import is_number
 from ....model.tombstone import (
     MOST,
     TOMBSTONES,
+    Life,
     Tombstone,
     Tombstones,
 )
@@ -71,13 +72,24 @@ class SweepMemory:
 
 
 def add_tombstone(
-    store: Store, node_id: str, provider: str, launch: Launch | None, server_id: str | None, now: float
+    store: Store,
+    node_id: str,
+    provider: str,
+    launch: Launch | None,
+    server_id: str | None,
+    now: float,
+    life: Life | None = None,
 ) -> None:
-    """Remember what a node (or one attempt of its launch) had in the cloud, before its record goes."""
+    """Remember what a node (or one attempt of its launch) had in the cloud, before its record goes.
+
+    :param life: of a node that is gone; it is stored only together with something that it had in the cloud.
+    """
     path = f"{TOMBSTONES}/{segment(provider)}/{node_id}"
     tombstone = store.own.understood(path, Tombstone.from_document, key="node_id") or Tombstone(node_id)
     if tombstone.add(launch, server_id):
         tombstone.buried = now
+        if life is not None:
+            tombstone.times, tombstone.request_id, tombstone.why = dict(life.times), life.request_id, life.why
         store.own.put(path, tombstone.document())
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +85,7 @@ class ProviderActor:
         self.inbox = inbox
         self.boot_times = Times()
         self.delete_times = Times()
+        self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
         self.timeouts = timeouts or ApiTimeouts()
         # The client may be another one by the time of the call.
         # pylint: disable=unnecessary-lambda
@@ -178,6 +180,7 @@ class ProviderActor:
         """What the next cycle wants to know of the provider."""
         return {
             "boot_seconds": list(self.boot_times.samples),
+            "gone": list(self._gone),
             **self.creates.document(),
             "zones": self.known.denials.document(),
             "reading": self._reading(),
@@ -188,9 +191,15 @@ class ProviderActor:
         """What earlier cycles learned."""
         self.boot_times = Times()
         self.boot_times.samples.extend(document.get("boot_seconds", [])[-SAMPLES:])
+        gone = document.get("gone")
+        self._gone.extend(item for item in (gone if isinstance(gone, list) else ()) if isinstance(item, dict))
         self.creates.learn(document)
         self.known.learn_zones(document.get("zones"))
         self._stored_reading = document.get("reading")
+
+    def node_gone(self, pool: str | None, now: float) -> None:
+        """A node and its server are deleted. How often that happens tells how long a request waits for room."""
+        self._gone.append({"pool": pool, "at": round(now, 1)})
 
     def _reading(self) -> Any:
         """Limits and the usage of others at the last reading, of this cycle or an earlier one, for operators."""

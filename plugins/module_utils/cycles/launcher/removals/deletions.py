@@ -19,6 +19,7 @@ from ....model.launch import (
 from ....model.lines import Line, Subject
 from ....model.node import Node, NodeState
 from ....model.subjects import subject_of_node
+from ....model.tombstone import Life, life_of
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 from .removals import Removals
@@ -31,6 +32,7 @@ class Deletions:
         self._context = context
         self._removals = removals
         self._held: dict[str, Held] = {}
+        self._lives: dict[str, Life] = {}
         self._looking: dict[str, tuple[ProviderActor, Launch]] = {}
 
     def __contains__(self, node_id: str) -> bool:
@@ -67,6 +69,7 @@ class Deletions:
             # Its launch record had not been seen yet: it is adopted.
             held.release()
             return False
+        life = life_of(node, launch, self._context.ages.in_use_since(node.id), action.reason.text())
         node.set_state(NodeState.DELETING, self._context.now())
         try:
             store.nodes.write(node, held=held, if_unchanged=True)
@@ -74,6 +77,7 @@ class Deletions:
             held.release()
             return False
         self._held[node.id] = held
+        self._lives[node.id] = life
         line = f"node {node.id}: deleting, because {action.reason.text()}"
         self._context.account.say(Line(line, **subject_of_node(node, launch)))
         self._remove(node, launch, actor)
@@ -116,6 +120,7 @@ class Deletions:
         for held in self._held.values():
             held.release()
         self._held.clear()
+        self._lives.clear()
         self._looking.clear()
 
     def _remove(self, node: Node, launch: Launch | None, actor: ProviderActor) -> None:
@@ -134,7 +139,7 @@ class Deletions:
         )
 
     def _gone(self, node_id: str) -> None:
-        held = self._held.pop(node_id, None)
+        held, life = self._held.pop(node_id, None), self._lives.pop(node_id, None)
         if held is None or not held.valid:
             return
         store = self._context.store
@@ -146,7 +151,7 @@ class Deletions:
             except StoreGone:
                 pass
         launch = self._context.launch(node_id)
-        self._add_tombstone(node_id, node, launch)
+        self._add_tombstone(node_id, node, launch, life)
         self._context.forget(node_id)
         store.nodes.delete(node_id)
         held.release()
@@ -154,8 +159,11 @@ class Deletions:
         subject = Subject(node=node_id) if node is None else subject_of_node(node, launch)
         self._context.account.say(Line(f"node {node_id}: gone", **subject))
 
-    def _add_tombstone(self, node_id: str, node: Node | None, launch: Launch | None) -> None:
+    def _add_tombstone(self, node_id: str, node: Node | None, launch: Launch | None, life: Life | None) -> None:
         provider = launch.provider if launch is not None else node.provider if node is not None else None
         if provider is not None:
             server_id = node.external_id if node is not None and isinstance(node.external_id, str) else None
-            self._context.add_tombstone(node_id, provider, server_id)
+            self._context.add_tombstone(node_id, provider, server_id, life)
+            if provider in self._context.actors:
+                pool = launch.pool if launch is not None else node.pool if node is not None else None
+                self._context.actors[provider].node_gone(pool, self._context.now())

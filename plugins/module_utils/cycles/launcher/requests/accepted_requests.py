@@ -23,7 +23,12 @@ from ..launches.beginning import Wanted
 from ..launches.launch_in_progress import LaunchInProgress
 from ..launches.launches import Launches
 from .accepting import AcceptedRequest, accept, lock_node_of, lock_pending, reuse
-from .waits import forget_wait, store_end, store_reasons
+from .waits import (
+    forget_wait,
+    store_end,
+    store_reasons,
+    store_taken_back,
+)
 
 
 class AcceptedRequests:
@@ -178,7 +183,9 @@ class AcceptedRequests:
         for node_id in unwanted:
             self._launches.withdraw(node_id)
             accepted.node_ids.remove(node_id)
-        self._say(f"request {accepted.request.id}: taken back from {self._where(accepted.pool_id)}", accepted)
+        where = self._where(accepted.pool_id)
+        self._say(f"request {accepted.request.id}: taken back from {where}", accepted)
+        store_taken_back(self._context, accepted.request.id, where)
         self._put_back(accepted)
 
     def _another_pool_can(self, accepted: AcceptedRequest) -> bool:

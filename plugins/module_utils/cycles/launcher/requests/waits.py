@@ -20,7 +20,12 @@ from ..provider.usage import SECOND_READING
 
 WAITS = "waits"
 DECLINES = "declines"
-"""Why pools have declined a request, for as long as it exists: its failure names all of these reasons."""
+"""Why pools have declined a request (its failure names all of these reasons), and when one had it in vain.
+
+Kept for as long as the request exists.
+"""
+MOST_TAKEN_BACK = 10
+"""Of one request; the oldest go first."""
 WAIT_NEWS_EVERY = 60.0
 """Seconds after which changed figures of the same reason are written again."""
 FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
@@ -112,9 +117,18 @@ def all_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> lis
 
 def store_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> list[dict[str, Any]]:
     """Add to the stored reasons of a request; all of them, as documents."""
-    documents = all_reasons(context, request_id, why)
-    context.store.own.put(f"{DECLINES}/{request_id}", {"reasons": documents})
+    documents, path = all_reasons(context, request_id, why), f"{DECLINES}/{request_id}"
+    context.store.own.put(path, {**(context.store.own.get(path) or {}), "reasons": documents})
     return documents
+
+
+def store_taken_back(context: Context, request_id: str, where: str) -> None:
+    """The request is taken back from a pool that does not get on with it: its explanation tells that."""
+    path = f"{DECLINES}/{request_id}"
+    document = context.store.own.get(path) or {}
+    before = document.get("taken_back")
+    told = [*(before if isinstance(before, list) else ()), {"where": where, "at": context.now()}]
+    context.store.own.put(path, {**document, "taken_back": told[-MOST_TAKEN_BACK:]})
 
 
 def store_end(context: Context, request: NodeRequest, outcome: str, documents: list[dict[str, Any]]) -> None:

@@ -154,7 +154,9 @@ def add_server(project: Project, number: int, node_id: str, use: str, owner: str
     project.volumes.append(Volume(f"volume-{number}", "", "in-use", (server.id,), created=iso(OLD)))
     buried = draw(st.sampled_from(("", "", "servers", "marks"))) if use == "gone" and mark else ""
     if buried:
-        project.tombstones.append(Tombstone(node_id, NOW, **{buried: [server.id if buried == "servers" else mark]}))
+        stone = Tombstone(node_id, NOW)
+        getattr(stone, buried).append(server.id if buried == "servers" else mark)
+        project.tombstones.append(stone)
     if use == "gone" and owner == "east":
         if tree == TREE or buried:
             project.expect(f"{Kind.SERVER}/{server.id}", created)

@@ -115,13 +115,14 @@ def test_the_life_of_a_node_that_boots():
     told = life(BUILDING)
     assert [(step["step"], step["age"]) for step in told["steps"]] == [
         ("recorded", 130),
+        ("assigned", 130),
         ("launched", 31),
         ("building", 30),
         ("asked", 22),
         ("created", 20),
         ("phase booting", 20),
     ]
-    assert told["steps"][3]["text"] == f"attempt 2: the cloud was asked for a server, mark {BUILDING}-2-abc"
+    assert told["steps"][4]["text"] == f"attempt 2: the cloud was asked for a server, mark {BUILDING}-2-abc"
     assert (told["attempt"], told["failures"]) == (2, ["attempt 1: fault: No valid host was found"])
     assert (told["server_id"], told["boot_seconds"], told["problem"]) == (
         "5f1c2d3e-0000-4f55-9f0b-6a3a3f1d1c52",

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a request will still wait, where the boots and deletions seen lately allow an honest estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import TreeReading
+from ...imaging.text import span
+from ...model import reasons
+from ...model.documents import seconds, text
+from ...model.launch import LONGEST_DELAY
+from ...model.request import RequestState
+from ...model.resources import INSTANCES
+from ...model.stored import is_number
+from .requests import WAITS
+
+PROVIDERS = f"{paths.OWN}/providers"
+LATELY = 3600.0
+"""Seconds; deletions before that tell nothing about the present."""
+FEWEST = 5
+"""Deletions from which a rate is told."""
+SILENCE = 4.0
+"""Where nothing was deleted for so many times the mean distance, the rate is over."""
+UNTOLD = "it cannot be told: it depends on when others give nodes back or an operator mends something"
+
+Expected = tuple[float | None, str]
+"""Seconds, None where they cannot be told, and on what that rests."""
+
+
+def expected_wait(
+    row: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    reason: Mapping[str, Any] | None,
+    launches: Sequence[Mapping[str, Any]],
+    reading: TreeReading,
+    now: float,
+) -> Expected:
+    """How long the request of *row* will still wait.
+
+    :param rows: all requests.
+    :param reason: why it waits.
+    :param launches: its nodes with their launches.
+    """
+    if row["state"] in RequestState.FINISHED:
+        return None, "there is nothing to wait for"
+    if row["state"] == RequestState.PENDING:
+        return _until_booted(launches, reading, now)
+    found, code = reading.one(f"{WAITS}/{row['id']}"), (reason or {}).get("code")
+    wait = found.document if found is not None else {}
+    left, at = wait.get("seconds"), seconds(wait.get("at"))
+    if code in (reasons.FROZEN, reasons.BREAKER) and is_number(left) and at is not None:
+        until = at + min(float(left or 0), LONGEST_DELAY)
+        return round(max(0.0, until - now), 1), "until the next attempt; whether it succeeds is not known"
+    if code == reasons.NO_ROOM:
+        return _until_room(row, rows, wait, reading, now)
+    return None, UNTOLD
+
+
+def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, now: float) -> Expected:
+    longest = 0.0
+    for launch in launches:
+        if launch["state"] == "ready":
+            continue
+        boots = _boots(reading, launch["provider"])
+        if not boots:
+            return None, f"it cannot be told: no boot of provider {launch['provider']} was seen lately"
+        begun = launch["created_at"]
+        longest = max(longest, median(boots) - (now - begun if begun is not None else 0.0))
+    return round(max(0.0, longest), 1), "until the servers are ACTIVE, by the median of the boots seen lately"
+
+
+def _until_room(
+    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], wait: Mapping[str, Any], reading: TreeReading, now: float
+) -> Expected:
+    """By the rate at which nodes of the pool were deleted lately."""
+    where, left = text(wait.get("where")) or "", wait.get("left")
+    if wait.get("resource") != INSTANCES:
+        return None, f"it cannot be told: it waits for {text(wait.get('resource')) or 'room'}, and nodes differ in that"
+    provider, _slash, pool = where.partition("/")
+    gone = _deletions(reading, provider, pool, now)
+    if len(gone) < FEWEST or gone[-1] <= gone[0]:
+        return None, f"it cannot be told: fewer than {FEWEST} nodes of {where} were deleted within the last hour"
+    distance = (gone[-1] - gone[0]) / (len(gone) - 1)
+    if now - gone[-1] > SILENCE * distance:
+        return None, f"it cannot be told: no node of {where} was deleted for {span(now - gone[-1])}"
+    free = 0.0 if wait.get("behind") or not is_number(left) else max(0.0, float(left or 0))
+    nodes = max(1.0, len(row["labels"]) + _wanted_before(row, rows, where, reading) - free)
+    boots = _boots(reading, provider)
+    total = max(0.0, nodes * distance - (now - gone[-1])) + (median(boots) if boots else 0.0)
+    boot = "the median of the boots seen lately" if boots else "without the boot, of which none was seen lately"
+    lately = f"{len(gone)} nodes of {where} were deleted within {span(now - gone[0])}"
+    return round(total, 1), f"about {nodes:g} must be deleted first, {lately}; {boot}"
+
+
+def _wanted_before(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], where: str, reading: TreeReading) -> int:
+    """Nodes that requests earlier in the queue want from the same pool."""
+    wanted = 0
+    for item in rows:
+        if item["place"] is None or item["place"] >= (row["place"] or 0):
+            continue
+        other = reading.one(f"{WAITS}/{item['id']}")
+        wanted += len(item["labels"]) if other is not None and other.document.get("where") == where else 0
+    return wanted
+
+
+def _boots(reading: TreeReading, provider: str | None) -> list[float]:
+    return [float(item) for item in _learned(reading, provider, "boot_seconds") if is_number(item)]
+
+
+def _deletions(reading: TreeReading, provider: str, pool: str, now: float) -> list[float]:
+    """When nodes of the pool were deleted within the last hour, the earliest first."""
+    items = (item for item in _learned(reading, provider, "gone") if isinstance(item, dict))
+    times = [float(item["at"]) for item in items if item.get("pool") == pool and is_number(item.get("at"))]
+    return sorted(at for at in times if now - LATELY <= at <= now)
+
+
+def _learned(reading: TreeReading, provider: str | None, key: str) -> list[Any]:
+    found = reading.one(f"{PROVIDERS}/{provider}") if provider else None
+    samples = found.document.get(key) if found is not None else None
+    return samples if isinstance(samples, list) else []
