@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.expecting import expected_wait
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
+from tests.support.populated_tree import NO_ROOM, WAITING, documents
+from tests.support.tree_reading import NOW, reading_of
+
+WEST = "/nodepool/stackci/providers/west"
+
+
+def expected(gone, request_id=WAITING, **figures):
+    """The estimate for the first of the queue, which wants two nodes and finds room for one."""
+    whole = documents(NOW)
+    wait = {**NO_ROOM, "text": "x", "since": NOW, "at": NOW, **figures}
+    whole[f"/nodepool/stackci/waits/{WAITING}"] = wait
+    whole[f"/nodepool/stackci/waits/{request_id}"] = wait
+    whole[WEST] = {**whole[WEST], "gone": gone}
+    reading = reading_of(whole)
+    rows = request_rows(reading, NOW)
+    row = next(item for item in rows if item["id"] == request_id)
+    return expected_wait(row, rows, row["reason"], [], reading, NOW)
+
+
+def every(seconds, count, pool="main", until=NOW):
+    """Deletions at equal distances, the last just now."""
+    return [{"pool": pool, "at": until - seconds * place} for place in reversed(range(count))]
+
+
+def test_one_node_more_is_deleted_and_one_boots():
+    seconds, basis = expected(every(60, 6))
+    assert seconds == 60 + 25
+    assert basis.startswith("about 1 must be deleted first, 6 nodes of west/main were deleted within 5 min")
+
+
+def test_requests_before_it_come_first():
+    seconds, basis = expected(every(60, 6), "100-0000000012", behind=True, left=0)
+    assert (seconds, basis.split(",")[0]) == (3 * 60 + 25, "about 3 must be deleted first")
+
+
+def test_what_has_passed_since_the_last_deletion_counts():
+    assert expected(every(60, 6, until=NOW - 50))[0] == 10 + 25
+
+
+def test_nothing_is_estimated_where_too_little_was_seen():
+    for gone in ([], every(60, 4), every(0, 9), every(60, 9, pool="other"), every(60, 9, until=NOW - 7200), "x"):
+        seconds, basis = expected(gone)
+        assert seconds is None and "fewer than 5 nodes of west/main were deleted" in basis
+    assert "was deleted for 10 min" in expected(every(60, 9, until=NOW - 600))[1]
+    assert expected(every(60, 9), resource="cores") == (
+        None,
+        "it cannot be told: it waits for cores, and nodes differ in that",
+    )
