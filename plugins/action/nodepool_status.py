@@ -1,26 +1,85 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs the module without packing it where that is possible, and prints its lines."""
+"""Runs the module without packing it where that is possible, and prints its lines, again and again where asked to."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 from ansible import constants as C  # noqa: N812
+from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import InPlaceAction
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.progress_action import MACHINE_READABLE
+
+CLEAR = "\033[H\033[2J"
+"""Cursor home, erase the screen (ECMA-48)."""
+SHORTEST = 1.0
+"""Seconds between two looks, at least."""
+
+
+def follow(
+    look: Callable[[], dict[str, Any]], show: Callable[[dict[str, Any]], None], pause: Callable[[], None]
+) -> Any:
+    """Look and show until the operator interrupts it; return the result of a first look that failed.
+
+    A later look that fails is shown like any other: ZooKeeper may be back the next time.
+    """
+    returned = look()
+    if returned.get("failed"):
+        return returned
+    while True:
+        show(returned)
+        pause()
+        returned = look()
+
+
+def screen(returned: dict[str, Any], seconds: float, now: str, *, clear: bool) -> list[str]:
+    """The lines of one look of several.
+
+    :param seconds: between two looks.
+    :param now: the time of day.
+    :param clear: erase what is on the screen; an empty line comes first otherwise.
+    """
+    title = f"{now}, every {seconds:g} s until Ctrl-C"
+    told = [str(returned.get("msg"))] if returned.get("failed") else []
+    return [f"{CLEAR}{title}" if clear else f"\n{title}", *told, *map(str, returned.get("lines", ()))]
 
 
 class ActionModule(InPlaceAction):
     """The module does the work; see the base."""
 
     def work(self, task_vars: dict[str, Any], wrap_async: bool) -> dict[str, Any]:
-        """What the module returned; its lines are on the screen unless a program reads that."""
-        returned = super().work(task_vars, wrap_async)
-        if not self._task.no_log and str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] not in MACHINE_READABLE:
-            for line in returned.get("lines", ()):
-                Display().display(str(line))
+        """Return what the module returned; its lines are on the screen unless a program reads that."""
+        shows = not self._task.no_log and str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] not in MACHINE_READABLE
+        seconds = _seconds(self._task.args.get("watch"))
+        read = super().work
+        if shows and seconds > 0 and not wrap_async:
+            pause = max(SHORTEST, seconds)
+            returned: dict[str, Any] = follow(
+                lambda: read(task_vars, wrap_async),
+                lambda result: _show(screen(result, pause, time.strftime("%H:%M:%S"), clear=bool(ANSIBLE_COLOR))),
+                lambda: time.sleep(pause),
+            )
+            return returned
+        returned = read(task_vars, wrap_async)
+        if shows:
+            _show(map(str, returned.get("lines", ())))
         return returned
+
+
+def _seconds(value: Any) -> float:
+    """The option; 0 for what the module will refuse."""
+    try:
+        return float(value or 0)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _show(lines: Any) -> None:
+    for line in lines:
+        Display().display(line)

@@ -28,6 +28,14 @@ options:
       - Columns of the screen. No line is longer.
     type: int
     default: 80
+  watch:
+    description:
+      - Seconds after which it looks and prints again, until Ctrl-C interrupts Ansible; 0 for one look.
+      - At least a second passes between two looks. Where colours are on, each look erases the screen.
+      - A look that fails is told, and the next one follows all the same; only the first must succeed.
+      - It is ignored with C(async) and where the output of Ansible is JSON.
+    type: float
+    default: 0
 extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.attributes
@@ -48,6 +56,10 @@ EXAMPLES = r"""
 - name: Show everything
   stackci.nodepool.nodepool_status:
     config: /etc/nodepool/nodepool.yaml
+
+- name: Show everything every five seconds
+  stackci.nodepool.nodepool_status:
+    watch: 5
 
 - name: Why does this request wait?
   stackci.nodepool.nodepool_status:

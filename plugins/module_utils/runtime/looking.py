@@ -81,6 +81,7 @@ STATUS_ARGUMENTS: dict[str, Any] = {
     **TREE_ARGUMENTS,
     "id": {"type": "str"},
     "width": {"type": "int", "default": 80},
+    "watch": {"type": "float", "default": 0.0},
 }
 
 LAUNCHERS = (paths.COMPONENTS, f"{paths.OWN}/pools")

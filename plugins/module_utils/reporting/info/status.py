@@ -50,7 +50,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
         "STUCK": _shortened([*_stuck(known), *_odd([*nodes, *requests])]),
     }
     lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body or ["nothing"]))]
-    return [fitted(line, width) for line in lines]
+    return wrapped(lines, width)
 
 
 def fitted(line: str, width: int) -> str:

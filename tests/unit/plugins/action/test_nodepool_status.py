@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.action.nodepool_status import CLEAR, follow, screen
+
+AWAY = {"failed": True, "msg": "no connection to ZooKeeper within 10 s", "error_kind": "StoreError"}
+
+
+def looks(*results):
+    """Follow these; what was shown until Ctrl-C, which comes after the last."""
+    left, shown = list(results), []
+
+    def pause():
+        if not left:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        follow(lambda: left.pop(0), shown.append, pause)
+    return shown
+
+
+def test_it_looks_until_it_is_interrupted():
+    assert looks({"lines": ["a"]}, {"lines": ["b"]}) == [{"lines": ["a"]}, {"lines": ["b"]}]
+
+
+def test_zookeeper_may_be_away_meanwhile():
+    assert looks({"lines": ["a"]}, AWAY, {"lines": ["b"]})[1:] == [AWAY, {"lines": ["b"]}]
+
+
+def test_a_first_look_that_fails_is_the_result():
+    assert follow(lambda: AWAY, pytest.fail, pytest.fail) is AWAY
+
+
+def test_a_screen_says_when_and_why():
+    assert screen({"lines": ["a", "b"]}, 5.0, "03:00:00", clear=False) == [
+        "\n03:00:00, every 5 s until Ctrl-C",
+        "a",
+        "b",
+    ]
+    assert screen(AWAY, 5.0, "03:00:00", clear=True) == [f"{CLEAR}03:00:00, every 5 s until Ctrl-C", AWAY["msg"]]
