@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.action.nodepool_status import CLEAR, follow, screen
@@ -12,7 +14,8 @@ AWAY = {"failed": True, "msg": "no connection to ZooKeeper within 10 s", "error_
 
 def looks(*results):
     """Follow these; what was shown until Ctrl-C, which comes after the last."""
-    left, shown = list(results), []
+    left: list[Any] = list(results)
+    shown: list[Any] = []
 
     def pause():
         if not left:
@@ -32,7 +35,10 @@ def test_zookeeper_may_be_away_meanwhile():
 
 
 def test_a_first_look_that_fails_is_the_result():
-    assert follow(lambda: AWAY, pytest.fail, pytest.fail) is AWAY
+    def refuse(*_given: Any) -> None:
+        raise AssertionError("it went on")
+
+    assert follow(lambda: AWAY, refuse, refuse) is AWAY
 
 
 def test_a_screen_says_when_and_why():

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from typing import Any
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.expecting import expected_wait
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
 from tests.support.populated_tree import NO_ROOM, WAITING, documents
@@ -45,7 +47,15 @@ def test_what_has_passed_since_the_last_deletion_counts():
 
 
 def test_nothing_is_estimated_where_too_little_was_seen():
-    for gone in ([], every(60, 4), every(0, 9), every(60, 9, pool="other"), every(60, 9, until=NOW - 7200), "x"):
+    useless: tuple[Any, ...] = (
+        [],
+        every(60, 4),
+        every(0, 9),
+        every(60, 9, pool="other"),
+        every(60, 9, until=NOW - 7200),
+        "x",
+    )
+    for gone in useless:
         seconds, basis = expected(gone)
         assert seconds is None and "fewer than 5 nodes of west/main were deleted" in basis
     assert "was deleted for 10 min" in expected(every(60, 9, until=NOW - 600))[1]
