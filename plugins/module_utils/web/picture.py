@@ -62,7 +62,7 @@ class Snapshot:
     ) -> T:
         """Return what *make* returns, computed at most once for each version of what is below *roots*.
 
-        What takes long is computed at most once a second, whatever has changed; see :mod:`remembered`.
+        What takes long is computed at most twice a second, whatever has changed; see :mod:`remembered`.
 
         :param name: unique among all callers. It must not hold what a visitor has typed: few names are kept.
         :param roots: what *make* reads: folders of ``/nodepool`` or ``/nodepool/stackci``.

@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 MOST = 64
 """Values that are kept. The one that was not asked for the longest is forgotten."""
-REST = 5.0
+REST = 3.0
 """What took a second to compute is not computed again for so many seconds, but see LONGEST_REST."""
-LONGEST_REST = 1.0
-"""Seconds. Nodepool's own web service computes an answer at most once in a second."""
+LONGEST_REST = 0.5
+"""Seconds. A change is to be seen within one, also where a value is made from another one."""
 
 
 @dataclass
@@ -38,8 +38,19 @@ class _Slot:
         return passed < min(LONGEST_REST, REST * self.took) or (version == self.version and passed < valid)
 
 
+class _Own(threading.local):
+    """What each thread has for itself.
+
+    :ivar behind: whether a value was returned that is behind the version which was asked for.
+    """
+
+    behind = False
+
+
 class Remembered:
-    """Values by name. Thread-safe: who asks for a value that another thread computes waits for it.
+    """Values by name. Thread-safe: a thread that asks for a value which another one computes waits for it.
+
+    A value may be made from others. Where one of those is behind, because it rests, the new value is behind as well.
 
     :param clock: seconds that never go back.
     """
@@ -48,6 +59,7 @@ class Remembered:
         self._clock = clock
         self._lock = threading.Lock()
         self._slots: OrderedDict[object, _Slot] = OrderedDict()
+        self._own = _Own()
 
     def value(self, name: object, version: object, valid: float, make: Callable[[], T]) -> T:
         """The value of that *name*; *make* computes it where the kept one is of another *version* or too old.
@@ -62,8 +74,13 @@ class Remembered:
         with slot.lock:
             begun = self._clock()
             if not slot.serves(version, begun, valid):
+                before, self._own.behind = self._own.behind, False
                 slot.value = make()
-                slot.version, slot.made = version, self._clock()
+                slot.version = None if self._own.behind else version
+                slot.made = self._clock()
                 slot.took = slot.made - begun
+                self._own.behind = before
+            if slot.version != version:
+                self._own.behind = True
             value: T = slot.value
             return value
