@@ -20,7 +20,7 @@ FACTS = {
 }
 
 
-@pytest.mark.parametrize("role", ["launcher", "builder", "zookeeper"])
+@pytest.mark.parametrize("role", ["launcher", "builder", "webapp", "zookeeper"])
 def test_another_family_is_refused_with_a_remedy(role: str, tmp_path: Path) -> None:
     tasks = [
         {"name": "Be of another family", "ansible.builtin.set_fact": {**FACTS, "cacheable": True}},
