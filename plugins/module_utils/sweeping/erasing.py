@@ -85,7 +85,7 @@ def own_documents(records: ProviderRecords) -> list[str]:
     found = [f"{folder}/{name}" for folder in _BY_FIELD for name in _documents(records, folder)]
     found += [path for path in (f"freezes/{pool_id}" for pool_id in sorted(pools)) if path in records.documents]
     found += [path for path, document in records.documents.items() if _waits_for(path, document, records.name)]
-    by_name = [f"{folder}/{name}" for folder in _BY_NAME for name in {records.name, segment(records.name)}]
+    by_name = [f"{folder}/{name}" for folder in _BY_NAME for name in sorted({records.name, segment(records.name)})]
     return sorted(found) + [path for path in by_name if path in records.documents]
 
 

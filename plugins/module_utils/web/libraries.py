@@ -27,7 +27,11 @@ try:
     from werkzeug.wrappers import Request, Response
 except ImportError:
     MISSING["werkzeug"] = traceback.format_exc()
-    MIMEAccept = HTTPException = Map = Rule = Request = Response = object  # type: ignore[assignment,misc]
+    MIMEAccept = Map = Rule = Request = Response = object  # type: ignore[assignment,misc]
+
+    class HTTPException(Exception):  # type: ignore[no-redef]
+        """What an except clause can name."""
+
     parse_accept_header = None  # type: ignore[assignment]
 
 try:

@@ -29,7 +29,7 @@ SILENCE = 4.0
 """Where nothing was deleted for so many times the mean distance, the rate is over."""
 UNTOLD = "it cannot be told: it depends on when others give nodes back or an operator mends something"
 
-Expected = tuple[float | None, str]
+Expected = tuple["float | None", str]
 """Seconds, None where they cannot be told, and on what that rests."""
 
 
