@@ -22,8 +22,8 @@ from ....model.cloud import Server, moment
 SLOW = 1.0
 """Seconds. After a whole list that took longer only changes are read."""
 NOTICED = 0.5
-PAUSE = 2.0
-"""After a list that took longer than NOTICED none is read for so many times as long as it took."""
+PAUSE, LONGEST_PAUSE = 2.0, 15.0
+"""After a list that took longer than NOTICED none is read for so many times as long, and at most so many seconds."""
 WHOLE_EVERY = 60.0
 OVERLAP = 30.0
 """Changes are asked for from so many seconds before the newest one that is known: hosts' clocks differ."""
@@ -113,7 +113,9 @@ class ServerList:
 
     def due(self, now: float) -> float:
         """Seconds until a list may be read again without keeping the cloud from its work."""
-        return PAUSE * self._seconds - (now - self._answered_at) if self._seconds > NOTICED else -math.inf
+        if self._seconds <= NOTICED:
+            return -math.inf
+        return min(LONGEST_PAUSE, PAUSE * self._seconds) - (now - self._answered_at)
 
     def _has_missed(
         self, before: Mapping[str, Server], servers: Mapping[str, Server], updates: Mapping[str, float | None]

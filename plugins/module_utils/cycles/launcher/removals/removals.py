@@ -221,18 +221,19 @@ class Removals:
                 self._look_for_address(removal, removal.doubted)
             elif removal.server_id is None:
                 self._finish(key, removal)
-            elif removal.asked_at is None or self._is_overdue(removal, now - removal.asked_at, now):
+            elif removal.asked_at is None or self._is_overdue(removal, removal.asked_at, now):
                 self._delete_server(removal)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _is_overdue(self, removal: Removal, waited: float, now: float) -> bool:
-        """True when an accepted delete has had its time, *waited* seconds, and the server is still there."""
+    def _is_overdue(self, removal: Removal, asked_at: float, now: float) -> bool:
+        """True when a delete that was accepted at *asked_at* had its time, and a list shows the server all the same."""
         actor = removal.actor
         server = actor.servers.get(removal.server_id or "")
         in_work = server is not None and (server.task_state == "deleting" or server.status == "DELETED")
         gets_on = now - self._gone_at.get(actor.provider.name, 0.0) <= ASK_AGAIN
-        return waited > (LONGEST_PAUSE if in_work and gets_on else removal.pause)
+        pause = LONGEST_PAUSE if in_work and gets_on else removal.pause
+        return now - asked_at > pause and actor.listed_from - asked_at > pause / 2
 
     def _note_time(self, removal: Removal, now: float) -> None:
         self._gone_at[removal.actor.provider.name] = now

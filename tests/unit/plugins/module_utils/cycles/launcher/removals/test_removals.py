@@ -67,6 +67,18 @@ def test_a_cloud_that_is_busy_with_deletions_is_asked_once_for_each():
         assert not kinds(cycle)[FORCE]
 
 
+def test_a_delete_is_not_repeated_before_a_list_has_shown_that_it_did_nothing():
+    """While a real nova deleted a hundred servers one list took 20 s, and what it did not show was asked for again."""
+    shape = {"timing": Timing(listing=25.0)}
+    with World(one_provider(), clouds={"east": shape}) as world:
+        cycle = world.start(duration=3000)
+        requests = [world.request("small") for _unused in range(10)]
+        assert world.run(600, until=lambda: set(requests) <= set(world.fulfilled))
+        world.give_back([node for request in requests for node in world.take(request)])
+        assert world.run(600, until=lambda: not world.nodes())
+        assert kinds(cycle)[DELETE] == 10
+
+
 def test_a_delete_that_nova_forgot_is_asked_for_again_while_others_end():
     forgotten: list[str] = []
 
