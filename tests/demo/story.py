@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
 from tests.demo.requestor import Requestor
 from tests.demo.screen import Screen, StepFailed
 from tests.demo.world import BIN, CLOUDS, FORMATS, IMAGE, ROOT, World
@@ -144,7 +143,8 @@ class Story:
             self._screen.follow("lease", lease, r"^ok: \[np.*|^fatal.*", LONG)
             for request in self._requestor.asked:
                 nodes = self._requestor.accept(request)
-                self._screen.say(f"request {request}: accepted, {amount(len(nodes), 'node')} locked and in use")
+                number = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
+                self._screen.say(f"request {request}: accepted, {number} locked and in use")
 
     def _show_nodes(self) -> None:
         with self._screen.step("The nodes: in ZooKeeper, and as an inventory (ansible-inventory --graph)"):
