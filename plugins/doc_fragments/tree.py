@@ -1,19 +1,19 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of the modules that show what is in ZooKeeper."""
+"""Options of the modules that work on ZooKeeper only."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options of the modules that show what is in ZooKeeper."""
+    """Options of the modules that work on ZooKeeper only."""
 
     DOCUMENTATION = r"""
 options:
   config:
     description:
-      - Path of the C(nodepool.yaml) that names the ZooKeeper to look at.
+      - Path of the C(nodepool.yaml) that names the ZooKeeper.
     type: path
     default: /etc/nodepool/nodepool.yaml
   secure_config:
@@ -26,18 +26,9 @@ options:
       - Treat a key that the configuration does not know as an error instead of a warning.
     type: bool
     default: false
-  require_launcher:
-    description:
-      - Fail when no launcher works on the tree. The failure has the whole result.
-      - A launcher that has registered its pools, or did so within the last day, is enough.
-    type: bool
-    default: true
 requirements:
   - python >= 3.11
   - kazoo >= 2.9.0
   - jsonschema >= 4.10
   - PyYAML >= 6.0
-notes:
-  - The module reads ZooKeeper once and writes nothing. It takes no lock, sets no watch and registers nothing.
-  - What another program wrote and cannot be used is null in the row, and RV(ignore:problems) of the row says so.
 """

@@ -30,6 +30,7 @@ options:
     default: []
 extends_documentation_fragment:
   - stackci.nodepool.tree
+  - stackci.nodepool.tree_view
   - stackci.nodepool.attributes
 attributes:
   check_mode:

@@ -66,6 +66,7 @@ options:
     type: int
     default: 600
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.tree_change
   - stackci.nodepool.attributes
 attributes:

@@ -62,6 +62,7 @@ options:
     default: false
 extends_documentation_fragment:
   - stackci.nodepool.tree
+  - stackci.nodepool.tree_view
   - stackci.nodepool.attributes
 attributes:
   check_mode:

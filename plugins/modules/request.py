@@ -33,6 +33,7 @@ options:
     choices: [absent]
     required: true
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.tree_change
   - stackci.nodepool.attributes
 attributes:

@@ -57,6 +57,7 @@ options:
     default: 0
 extends_documentation_fragment:
   - stackci.nodepool.tree
+  - stackci.nodepool.tree_view
   - stackci.nodepool.attributes
 attributes:
   check_mode:

@@ -61,6 +61,7 @@ options:
     elements: str
     default: []
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.tree_change
   - stackci.nodepool.attributes
 attributes:

@@ -11,6 +11,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -90,7 +91,16 @@ class World:
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         self._remember()
+        self._await_web(port)
         return f"http://127.0.0.1:{port}/"
+
+    def _await_web(self, port: int) -> None:
+        """Wait until it answers; one that does not has said why in its log."""
+        end = time.monotonic() + START_SECONDS
+        while self._web is not None and self._web.poll() is None and time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+                return
+            time.sleep(0.1)
 
     def close(self) -> None:
         """End everything that was started. Harmless when it is over already."""

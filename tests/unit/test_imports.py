@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +70,21 @@ except MissingLibraryError as error:
     print(error.library)
 """
     assert run(program).strip() == library
+
+
+def test_the_demo_starts_with_its_own_packages_only():
+    """``make demo`` installs no package of the tests, and its process has no path to the collection."""
+    lines = (ROOT / "tests" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    names = [re.split(r"[^\w.-]", line)[0].replace("-", "_") for line in lines if line[:1].isalpha()]
+    assert "pytest" in names
+    program = f"import sys\nsys.modules.update(dict.fromkeys({names!r}))\nimport tests.demo.__main__"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

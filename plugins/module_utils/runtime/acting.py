@@ -28,11 +28,8 @@ from ..model.node import Node
 from ..model.resources import ORDER
 from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.names import known_names
-from .arguments import CONFIG_ARGUMENTS
+from .arguments import TREE_ARGUMENTS
 from .looking import load
-
-TREE_ARGUMENTS: dict[str, Any] = {key: value for key, value in CONFIG_ARGUMENTS.items() if key != "clouds_config"}
-"""Described by the doc fragment ``tree_change``."""
 
 IDS: dict[str, Any] = {"type": "list", "elements": "str", "required": True, "aliases": ["id"]}
 NAMES: dict[str, Any] = {"type": "list", "elements": "str", "default": []}

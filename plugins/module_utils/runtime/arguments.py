@@ -15,12 +15,14 @@ from ..model.errors import ConfigError
 
 Options = TypeVar("Options", bound=ConfigOptions)
 
-CONFIG_ARGUMENTS: dict[str, Any] = {
+TREE_ARGUMENTS: dict[str, Any] = {
     "config": {"type": "path", "default": "/etc/nodepool/nodepool.yaml"},
     "secure_config": {"type": "path"},
     "strict_config": {"type": "bool", "default": False},
-    "clouds_config": {"type": "path"},
 }
+"""Described by the doc fragment ``tree``."""
+
+CONFIG_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "clouds_config": {"type": "path"}}
 """Described by the doc fragment ``config``."""
 
 PROVIDERS_ARGUMENTS: dict[str, Any] = {"providers": {"type": "list", "elements": "str"}}

@@ -15,7 +15,7 @@ from ..cycles.launcher.cycle import LauncherOptions
 from ..model.errors import PartlyFailed
 from ..reporting.info.config import DEFAULT, setting_rows
 from ..reporting.info.fields import refuse_unknown
-from .arguments import API_ARGUMENTS, CONFIG_ARGUMENTS, PROVIDERS_ARGUMENTS, options_of
+from .arguments import API_ARGUMENTS, CONFIG_ARGUMENTS, PROVIDERS_ARGUMENTS, TREE_ARGUMENTS, options_of
 from .cycle import told
 
 CONFIG_CHECK_ARGUMENTS: dict[str, Any] = {
@@ -26,9 +26,7 @@ CONFIG_CHECK_ARGUMENTS: dict[str, Any] = {
 }
 
 CONFIG_INFO_ARGUMENTS: dict[str, Any] = {
-    "config": CONFIG_ARGUMENTS["config"],
-    "secure_config": CONFIG_ARGUMENTS["secure_config"],
-    "strict_config": CONFIG_ARGUMENTS["strict_config"],
+    **TREE_ARGUMENTS,
     "sections": {"type": "list", "elements": "str", "default": []},
     "only_given": {"type": "bool", "default": False},
 }

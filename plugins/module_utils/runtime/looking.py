@@ -42,18 +42,14 @@ from ..reporting.info.requests import (
     RequestFilter,
     request_rows,
 )
+from .arguments import TREE_ARGUMENTS
 
-TREE_ARGUMENTS: dict[str, Any] = {
-    "config": {"type": "path", "default": "/etc/nodepool/nodepool.yaml"},
-    "secure_config": {"type": "path"},
-    "strict_config": {"type": "bool", "default": False},
-    "require_launcher": {"type": "bool", "default": True},
-}
-"""Described by the doc fragment ``tree``."""
+VIEW_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "require_launcher": {"type": "bool", "default": True}}
+"""Described by the doc fragments ``tree`` and ``tree_view``."""
 
 NAMES: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 NODE_INFO_ARGUMENTS: dict[str, Any] = {
-    **TREE_ARGUMENTS,
+    **VIEW_ARGUMENTS,
     "ids": NAMES,
     "providers": NAMES,
     "pools": NAMES,
@@ -64,7 +60,7 @@ NODE_INFO_ARGUMENTS: dict[str, Any] = {
 }
 
 REQUEST_INFO_ARGUMENTS: dict[str, Any] = {
-    **TREE_ARGUMENTS,
+    **VIEW_ARGUMENTS,
     "ids": NAMES,
     "states": {**NAMES, "choices": sorted(RequestState.ALL)},
     "labels": NAMES,
@@ -73,12 +69,12 @@ REQUEST_INFO_ARGUMENTS: dict[str, Any] = {
     "older_than": {"type": "float", "default": 0.0},
 }
 
-PROVIDER_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "providers": NAMES}
-LABEL_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "labels": NAMES, "providers": NAMES}
-LEASE_INFO_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "names": NAMES, "providers": NAMES}
+PROVIDER_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, "providers": NAMES}
+LABEL_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, "labels": NAMES, "providers": NAMES}
+LEASE_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, "names": NAMES, "providers": NAMES}
 
 STATUS_ARGUMENTS: dict[str, Any] = {
-    **TREE_ARGUMENTS,
+    **VIEW_ARGUMENTS,
     "id": {"type": "str"},
     "width": {"type": "int", "default": 80},
     "watch": {"type": "float", "default": 0.0},

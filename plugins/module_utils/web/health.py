@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 
 from ..clients.zookeeper import paths
 from ..clients.zookeeper.reading import TreeReading
+from ..cycles.frame import tally
 from ..cycles.launcher.provider.registry import KNOWN_POOLS, REGISTER_EVERY
 from ..imaging.notes import BUILDER_NOTES
 from ..imaging.text import span
@@ -25,7 +26,7 @@ from .routing import Route
 
 POOLS = f"{paths.OWN}/{KNOWN_POOLS}"
 BUILDERS = f"{paths.OWN}/{BUILDER_NOTES}"
-COUNTERS = f"{paths.OWN}/counters"
+COUNTERS = f"{paths.OWN}/{tally.COUNTERS}"
 BUILDER_CYCLES = ("builds", "uploads")
 LAUNCHER_SILENCE = 2.5 * REGISTER_EVERY
 """Seconds since a launcher of ours renewed the record of its pools."""
