@@ -10,6 +10,7 @@ class ModuleDocFragment:
     """What the modules that change single records in ZooKeeper have in common, besides ``tree``."""
 
     DOCUMENTATION = r"""
+options: {}
 notes:
   - The module works on ZooKeeper only. The launcher that acts for the provider notices the change at once and does the
     rest in the cloud; without a launcher at work the next one does.

@@ -64,7 +64,7 @@ def names(paths: list[Path]) -> list[str]:
 
 def documentation(path: Path) -> dict[str, object]:
     """The parsed DOCUMENTATION of a plugin."""
-    for node in ast.parse(text_of(path)).body:
+    for node in ast.walk(ast.parse(text_of(path))):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "DOCUMENTATION":
             return dict(yaml.safe_load(ast.literal_eval(node.value)))
     return {}
@@ -144,6 +144,14 @@ def test_a_module_declares_what_it_can_do(path):
         "idempotent": True,
     }
     assert documented.get("seealso")
+
+
+def test_documentation_fragments_are_what_ansible_accepts():
+    folder = Path("plugins/doc_fragments")
+    fragments = [path for path in PLUGINS if path.parent == folder and path.name != "__init__.py"]
+    assert fragments
+    # ansible.utils.plugin_docs.add_fragments stops at a fragment that has neither of the two.
+    assert names([path for path in fragments if not {"options", "attributes"} & documentation(path).keys()]) == []
 
 
 def test_the_action_group_is_complete():
