@@ -106,15 +106,18 @@ class Picture:
 
     # -- life ----------------------------------------------------------------------------------------------------
 
-    def open(self, say: Callable[[str], None] = lambda line: None) -> None:
+    def open(
+        self, say: Callable[[str], None] = lambda line: None, *, opened: Callable[[], object] = lambda: None
+    ) -> None:
         """Connect in the background, and try again until that succeeds; later the session reconnects by itself.
 
         :param say: takes a line when ZooKeeper cannot be reached.
+        :param opened: called in the background once the tree was read for the first time.
         :raises MissingLibraryError: kazoo is not installed.
         """
         require_kazoo()
         self._session.on_change(self.changed)
-        self._opener = threading.Thread(target=self._open, args=(say,), name="picture", daemon=True)
+        self._opener = threading.Thread(target=self._open, args=(say, opened), name="picture", daemon=True)
         self._opener.start()
 
     def close(self) -> None:
@@ -122,7 +125,7 @@ class Picture:
         self._closing.set()
         self._session.close()
 
-    def _open(self, say: Callable[[str], None]) -> None:
+    def _open(self, say: Callable[[str], None], opened: Callable[[], object]) -> None:
         pause, told = self._pause, ""
         while not self._closing.is_set():
             try:
@@ -137,6 +140,8 @@ class Picture:
             pause = min(_LONGEST_PAUSE, 2 * pause)
         if self._closing.is_set():
             self._session.close()
+        else:
+            opened()
 
     # -- changes -------------------------------------------------------------------------------------------------
 

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from ...model.config.types import ZooKeeperSettings
 from ...model.errors import StoreError
 from . import connect_errors, paths
 from .session import Session
 from .tree import Entry, Tree
+
+T = TypeVar("T")
 
 EMPTY = "it is empty: a record that was deleted before was locked"
 
@@ -30,6 +32,17 @@ class Found:
     problem: str | None
     locked: bool
     written: float
+    _facts: dict[Callable[[Found], Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def fact(self, find: Callable[[Found], T]) -> T:
+        """Return what *find* finds in this record, found once as long as the znode stays as it is.
+
+        :param find: a function of a module, always the same one. Its result is shared: nothing may change it.
+        """
+        if find not in self._facts:
+            self._facts[find] = find(self)
+        known: T = self._facts[find]
+        return known
 
 
 class TreeReading:
@@ -87,9 +100,13 @@ class _Kept(TreeReading):
 
 
 def _found(name: str, entry: Entry, locked: bool) -> Found:
+    known = entry.record
+    if known is not None and known.locked is locked:
+        return known  # type: ignore[no-any-return]
     document, why = entry.document()
     problem = None if document is not None else why or EMPTY
-    return Found(name, document or {}, problem, locked, entry.stat.mtime / 1000.0)
+    found = entry.record = Found(name, document or {}, problem, locked, entry.stat.mtime / 1000.0)
+    return found
 
 
 def read_tree(

@@ -45,13 +45,17 @@ _UNPARSED = object()
 
 
 class Entry:
-    """One version of one znode. Never changed, only replaced; what it parses to is kept with it."""
+    """One version of one znode. Never changed, only replaced; what it parses to is kept with it.
 
-    __slots__ = ("_document", "_parsed", "data", "stat")
+    :ivar record: what :mod:`reading` made of it last; it belongs to that module.
+    """
+
+    __slots__ = ("_document", "_parsed", "data", "record", "stat")
 
     def __init__(self, data: bytes, stat: Stat) -> None:
         self.data = data
         self.stat = stat
+        self.record: Any = None
         self._parsed: Any = _UNPARSED
         self._document: tuple[Mapping[str, Any] | None, str | None] | None = None
 

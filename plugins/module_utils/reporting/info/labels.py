@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import TreeReading
+from ...clients.zookeeper.reading import Found, TreeReading
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text, words
 from ...model.node import NodeState
@@ -34,12 +34,13 @@ def label_rows(
     states: dict[str, Counter[str]] = defaultdict(Counter)
     free: Counter[str] = Counter()
     spare: Counter[str] = Counter()
-    for node in reading.below(paths.NODES):
-        state, unused = text(node.document.get("state")), node.document.get("allocated_to") is None
-        for label in words(node.document.get("type")):
-            states[label][state or "unknown"] += 1
-            free[label] += unused and state == NodeState.READY and not node.locked
-            spare[label] += unused and state in COMING
+    for (labels, state, is_free, is_spare), count in Counter(
+        node.fact(_kind) for node in reading.below(paths.NODES)
+    ).items():
+        for label in labels:
+            states[label][state] += count
+            free[label] += count * is_free
+            spare[label] += count * is_spare
     waiting: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in request_rows(reading, now) if requests is None else requests:
         if row["state"] in (RequestState.REQUESTED, RequestState.PENDING):
@@ -66,6 +67,17 @@ def label_rows(
             }
         )
     return rows
+
+
+def _kind(node: Found) -> tuple[tuple[str, ...], str, bool, bool]:
+    """Labels and state of a node, whether it is free, whether it counts for min-ready."""
+    state, unused = text(node.document.get("state")), node.document.get("allocated_to") is None
+    return (
+        tuple(words(node.document.get("type"))),
+        state or "unknown",
+        unused and state == NodeState.READY and not node.locked,
+        unused and state in COMING,
+    )
 
 
 def _pools(reading: TreeReading) -> tuple[dict[str, set[str]], dict[str, set[str]]]:

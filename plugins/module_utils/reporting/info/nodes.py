@@ -70,11 +70,17 @@ def node_rows(found: Iterable[Found], wanted: NodeFilter, now: float, *, detail:
     for one in found:
         if wanted.ids and one.name not in wanted.ids:
             continue
-        fields = Fields(one.document, one.problem)
-        row = node_row(one, fields, now)
+        row, since = one.fact(_ageless)
+        in_state = age(since, now)
+        row = {**row, "age": in_state, "age_text": age_text(in_state)}
         if wanted.takes(row):
-            rows.append({**row, **_detail(fields, row, now)} if detail else row)
+            rows.append(_detailed(one, row, now) if detail else row)
     return rows
+
+
+def _ageless(found: Found) -> tuple[dict[str, Any], float | None]:
+    """The row without what changes by itself, and since when the node has its state."""
+    return node_row(found, Fields(found.document, found.problem), 0.0), Fields(found.document).moment("state_time")
 
 
 def node_row(found: Found, fields: Fields, now: float) -> dict[str, Any]:
@@ -93,15 +99,18 @@ def node_row(found: Found, fields: Fields, now: float) -> dict[str, Any]:
     }
 
 
-def _detail(fields: Fields, row: Mapping[str, Any], now: float) -> dict[str, Any]:
+def _detailed(found: Found, row: Mapping[str, Any], now: float) -> dict[str, Any]:
+    fields = Fields(found.document)
     port = fields.read("connection_port", whole)
     return {
+        **row,
         **{name: fields.read(key) for name, key in _DETAIL.items()},
         "port": fields.read("ssh_port", whole) if port is None else port,
         "created_age": age(fields.moment("created_time"), now),
         "user_data": fields.read("user_data", anything),
         "driver_data": fields.read("driver_data", anything),
         "expires_in": _expires_in(row, fields.read("hold_expiration", whole)),
+        "problems": [*row["problems"], *fields.problems],
     }
 
 

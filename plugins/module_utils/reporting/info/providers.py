@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -48,23 +48,33 @@ class _Load:
     states: Counter[str] = field(default_factory=Counter)
     used: Counter[str] = field(default_factory=Counter)
 
-    def add(self, node: Mapping[str, Any]) -> None:
-        """Count a node."""
-        self.states[text(node.get("state")) or "unknown"] += 1
-        sizes = mapping(node.get("resources")) or {}
-        for name, amount in {INSTANCES: 1, **sizes}.items():
-            if is_number(amount) and 0 <= amount <= MOST:
-                self.used[name] += amount
+    def add(self, state: str, sizes: Iterable[tuple[str, Any]], count: int) -> None:
+        """Count nodes that are alike."""
+        self.states[state] += count
+        for name, amount in sizes:
+            self.used[name] += count * amount
+
+
+def _kind(found: Found) -> tuple[str | None, str, str, tuple[tuple[str, Any], ...]]:
+    """Provider, pool, state and sizes of a node: most of them are like many others."""
+    node = found.document
+    sizes = {INSTANCES: 1, **(mapping(node.get("resources")) or {})}
+    return (
+        text(node.get("provider")),
+        text(node.get("pool")) or "",
+        text(node.get("state")) or "unknown",
+        tuple((name, amount) for name, amount in sizes.items() if is_number(amount) and 0 <= amount <= MOST),
+    )
 
 
 def provider_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list[dict[str, Any]]:
     """All providers of the configuration and of the tree, by name."""
     loads: dict[tuple[str, ...], _Load] = defaultdict(_Load)
-    for node in reading.below(paths.NODES):
-        provider, pool = text(node.document.get("provider")), text(node.document.get("pool"))
+    kinds = Counter(node.fact(_kind) for node in reading.below(paths.NODES))
+    for (provider, pool, state, sizes), count in kinds.items():
         if provider:
-            loads[(provider,)].add(node.document)
-            loads[provider, pool or ""].add(node.document)
+            loads[(provider,)].add(state, sizes, count)
+            loads[provider, pool].add(state, sizes, count)
     stored = {found.name for found in reading.below(PROVIDERS)}
     names = known_names("provider", config, reading) | stored | {key[0] for key in loads}
     return [_provider_row(name, config, reading, loads, now) for name in sorted(names)]

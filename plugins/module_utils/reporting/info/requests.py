@@ -45,7 +45,7 @@ class RequestFilter:
 def request_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
     """All requests in the order in which they are served."""
     rows, waits = [], {found.name: found for found in reading.below(WAITS)}
-    for found in sorted(reading.below(paths.REQUESTS), key=_order):
+    for found in sorted(reading.below(paths.REQUESTS), key=lambda found: found.fact(_order)):
         rows.append(request_row(found, waits.get(found.name), now))
     queue = [row for row in rows if row["state"] == RequestState.REQUESTED]
     for place, row in enumerate(queue, start=1):
@@ -60,18 +60,30 @@ def _order(found: Found) -> tuple[str, int, str]:
 
 def request_row(found: Found, wait: Found | None, now: float) -> dict[str, Any]:
     """One request. Ages are seconds; what the document does not have, or has wrongly, is null."""
+    row, since, created = found.fact(_ageless)
+    in_state = age(since, now)
+    return {
+        **row,
+        "age": in_state,
+        "age_text": age_text(in_state),
+        "created_age": age(created, now),
+        "reason": reason_of(wait, now),
+    }
+
+
+def _ageless(found: Found) -> tuple[dict[str, Any], float | None, float | None]:
+    """The row without what changes by itself; since when it has its state, and when it was made."""
     fields = Fields(found.document, found.problem)
     fields.need("state", "node_types")
     since, created = fields.moment("state_time"), fields.moment("created_time")
-    in_state = age(since, now)
-    return {
+    row = {
         "id": found.name,
         "priority": NodeRequest(id=found.name).priority,
         "relative_priority": fields.read("relative_priority", whole) or 0,
         "state": fields.read("state"),
-        "age": in_state,
-        "age_text": age_text(in_state),
-        "created_age": age(since if created is None else created, now),
+        "age": None,
+        "age_text": None,
+        "created_age": None,
         "requestor": fields.read("requestor"),
         "labels": fields.read("node_types", words),
         "nodes": fields.read("nodes", words),
@@ -81,9 +93,10 @@ def request_row(found: Found, wait: Found | None, now: float) -> dict[str, Any]:
         "tenant": fields.read("tenant_name"),
         "locked": found.locked,
         "place": None,
-        "reason": reason_of(wait, now),
+        "reason": None,
         "problems": fields.problems,
     }
+    return row, since, since if created is None else created
 
 
 def reason_of(wait: Found | None, now: float) -> dict[str, Any] | None:

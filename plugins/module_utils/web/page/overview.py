@@ -68,7 +68,7 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overvi
     """Everything that the page can show of a tree."""
     reading = reading.kept()
     requests, providers = request_rows(reading, now), provider_rows(config, reading, now)
-    images, nodes = image_rows(config, reading, now), _nodes(reading, now)
+    images, nodes = image_rows(config, reading, now), _nodes(reading)
     return Overview(
         providers=providers,
         requests=requests,
@@ -85,17 +85,17 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overvi
     )
 
 
-def _nodes(reading: TreeReading, now: float) -> list[dict[str, Any]]:
+def _nodes(reading: TreeReading) -> list[dict[str, Any]]:
     """What a search looks at; the rest of a row is made for the few nodes that are shown."""
-    return [_node(found, now) for found in reading.below(paths.NODES)]
+    return [found.fact(_node) for found in reading.below(paths.NODES)]
 
 
-def _node(found: Found, now: float) -> dict[str, Any]:
+def _node(found: Found) -> dict[str, Any]:
     document = found.document
     state, labels, provider = text(document.get("state")), words(document.get("type")), text(document.get("provider"))
     problems = []
     if state not in NodeState.ALL or not labels or not provider:
-        problems = node_row(found, Fields(document, found.problem), now)["problems"]
+        problems = node_row(found, Fields(document, found.problem), 0.0)["problems"]
     return {"id": found.name, "state": state or "unknown", "labels": labels, "provider": provider, "problems": problems}
 
 

@@ -72,6 +72,11 @@ def _first(snapshot: Snapshot, request: Request) -> Response:
     return _tagged(snapshot, request, made, lambda: whole)
 
 
+def prepare(snapshot: Snapshot) -> None:
+    """Read all records and make what everybody opens, so that the first visitor does not wait for it."""
+    _first(snapshot, Request({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}))
+
+
 def _node_list(snapshot: Snapshot, request: Request) -> Response:
     query = Query.of(request.args, NODE_FILTERS)
     made, rows = _nodes(snapshot)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import TreeReading
+from ...clients.zookeeper.reading import Found, TreeReading
 from ...model.documents import mapping, seconds, text, whole
 from ...model.lines import amount
 from ...model.request import RequestState
@@ -120,11 +120,15 @@ def failures(reading: TreeReading, requests: Rows, images: Rows, now: float) -> 
 
 def _of_launches(reading: TreeReading, now: float) -> Iterator[dict[str, Any]]:
     for found in reading.below(LAUNCHES):
-        told = found.document.get("failures")
-        if isinstance(told, list) and told:
+        if told := found.fact(_failures_of):
             provider, since = text(found.document.get("provider")) or "", age(seconds(found.document.get("since")), now)
             last = f"{told[-1]}" + (f" (the last of {len(told)})" if len(told) > 1 else "")
             yield _row(WARN, f"node {found.name}", last, since, node_path(found.name), provider=provider)
+
+
+def _failures_of(launch: Found) -> list[Any]:
+    told = launch.document.get("failures")
+    return told if isinstance(told, list) else []
 
 
 def _of_requests(reading: TreeReading, requests: Rows) -> Iterator[dict[str, Any]]:

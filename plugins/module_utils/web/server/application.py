@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -67,6 +68,16 @@ class Application:
         if snapshot.contact.age and not snapshot.contact.connected:
             response.headers[STATE_AGE] = f"{snapshot.contact.age:.0f}"
         return response(environ, start_response)
+
+    def prepare(self) -> None:
+        """Make the page that everybody opens, for visitors to come."""
+        try:
+            page.prepare(self._picture.snapshot())
+        except Exception:
+            _LOG.exception("the page could not be made")
+        # The records that were read now stay for long: the collector need not look at them again and again.
+        gc.collect()
+        gc.freeze()
 
     def _answer(self, request: Request, environ: dict[str, Any], snapshot: Snapshot) -> Response:
         if request.method not in METHODS:

@@ -58,8 +58,9 @@ def serve(
     picture = Picture(config)
     wake = threading.Event()
     address = config.webapp_listen_address if host is None else host
-    with Listening(Application(picture), address, config.webapp_port if port is None else port) as listening:
-        picture.open(lambda line: say(Trouble(line)))
+    application = Application(picture)
+    with Listening(application, address, config.webapp_port if port is None else port) as listening:
+        picture.open(lambda line: say(Trouble(line)), opened=application.prepare)
         try:
             say(f"listening on {listening.address}")
             started(listening)

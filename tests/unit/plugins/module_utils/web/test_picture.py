@@ -98,8 +98,8 @@ def test_it_says_why_it_cannot_connect_and_tries_again():
         pause=0.0,
     )
     told: list[str] = []
-    picture.open(told.append)
+    picture.open(told.append, opened=lambda: told.append("opened"))
     picture._opener.join(30)
-    assert told == ["no connection to ZooKeeper"]
+    assert told == ["no connection to ZooKeeper", "opened"]
     assert picture.contact().connected
     picture.close()

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reading import TreeReading
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import overview as page_overview
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import MOST, overview, parts
 from tests.support import busy_tree
 from tests.support.populated_tree import FAILED, ODD, WAITING, documents
-from tests.support.tree_reading import NOW, populated, reading_of
+from tests.support.tree_reading import NOW, Written, populated, reading_of, tree_of
 
 EMPTY = parse_config('{"zookeeper-servers": [{"host": "localhost"}], "labels": []}')
 
@@ -89,3 +91,33 @@ def test_the_records_of_a_folder_are_made_once(monkeypatch):
     monkeypatch.setattr(Tree, "documents", documents_of)
     shown()
     assert asked.count(paths.NODES) == asked.count(paths.REQUESTS) == 1
+
+
+def test_after_a_change_only_what_changed_is_read_again(monkeypatch):
+    read: list[str] = []
+
+    def counted(found):
+        read.append(found.name)
+        return node_of(found)
+
+    node_of = page_overview._node
+    monkeypatch.setattr(page_overview, "_node", counted)
+    tree = tree_of(busy_tree.documents(NOW), busy_tree.locks())
+    overview(EMPTY, TreeReading(tree), NOW)
+    assert len(read) == 60
+    tree.put(f"{paths.NODES}/{busy_tree.node_id(7)}", b'{"state": "used"}', Written(1_000_000))
+    found = overview(EMPTY, TreeReading(tree), NOW + 5)
+    assert read[60:] == [busy_tree.node_id(7)]
+    assert next(row for row in found.nodes if row["id"] == busy_tree.node_id(7))["state"] == "used"
+
+
+def test_ages_grow_although_nothing_changed():
+    tree = tree_of(documents(NOW))
+    before, after = (overview(EMPTY, TreeReading(tree), NOW + passed) for passed in (0.0, 5.0))
+    grown = [
+        round(late["age"] - early["age"], 1)
+        for early, late in zip(before.requests, after.requests, strict=True)
+        if early["age"] is not None
+    ]
+    assert grown == [5.0] * len(grown)
+    assert grown

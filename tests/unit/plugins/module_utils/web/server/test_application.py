@@ -9,11 +9,14 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import LOST
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.libraries import Response
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import routes as page_routes
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.routing import Route
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import (
     LONGEST_QUERY,
     ROUTES,
     STATE_AGE,
+    Application,
 )
 from tests.support.web_case import StillSession, WebCase
 
@@ -116,3 +119,24 @@ def test_before_the_tree_was_read_only_the_process_answers():
     assert case.get("/process").status_code == 200
     answer = case.get("/page")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+
+
+def test_the_first_page_is_made_before_somebody_asks(monkeypatch):
+    made: list[float] = []
+
+    def counted(config, reading, now):
+        made.append(now)
+        return overview(config, reading, now)
+
+    monkeypatch.setattr(page_routes, "overview", counted)
+    case = WebCase()
+    Application(case.picture).prepare()
+    assert len(made) == 1
+    assert case.get("/").status_code == 200
+    assert len(made) == 1
+
+
+def test_a_page_that_cannot_be_made_beforehand_is_no_reason_to_end(monkeypatch, caplog):
+    monkeypatch.setattr(page_routes, "overview", broken)
+    Application(WebCase().picture).prepare()
+    assert "the page could not be made" in caplog.text
