@@ -104,13 +104,22 @@ class _Placement:
         for place, option in sorted(ranked, key=lambda pair: pair[0]):
             hindrance = self._hindrance(request, option)
             if hindrance is None and option.unseen:
-                return self._wait_for_answer(request, option)
+                return self._wait_for_answer(request, option, option.pool)
+            better = next((item.option.pool for item in obstacles if self._may_soon_go_before(item, option)), None)
+            if hindrance is None and better is not None:
+                return self._wait_for_answer(request, option, better)
             if hindrance is None:
                 return self._admit(request, option)
             obstacles.append(_Obstacle(hindrance, option, place, self._stamp(request, option)))
         if not any(option.reused for _unused, option in ranked):
             self._queues[kind] = obstacles
         return self._wait(request, obstacles)
+
+    def _may_soon_go_before(self, obstacle: _Obstacle, option: Option) -> bool:
+        """True when a pool with a smaller priority number only waits for the first answers of its API."""
+        pool = obstacle.option.pool
+        unread = obstacle.reason.code == reasons.FACTS_UNREAD and self._snapshot.providers[pool.provider].fresh
+        return unread and pool.priority < option.pool.priority
 
     def _stamp(self, request: OpenRequest, option: Option) -> tuple[int, int]:
         return self._rooms.stamp(option.pool, request.tenant)
@@ -157,12 +166,15 @@ class _Placement:
             reason = Reason(reasons.REUSE, {"where": option.pool.where, "count": len(option.reused)})
         return Admit(request.id, option.pool.id, option.az, option.slots, reason)
 
-    def _wait_for_answer(self, request: OpenRequest, option: Option) -> Wait:
-        """It is served in a moment: no other request gets what is kept for it, and nothing is launched instead."""
+    def _wait_for_answer(self, request: OpenRequest, option: Option, asked: PoolState) -> Wait:
+        """It is served in a moment: no other request gets what is kept for it, and nothing is launched instead.
+
+        :param asked: whose cloud has not answered yet.
+        """
         self._rooms.admit(option.pool, option.need, None, len(option.to_launch))
         self._rooms.charge_tenant(request.tenant, option.whole)
         self._stock.use(option)
-        return Wait(request.id, Reason(reasons.FACTS_UNREAD, {"where": option.pool.where}))
+        return Wait(request.id, Reason(reasons.FACTS_UNREAD, {"where": asked.where}))
 
     def _wait(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> Wait:
         """Say why, and keep room in the pool where the request lacks least."""

@@ -48,6 +48,8 @@ class ProviderState:
     """So many servers the cloud builds side by side best, as far as it was learned."""
     builds_left: float = math.inf
     """How many more launches may be taken on for that."""
+    fresh: bool = False
+    """True in its first seconds while nothing has failed: what is unread will be known in a moment."""
 
 
 @dataclass(frozen=True)

@@ -180,6 +180,7 @@ def _provider_state(actor: ProviderActor, ledger: Ledger, in_hand: InHand) -> Pr
         launching=in_hand.launching.get(name, 0),
         max_concurrency=actor.provider.max_concurrency,
         blocked=actor.blocked,
+        fresh=actor.fresh,
         **_builds(actor, in_hand),
     )
 

@@ -85,6 +85,7 @@ class ProviderActor:
         self.inbox = inbox
         self.boot_times = Times()
         self.delete_times = Times()
+        self._began = inbox.clock()
         self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
         self.timeouts = timeouts or ApiTimeouts()
         # The client may be another one by the time of the call.
@@ -215,6 +216,12 @@ class ProviderActor:
     def blocked(self) -> Reason | None:
         """Why nothing may be launched here now."""
         return self.health.blocked(self.inbox.clock())
+
+    @property
+    def fresh(self) -> bool:
+        """True in the first seconds while no reading has failed: what is not known will be known in a moment."""
+        young = self.inbox.clock() - self._began < self.timeouts.suspect
+        return young and not any(fact.failures for fact in self._facts)
 
     @property
     def reading(self) -> bool:

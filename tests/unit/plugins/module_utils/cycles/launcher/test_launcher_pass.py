@@ -244,6 +244,40 @@ def test_a_provider_that_is_down_does_not_keep_the_other_from_serving():
         assert {node.provider for node in world.nodes("ready")} == {"west"}
 
 
+def by_priority() -> dict[str, Any]:
+    """East comes first and has room for two."""
+    pool: dict[str, Any] = {"name": "main", "labels": [label("small")]}
+    east = provider_document("east", {**pool, "priority": 50, "max-servers": 2})
+    return site(east, provider_document("west", {**pool, "priority": 80}))
+
+
+def providers_of(world: World, requests: list[str]) -> list[str | None]:
+    nodes = {node.allocated_to: node.provider for node in world.nodes("ready")}
+    return [nodes[request] for request in requests]
+
+
+def test_a_pool_that_goes_first_is_waited_for_at_the_start_although_another_cloud_answers_first():
+    with World(by_priority()) as world:
+        world.fault("east", "GET /flavors/detail", fails=False, seconds=3.0)
+        cycle = world.start()
+        requests = [world.request("small") for _unused in range(4)]
+        world.run(2.0)
+        waits = [document["text"] for document in cycle.account.waiting.values()]
+        assert waits == ["east/main: waiting for the first answers of its API"] * 4
+        assert world.run(60, until=all_fulfilled(world, requests))
+        assert providers_of(world, requests) == ["east", "east", "west", "west"]
+
+
+@pytest.mark.parametrize("how", [{"hang": True}, {}], ids=["silent", "refusing"])
+def test_a_pool_that_goes_first_is_not_waited_for_when_its_cloud_does_not_answer(how: dict[str, bool]):
+    with World(by_priority()) as world:
+        world.fault("east", **how)
+        world.start()
+        requests = [world.request("small") for _unused in range(4)]
+        assert world.run(90, until=all_fulfilled(world, requests))
+        assert providers_of(world, requests) == ["west"] * 4
+
+
 def test_a_provider_recovers_by_itself():
     with World(one_provider()) as world:
         fault = world.fault("east", hang=True)
