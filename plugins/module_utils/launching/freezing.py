@@ -14,6 +14,7 @@ accepted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,17 +22,19 @@ from ..model.api_timeouts import MOST_CREATES
 from ..model.freeze import Evidence, Freeze
 from ..model.stored import is_number
 
-FIRST = 30.0
-"""Seconds from the first refusal to the next try."""
-SOON = 2.0
-"""So many times as long it is to the next one in the first ten minutes, which are RECENT refusals."""
-RECENT = 11
-LATER = 6.0
-"""The same after that. An hour of refusals is no more than thirty, and two minutes are no more than six."""
+FIRST = 24.0
+"""Seconds from the first refusal to the next try, and the least distance of those after it."""
+QUICK = 5
+"""After so many refusals in a row the distance grows to SOON; two minutes have passed by then."""
+IN_TWO_MINUTES = 6
+"""No more creates than this are refused in two minutes: where several were refused together, the tries are fewer."""
+SOON = 60.0
+"""The distance in seconds until RECENT refusals have passed, which takes ten minutes."""
+RECENT = 13
 SPREAD = 0.02
-"""By so much they are shortened at random: pools and launchers that were refused together part in time."""
+"""The first distances are longer at random by up to this share: pools that were refused together part in time."""
 LONGEST = 180.0
-"""No freeze lasts longer than this, in seconds."""
+"""The distance after that. An hour of refusals is no more than thirty. No freeze lasts longer, in seconds."""
 MEMORY = 3600.0
 """Refusals older than this many seconds are forgiven."""
 DOUBTS = 3
@@ -51,7 +54,7 @@ def refused(
     """The freeze after one more refusal.
 
     :param evidence: what is known now; what a server uses that was accepted and then failed is not in it.
-    :param jitter: 0…1, shortens the time by up to SPREAD.
+    :param jitter: 0…1, lengthens the first times by up to SPREAD.
     :param sent_at: when the create was sent. Creates that were under way together make one freeze; each of them
         bears the time of the first.
     """
@@ -63,13 +66,20 @@ def refused(
     blind = before is not None and bool(past) and _is_contrary(before, evidence, now)
     if before is not None and blind and before.evidence.used > evidence.used:
         evidence = before.evidence
-    until = now + _pause(len(set(past)) + 1) * (1.0 - SPREAD * jitter)
+    until = now + _pause([*past, now], jitter)
     return Freeze(resource, until, [*past, now], evidence, text, blind=blind)
 
 
-def _pause(refusals: int) -> float:
-    """Seconds from the latest of so many refusals to the next try."""
-    return min(LONGEST, FIRST * (1.0 if refusals == 1 else SOON if refusals <= RECENT else LATER))
+def _pause(refusals: Sequence[float], jitter: float) -> float:
+    """Seconds from the latest of these refusals to the next try."""
+    freezes = len(set(refusals))
+    if freezes > RECENT:
+        return LONGEST
+    if freezes > QUICK:
+        return SOON
+    tries = IN_TWO_MINUTES - refusals.count(refusals[0])
+    quick = min(SOON, max(FIRST, (120.0 - FIRST) / tries)) if tries > 0 else SOON
+    return (FIRST if freezes == 1 else quick) * (1.0 + SPREAD * jitter)
 
 
 def _is_contrary(before: Freeze, now_known: Evidence, now: float) -> bool:

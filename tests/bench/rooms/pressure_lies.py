@@ -47,7 +47,7 @@ class Lies:
         findings.add("refused creates", refused, "", at_most=6, published=PUBLISHED)
         findings.add("  of all calls", 100 * ratio(refused, sum(kinds.values())), "%")
         findings.add("failed requests", len(world.requestor.failed), "", at_most=0)
-        findings.add("lift → next probe", probe - lifted)
+        findings.add("lift → next probe", probe - lifted, at_most=20.0)
         findings.add("probe → all served, without the boot", last - probe - BOOT, at_most=10.0)
         findings.details |= {"calls": kinds}
         return findings

@@ -93,6 +93,23 @@ def test_limits_that_lie_for_two_minutes(seed: int):
     assert max(world.fulfilled.values()) - probe <= boot + 10.0
 
 
+@pytest.mark.parametrize("lie", first(3, [20.0, 50.0, 119.0, 35.0, 65.0, 80.0, 95.0, 110.0]))
+def test_what_waits_is_tried_soon_after_a_lie_of_two_minutes_at_most(lie: float):
+    with lying_world() as world:
+        cloud = world.clouds["east"]
+        cloud.limits = Limits({"instances": 0})
+        cycle = world.start()
+        world.request("small")
+        assert world.run(10, until=lambda: bool(cycle.account.refused))
+        began = world.agenda.now
+        world.run(lie)
+        cloud.limits = CLAIMED
+        lifted, refused = world.agenda.now, cycle.account.refused
+        assert world.run(100, until=lambda: bool(cloud.machines))
+        assert refused <= MOST_REFUSED and cycle.account.refused == refused
+        assert world.agenda.now - lifted <= 25.0, f"{refused} were refused since {began}"
+
+
 @pytest.mark.parametrize(
     ("lie", "wait"),
     first(3, [(45.0, 60.0), (599.0, 60.0), (1800.0, 180.0), (120.0, 60.0), (300.0, 60.0), (3600.0, 180.0)]),
@@ -207,7 +224,7 @@ def test_a_freeze_survives_its_cycle():
         assert first.account.refused
         (refused_at,) = freezes_of(first)
         second = world.start()
-        world.run(10)
+        world.run(5)
         posts = [at for at, kind in second.clients[0].calls if kind == "POST /servers"]
         assert not posts, f"the next cycle asked again {posts[0] - refused_at:.0f} s after the refusal"
         assert world.run(30, until=lambda: bool(second.account.refused))
