@@ -269,7 +269,7 @@ def test_a_pool_that_goes_first_is_waited_for_at_the_start_although_another_clou
 
 
 @pytest.mark.parametrize("how", [{"hang": True}, {}], ids=["silent", "refusing"])
-def test_a_pool_that_goes_first_is_not_waited_for_when_its_cloud_does_not_answer(how: dict[str, bool]):
+def test_a_pool_that_goes_first_is_not_waited_for_when_its_cloud_does_not_answer(how: dict[str, Any]):
     with World(by_priority()) as world:
         world.fault("east", **how)
         world.start()
