@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 SPARSE = 5.0
 QUICK = 0.5
@@ -32,6 +33,14 @@ UNKNOWN_BOOT = 3.0
 UNKNOWN_SHARE = 0.15
 """While nothing is known: looks at growing distances, this part of the oldest age so far."""
 UNCLEAR = 2.0
+FEW = 6
+"""So many are looked for as soon as each of them is expected, also where a list is slow."""
+NEWS = 5
+"""Of more a slow list is read when it is expected to show so many that are done …"""
+NEWS_SHARE, NEWS_MOST = 1 / 3, 10.0
+"""… or after this part of the usual time, and after so many seconds in any case."""
+LATELY = 10
+"""So many of the last ones tell the usual time: those of the first burst took longer."""
 SAMPLES = 50
 STAMP = 0.5
 """What two stamps of whole seconds may hide, on average."""
@@ -89,6 +98,18 @@ def watch_due(
     # A provider that falls into the time of the others does not make the list be read before its turn.
     due = min(due, pace if expected else max(nearest, pace))
     return due if hurry else max(due, LEISURE - age_of_list)
+
+
+def news_in(number: int, times: Times, *, hurry: bool = True) -> float:
+    """Seconds between two looks at a list that is slow, while *number* servers boot, or are being deleted.
+
+    :param hurry: a request waits for it.
+    :return: 0 for a few, and while nothing is known.
+    """
+    if number <= FEW or not times.samples:
+        return 0.0
+    usual = median(list(times.samples)[-LATELY:])
+    return min(NEWS_MOST, usual * (min(NEWS_SHARE, NEWS / number) if hurry else NEWS_SHARE))
 
 
 def unclear_due(age_of_list: float) -> float:

@@ -16,6 +16,7 @@ from ....launching.polling import (
     SAMPLES,
     UNKNOWN_BOOT,
     Times,
+    news_in,
     unclear_due,
     watch_due,
 )
@@ -306,7 +307,11 @@ class ProviderActor:
             watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=watched.hurry),
             unclear_due(age) if watched.unclear else float("inf"),
         )
-        due = max(due, self._list.due(now))
+        due = max(due, self._list.due(now, self._news_in(watched)))
+        reading = self.capacity.waited(now)
+        if due <= 0 and reading < self.timeouts.suspect:
+            # The limits are read together with a whole list, whose answer wakes the cycle.
+            return self.timeouts.suspect - reading
         if due <= 0:
             self.want_list(now)
             # Its answer wakes the cycle; until then only its silence is worth a look.
@@ -314,6 +319,12 @@ class ProviderActor:
         return due
 
     # -- inside --------------------------------------------------------------------------------------------------
+
+    def _news_in(self, watched: Watched) -> float:
+        booting, deleting = len(watched.booting_since), len(watched.deleting_since)
+        pauses = [news_in(booting, self.boot_times)] if booting else []
+        pauses += [news_in(deleting, self.delete_times, hurry=watched.hurry)] if deleting else []
+        return min(pauses, default=0.0)
 
     def _fact(
         self,

@@ -111,11 +111,14 @@ class ServerList:
         self._newest = max((at for at in (self._newest, *updates.values()) if at is not None), default=None)
         return listing.servers if listing.since is None else _with_changes(before, listing.servers)
 
-    def due(self, now: float) -> float:
-        """Seconds until a list may be read again without keeping the cloud from its work."""
+    def due(self, now: float, news_in: float = 0.0) -> float:
+        """Seconds until a list may be read again without keeping the cloud from its work.
+
+        :param news_in: seconds between two slow lists of which each is expected to show several changes.
+        """
         if self._seconds <= NOTICED:
             return -math.inf
-        return min(LONGEST_PAUSE, PAUSE * self._seconds) - (now - self._answered_at)
+        return min(LONGEST_PAUSE, max(PAUSE * self._seconds, news_in)) - (now - self._answered_at)
 
     def _has_missed(
         self, before: Mapping[str, Server], servers: Mapping[str, Server], updates: Mapping[str, float | None]

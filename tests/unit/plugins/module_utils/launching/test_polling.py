@@ -13,9 +13,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
+    FEW,
+    LATELY,
+    NEWS_MOST,
     SAMPLES,
     UNKNOWN_BOOT,
     Times,
+    news_in,
     unclear_due,
     watch_due,
 )
@@ -182,3 +186,22 @@ def test_quick_boots_are_soon_looked_for_quickly_though_the_first_was_seen_late(
 def test_an_unclear_create_is_looked_for_every_other_second():
     assert unclear_due(0.5) == 1.5
     assert unclear_due(3.0) < 0
+
+
+@pytest.mark.parametrize(
+    ("number", "usual", "hurry", "seconds"),
+    [
+        (FEW, 24.0, True, 0.0),
+        (FEW + 1, 24.0, True, 8.0),
+        (20, 24.0, True, 6.0),
+        (100, 24.0, True, 1.2),
+        (100, 24.0, False, 8.0),
+        (20, 300.0, True, NEWS_MOST),
+        (20, None, True, 0.0),
+    ],
+    ids=["few", "a third of the time", "when five are expected", "many", "at leisure", "at most", "unknown"],
+)
+def test_a_slow_list_is_read_when_it_is_expected_to_show_several(number, usual, hurry, seconds):
+    times = Times()
+    times.samples.extend([] if usual is None else [300.0] * LATELY + [usual] * LATELY)
+    assert news_in(number, times, hurry=hurry) == pytest.approx(seconds)

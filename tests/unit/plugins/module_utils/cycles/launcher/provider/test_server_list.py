@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.server_list import (
+    LONGEST_PAUSE,
     NOTICED,
     OVERLAP,
     PAUSE,
@@ -21,6 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.p
     ServerList,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import META_NODE_ID, Server
+from tests.simcloud.plane import ControlPlane
 from tests.support.virtual_cloud import Fate, Timing
 from tests.support.world import World, one_provider
 
@@ -135,9 +138,12 @@ def test_a_slow_cloud_is_asked_rarely():
     known = look(reading, nova, {})
     assert reading.due(nova.now) == PAUSE * SLOW_CALL
     assert reading.due(nova.now + PAUSE * SLOW_CALL) == 0
+    assert reading.due(nova.now, PAUSE * SLOW_CALL + 2.0) == PAUSE * SLOW_CALL + 2.0
+    assert reading.due(nova.now, 2 * LONGEST_PAUSE) == LONGEST_PAUSE
     nova.seconds = NOTICED
     look(reading, nova, known)
     assert reading.due(nova.now) <= 0
+    assert reading.due(nova.now, LONGEST_PAUSE) <= 0
 
 
 def test_a_whole_list_of_others_says_nothing_of_how_long_it_took():
@@ -166,3 +172,15 @@ def test_a_launcher_sees_boots_failures_and_deletions_by_changes():
         assert not world.clouds["east"].ours()
         lists = [since for client in cycle.clients for since in client.lists]
         assert lists[0] is None and lists.count(None) <= len(lists) / 2, lists
+
+
+def test_a_crowd_at_a_cloud_with_slow_lists_is_served_with_few_of_them_and_never_two_at_a_time():
+    plane = ControlPlane(alone=12.0, each=2.5, knee=8, thrash=0.01, post_each=0.15)
+    timing = Timing(plane=plane, listing=0.9, per_server=0.02, spread=0.0)
+    with World(one_provider(), clouds={"east": {"timing": timing}}) as world:
+        cycle = world.start(duration=3600)
+        requests = [world.request("small") for _unused in range(100)]
+        assert world.run(3000, until=lambda: set(requests) <= set(world.fulfilled))
+        began = [at for client in cycle.clients for at, kind in client.calls if kind == "GET /servers/detail"]
+        assert len(began) <= 45, "57 when each one that comes up is looked for"
+        assert all(after - before >= timing.listing for before, after in pairwise(began))
