@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 
 from ..clients.zookeeper import paths
 from ..clients.zookeeper.reading import TreeReading
-from ..cycles.frame import tally
+from ..cycles.frame import heartbeat, tally
 from ..cycles.launcher.provider.registry import KNOWN_POOLS, REGISTER_EVERY
 from ..imaging.notes import BUILDER_NOTES
 from ..imaging.text import span
 from ..model.component import ComponentKind
 from ..model.config.types import NodepoolConfig
-from ..model.documents import seconds
+from ..model.documents import seconds, text, words
 from ..reporting.info.providers import PROVIDERS
 from .accept import JSON, TEXT, wants_json
 from .libraries import Request, Response
@@ -27,10 +27,15 @@ from .routing import Route
 POOLS = f"{paths.OWN}/{KNOWN_POOLS}"
 BUILDERS = f"{paths.OWN}/{BUILDER_NOTES}"
 COUNTERS = f"{paths.OWN}/{tally.COUNTERS}"
+HEARTBEATS = f"{paths.OWN}/{heartbeat.HEARTBEATS}"
 BUILDER_CYCLES = ("builds", "uploads")
-LAUNCHER_SILENCE = 2.5 * REGISTER_EVERY
-"""Seconds since a launcher of ours renewed the record of its pools."""
-BUILDER_SILENCE = 3600.0
+SILENCE = 3 * heartbeat.EVERY
+"""Seconds since the last heartbeat of a launcher that is connected. One whose connection ended has none at all."""
+POOL_SILENCE = 2.5 * REGISTER_EVERY
+"""Seconds since a launcher renewed the record of its pools, where it writes no heartbeats."""
+BUILDER_SILENCE = 10 * heartbeat.EVERY
+"""Seconds since the last heartbeat of a builder that is connected: the checksum of a large image takes minutes."""
+BUILDER_PAUSE = 3600.0
 """Seconds between two cycles of the builder. While a cycle runs, however long, it is registered."""
 
 
@@ -63,31 +68,56 @@ def _launchers(config: NodepoolConfig, reading: TreeReading, now: float) -> Iter
         stored = reading.one(f"{PROVIDERS}/{name}")
         if name not in registered:
             yield Reason("no-launcher", name, f"provider {name}: no launcher acts for it")
-        elif stored is not None and stored.locked and (silent := _silence(reading, name, now)) > LAUNCHER_SILENCE:
+        elif stored is not None and stored.locked and (silent := _silence(reading, name, now)) is not None:
             told = f"provider {name}: its launcher is connected, but has shown no sign of work for {span(silent)}"
             yield Reason("launcher-silent", name, told)
 
 
-def _silence(reading: TreeReading, provider: str, now: float) -> float:
-    """Seconds since the launcher of a provider renewed the record of a pool; 0 when there is none."""
+def _silence(reading: TreeReading, provider: str, now: float) -> float | None:
+    """For how many seconds the launcher that acts for a provider has been silent; None when it is not."""
+    beats = [
+        found.written
+        for found in reading.below(HEARTBEATS)
+        if found.document.get("cycle") == "launcher" and provider in words(found.document.get("providers"))
+    ]
+    if beats:
+        silent = now - max(beats)
+        return silent if silent > SILENCE else None
     times = [
         seconds(pool.document.get("last_seen")) or 0.0
         for pool in reading.below(POOLS)
         if pool.document.get("provider_name") == provider
     ]
-    return now - max(times, default=now)
+    silent = now - max(times, default=now)
+    return silent if silent > POOL_SILENCE else None
 
 
 def _builders(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[Reason]:
-    if not config.diskimages or reading.names(f"{paths.COMPONENTS}/{ComponentKind.BUILDER}"):
+    if not config.diskimages:
+        return
+    if reading.names(f"{paths.COMPONENTS}/{ComponentKind.BUILDER}"):
+        yield from _silent_builders(reading, now)
         return
     begun = [seconds(note.document.get("seen")) or 0.0 for note in reading.below(BUILDERS)]
     ended = [found.written for found in reading.below(COUNTERS) if found.document.get("cycle") in BUILDER_CYCLES]
     newest = max((*begun, *ended), default=None)
     if newest is None:
         yield Reason("no-builder", "", "no builder was ever at work, and the configuration has diskimages")
-    elif now - newest > BUILDER_SILENCE:
+    elif now - newest > BUILDER_PAUSE:
         yield Reason("builder-silent", "", f"no builder has been at work for {span(now - newest)}")
+
+
+def _silent_builders(reading: TreeReading, now: float) -> Iterator[Reason]:
+    """Of each kind of cycle one that works is enough. Nodepool's own builder writes no heartbeats."""
+    beats: dict[str, list[float]] = {}
+    for found in reading.below(HEARTBEATS):
+        cycle = text(found.document.get("cycle")) or ""
+        if cycle in BUILDER_CYCLES:
+            beats.setdefault(cycle, []).append(found.written)
+    for cycle, times in sorted(beats.items()):
+        if (silent := now - max(times)) > BUILDER_SILENCE:
+            told = f"the builder's cycle for {cycle} is connected, but has shown no sign of work for {span(silent)}"
+            yield Reason("builder-silent", "", told)
 
 
 def health(_snapshot: Snapshot, _request: Request) -> Response:

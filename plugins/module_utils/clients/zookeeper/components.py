@@ -24,8 +24,11 @@ from .session import Session
 class Registration:
     """A registration of ours. It is renewed by itself when the session was lost."""
 
-    def __init__(self, session: Session, kind: str, hostname: str, fields: Mapping[str, Any]) -> None:
+    def __init__(
+        self, session: Session, kind: str, hostname: str, fields: Mapping[str, Any], root: str = paths.COMPONENTS
+    ) -> None:
         self._session = session
+        self._root = root
         self._kind = kind
         self._hostname = hostname
         self._fields = dict(fields)
@@ -71,7 +74,7 @@ class Registration:
             self.path = None
             generation = self._session.generation
             path, stat = self._session.create(
-                f"{paths.COMPONENTS}/{self._kind}/{self._hostname}",
+                f"{self._root}/{self._kind}/{self._hostname}",
                 wanted,
                 ephemeral=True,
                 sequence=True,
@@ -114,12 +117,15 @@ class Components:
                 pools.append(pool)
         return pools
 
-    def register(self, kind: str, hostname: str, fields: Mapping[str, Any]) -> Registration:
+    def register(
+        self, kind: str, hostname: str, fields: Mapping[str, Any], *, root: str = paths.COMPONENTS
+    ) -> Registration:
         """Register a component; *fields* are those of the schema beyond kind, hostname and model_api.
 
         :param hostname: ``socket.gethostname()``, not the FQDN.
+        :param root: where the folder of the kind is.
         """
-        made = Registration(self._session, kind, hostname, fields)
+        made = Registration(self._session, kind, hostname, fields, root)
         made.renew()
         self._session.after_sync.append(made.renew)
         return made

@@ -30,6 +30,7 @@ from ...imaging.snapshot import ImagesView
 from ...model.image import BuildState
 from ...model.lines import Trouble, amount
 from ..frame.clock import SteadyClock
+from ..frame.heartbeat import Heartbeat
 from ..frame.inbox import Inbox
 from ..frame.loop import Frame, Work
 from ..frame.opening import Opened, opened
@@ -116,6 +117,7 @@ class BuildsCycle(Work):
         self._watch = begun.watch
         self._tally = Tally(begun.sink)
         self._counters = KeptCounters(begun.store, "builds", self._tally, context.say)
+        self._heartbeat = Heartbeat(begun.store, "builds")
         self._site = site
         self._context = context
         self._inbox = Inbox(context.clock)
@@ -146,6 +148,7 @@ class BuildsCycle(Work):
             ended = frame.run(began + self._options.duration)
         finally:
             self._counters.end(context.clock())
+            self._heartbeat.end()
             if self._registration is not None:
                 self._registration.unregister()
         return self._result(ended, context.clock() - began)
@@ -170,6 +173,7 @@ class BuildsCycle(Work):
         if now >= self._tell_at:
             self._tell_at = now + TELL_EVERY
             self._tell_images()
+        self._heartbeat.step(now)
         self._over.wait(seconds)
         self._context.stop.beat(SERVING)
 
@@ -190,6 +194,7 @@ class BuildsCycle(Work):
     def turn(self, now: float, deadline: float) -> str | None:
         """Look at the configuration, then make a pass."""
         self._counters.step(now)
+        self._heartbeat.step(now)
         self._look_at_config(now)
         return self._pass(now, deadline)
 

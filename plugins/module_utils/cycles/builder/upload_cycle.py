@@ -29,6 +29,7 @@ from ...model.errors import StoreError
 from ...model.lines import Line, Subject, Trouble, amount
 from ..frame.clock import SteadyClock
 from ..frame.config_watch import ConfigWatch
+from ..frame.heartbeat import Heartbeat
 from ..frame.inbox import Inbox
 from ..frame.loop import Frame, Work
 from ..frame.opening import opened
@@ -126,6 +127,7 @@ class UploadsCycle(Work):
         self._say = say
         self._tally = Tally(sink)
         self._counters = KeptCounters(context.store, "uploads", self._tally, say)
+        self._heartbeat = Heartbeat(context.store, "uploads")
         self._inbox = Inbox(clock)
         self._workers = UploadWorkers(self._inbox, {UPLOAD: context.options.side_by_side, DELETION: 1})
         self._presence = Presence(self._workers, context.client, clock, say)
@@ -163,6 +165,7 @@ class UploadsCycle(Work):
         finally:
             self._resources.interrupted.set()
             self._counters.end(self._inbox.clock(), self._context.calls)
+            self._heartbeat.end()
             registration.unregister()
         return self._result(ended, self._inbox.clock() - began)
 
@@ -190,6 +193,7 @@ class UploadsCycle(Work):
     def turn(self, now: float, deadline: float) -> str | None:
         """One pass and the wait for the next."""
         self._counters.step(now, self._context.calls)
+        self._heartbeat.step(now)
         quiet = self._pass(now, now < deadline)
         if quiet and self._context.options.until == SETTLED and not self._workers.keys:
             return SETTLED

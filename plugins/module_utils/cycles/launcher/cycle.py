@@ -18,6 +18,7 @@ from ...model.errors import (
 )
 from ..frame.clock import SteadyClock
 from ..frame.config_watch import ConfigWatch, News
+from ..frame.heartbeat import HEARTBEATS, Heartbeat
 from ..frame.inbox import Inbox
 from ..frame.loop import Frame, Work
 from ..frame.opening import opened
@@ -125,6 +126,7 @@ class LauncherCycle(Work):
         context.account.tally = Tally(sink)
         self._metrics = Metrics(context, sink)
         self._counters = KeptCounters(context.store, "launcher", context.account.tally, context.account.say)
+        self._heartbeat = Heartbeat(context.store, "launcher")
         self._generation = context.store.generation
 
     def run(self) -> dict[str, Any]:
@@ -143,11 +145,12 @@ class LauncherCycle(Work):
             context.store.fence(None)
             self._metrics.sweeps()
             self._counters.end(context.now(), self._launcher_pass.calls)
+            self._heartbeat.end()
         return self._result(Outcome(ended, set(self._launcher_pass.acted_for), context.now() - began))
 
     def _changed(self, path: str) -> None:
-        """Counters of other cycles are no reason for a pass."""
-        if not path.startswith(f"{paths.OWN}/{COUNTERS}/"):
+        """Counters and heartbeats of other cycles are no reason for a pass."""
+        if not path.startswith((f"{paths.OWN}/{COUNTERS}/", f"{paths.OWN}/{HEARTBEATS}/")):
             self._context.inbox.nudge()
 
     # -- for the frame ---------------------------------------------------------------------------------------------
@@ -198,6 +201,7 @@ class LauncherCycle(Work):
             self._context.account.say(line)
         self._metrics.step(now, leads=self._launcher_pass.leads)
         self._counters.step(now, self._launcher_pass.calls)
+        self._heartbeat.step(now, self._context.actors)
         return due
 
     def _look(self, now: float) -> bool:

@@ -16,8 +16,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
     Provider,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.health import (
+    BUILDER_PAUSE,
     BUILDER_SILENCE,
-    LAUNCHER_SILENCE,
+    POOL_SILENCE,
+    SILENCE,
     reasons,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture import Contact
@@ -52,9 +54,17 @@ def at_work(silent: float = 60.0) -> dict[str, Any]:
     }
 
 
-def codes(documents: dict[str, Any], *, image: bool = False, contact: Contact = CONNECTED) -> list[tuple[str, str]]:
-    """What is found."""
-    found = reasons(config(image=image), reading_of(documents, [LOCK]), contact, NOW)
+def beats(cycle: str, *providers: str, number: int = 1) -> dict[str, Any]:
+    """The heartbeat of a cycle, which reading_of writes at NOW."""
+    fields = {"cycle": cycle, "at": NOW, "providers": list(providers)}
+    return {f"/nodepool/stackci/heartbeats/host000000000{number}": fields}
+
+
+def codes(
+    documents: dict[str, Any], *, image: bool = False, contact: Contact = CONNECTED, passed: float = 0.0
+) -> list[tuple[str, str]]:
+    """What is found when *passed* seconds have passed since everything was written."""
+    found = reasons(config(image=image), reading_of(documents, [LOCK]), contact, NOW + passed)
     assert all(reason.text for reason in found)
     return [(reason.code, reason.subject) for reason in found]
 
@@ -70,7 +80,29 @@ def test_a_provider_for_which_no_launcher_acts():
 
 
 def test_a_launcher_that_is_connected_and_does_nothing():
-    assert codes(at_work(LAUNCHER_SILENCE + 1)) == [("launcher-silent", "west")]
+    documents = {**at_work(), **beats("launcher", "west")}
+    assert codes(documents, passed=SILENCE - 1) == []
+    assert codes(documents, passed=SILENCE + 1) == [("launcher-silent", "west")]
+
+
+def test_the_heartbeat_of_the_launcher_that_acts_for_the_provider_counts_and_no_other():
+    silent = {**at_work(), **beats("launcher", "west")}
+    assert codes({**silent, **beats("launcher", number=2)}, passed=SILENCE + 1) == [("launcher-silent", "west")]
+    standby = {**at_work(silent=-SILENCE - 1), **beats("launcher"), **beats("uploads", "west", number=2)}
+    assert codes(standby, passed=SILENCE + 1) == []
+
+
+def test_a_launcher_that_writes_no_heartbeats_renews_the_record_of_its_pools():
+    assert codes(at_work(POOL_SILENCE - 1)) == []
+    assert codes(at_work(POOL_SILENCE + 1)) == [("launcher-silent", "west")]
+
+
+@pytest.mark.parametrize("cycle", ["builds", "uploads"])
+def test_a_builder_that_is_connected_and_does_nothing(cycle):
+    documents = {**at_work(silent=-BUILDER_SILENCE), BUILDER: {"kind": "builder"}, **beats(cycle)}
+    assert codes(documents, image=True, passed=BUILDER_SILENCE - 1) == []
+    assert codes(documents, image=True, passed=BUILDER_SILENCE + 1) == [("builder-silent", "")]
+    assert codes(documents, passed=BUILDER_SILENCE + 1) == []
 
 
 def test_another_launcher_stores_no_heartbeat_and_its_registration_is_enough():
@@ -85,7 +117,7 @@ def test_another_launcher_stores_no_heartbeat_and_its_registration_is_enough():
         ({}, [("no-builder", "")]),
         ({BUILDER: {"kind": "builder"}}, []),
         ({NOTE: {"builder_id": "b-1", "seen": NOW - 30}}, []),
-        ({NOTE: {"builder_id": "b-1", "seen": NOW - BUILDER_SILENCE - 1}}, [("builder-silent", "")]),
+        ({NOTE: {"builder_id": "b-1", "seen": NOW - BUILDER_PAUSE - 1}}, [("builder-silent", "")]),
         ({NOTE: {"builder_id": "b-1", "seen": "nonsense"}}, [("builder-silent", "")]),
         ({NOTE: {"builder_id": "b-1", "seen": NOW - 99999}, COUNTED: {"cycle": "uploads"}}, []),
         ({COUNTED: {"cycle": "launcher"}}, [("no-builder", "")]),
