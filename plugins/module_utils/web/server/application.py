@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,6 +28,8 @@ ROUTES: tuple[Route, ...] = (
 METHODS = ("GET", "HEAD")
 LONGEST_QUERY = 2048
 """Characters of a query string; longer ones are refused with 414."""
+_CODING = re.compile(r'-(?:gzip|br|zstd)"')
+"""What Apache appends to the ETag of an answer that it compresses. No ETag of this service ends so."""
 STATE_AGE = "X-Nodepool-State-Age"
 """Header of every answer while ZooKeeper is away: seconds since the tree was known for the last time."""
 
@@ -56,6 +59,8 @@ class Application:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request."""
+        if "HTTP_IF_NONE_MATCH" in environ:
+            environ["HTTP_IF_NONE_MATCH"] = _CODING.sub('"', environ["HTTP_IF_NONE_MATCH"])
         request = Request(environ)
         snapshot = self._picture.snapshot()
         response = self._answer(request, environ, snapshot)

@@ -140,3 +140,11 @@ def test_a_page_that_cannot_be_made_beforehand_is_no_reason_to_end(monkeypatch, 
     monkeypatch.setattr(page_routes, "overview", broken)
     Application(WebCase().picture).prepare()
     assert "the page could not be made" in caplog.text
+
+
+@pytest.mark.parametrize("coding", ["", "-gzip", "-br"])
+def test_an_answer_that_a_proxy_has_compressed_is_known_again(coding):
+    case = WebCase()
+    tag = case.get("/node-list").headers["ETag"]
+    assert case.get("/node-list", If_None_Match=f'{tag[:-1]}{coding}"').status_code == 304
+    assert case.get("/node-list", If_None_Match=f'"other{coding}"').status_code == 200
