@@ -86,6 +86,11 @@ CYCLE_END = Metric(
     "When a cycle of this kind ended last on a host: launcher, builds, uploads or sweep.",
     ("host", "cycle"),
 )
+CYCLE_HEARTBEAT = Metric(
+    "cycle_heartbeat_timestamp_seconds",
+    "When a cycle of this kind that is connected now last showed a sign of work: launcher, builds or uploads.",
+    ("host", "cycle"),
+)
 STUCK = Metric("stuck_deletions", "Deletions of servers and floating IPs that do not get on.", ("provider",))
 LEAKS = Metric(
     "leaks_seen",

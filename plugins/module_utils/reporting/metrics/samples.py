@@ -13,6 +13,7 @@ from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import TreeReading
+from ...cycles.frame.heartbeat import HEARTBEATS
 from ...cycles.frame.tally import COUNTERS, counters_of
 from ...cycles.launcher.context.metrics import FAILED, READY, failure_label
 from ...launching.machine import Failure
@@ -124,12 +125,16 @@ def counters_in(reading: TreeReading, config: NodepoolConfig) -> Counters:
 
 
 def _add_cycles(gauges: Gauges, reading: TreeReading) -> None:
-    """When cycles ended."""
+    """When cycles ended, and when those that run showed a sign of work; of several the last one."""
     for found in reading.below(f"{paths.OWN}/{COUNTERS}"):
         host, cycle, ended = (found.document.get(key) for key in ("host", "cycle", "ended"))
         moment = seconds(ended)
         if text(host) and text(cycle) and moment is not None:
             gauges.set(catalog.CYCLE_END, host, cycle, value=moment)
+    for found in sorted(reading.below(f"{paths.OWN}/{HEARTBEATS}"), key=lambda found: found.written):
+        host, cycle = text(found.document.get("hostname")), text(found.document.get("cycle"))
+        if host and cycle:
+            gauges.set(catalog.CYCLE_HEARTBEAT, host, cycle, value=found.written)
 
 
 def _add_nodes(gauges: Gauges, reading: TreeReading) -> None:

@@ -163,3 +163,14 @@ def test_what_cannot_be_encoded_is_replaced():
     gauges = Gauges()
     gauges.set(catalog.STUCK, "a\ud800b", value=1)
     assert list(gauges.values[catalog.STUCK]) == [("a?b",)]
+
+
+def test_the_last_sign_of_work_of_each_kind_of_cycle_on_a_host():
+    beat = {"hostname": "nl01", "cycle": "launcher", "at": NOW - 99}
+    documents = {
+        f"{OWN}/heartbeats/nl010000000001": beat,
+        f"{OWN}/heartbeats/nl010000000002": {**beat, "cycle": "builds"},
+        f"{OWN}/heartbeats/nl010000000003": {"cycle": 7},
+        f"{OWN}/heartbeats/nl010000000004": b"nonsense",
+    }
+    assert values(catalog.CYCLE_HEARTBEAT, documents) == {("nl01", "launcher"): NOW, ("nl01", "builds"): NOW}
