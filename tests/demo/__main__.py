@@ -75,6 +75,9 @@ def _run(*, keep: bool) -> int:
 def _say_how_to_look_around(world: World) -> None:
     state = STATE.relative_to(ROOT)
     address = world.start_web()
+    web = f"The web service: {address}, for programs {address}node-list"
+    if address is None:
+        web = f"The web service does not answer; why: {world.logs / 'web.log'}"
     print(
         f"\nLook around (in {ROOT}, after: . .venv/bin/activate)\n"
         f"  ansible-inventory -i {state}/demo.nodepool.yml --graph\n"
@@ -84,10 +87,9 @@ def _say_how_to_look_around(world: World) -> None:
         '      -e \'{"nodes_labels": ["small"], "nodes_launch": true}\'\n'
         f"  ansible-playbook playbooks/builder.yml -e @{state}/variables.json --check --diff\n"
         f"  ansible-playbook playbooks/image_rebuild.yml -e @{state}/variables.json -e image_names=tiny\n"
-        f"  curl {address}node-list\n"
         f"  curl {world.cloud.url if world.cloud else ''}/control/clouds/east/servers\n"
         f"  the configuration: {state}/nodepool.yaml, the logs: {state}/log\n"
-        f"The web service: {address}\n"
+        f"{web}\n"
         "Stop it: make demo-stop"
     )
 

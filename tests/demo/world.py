@@ -11,12 +11,12 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.tiny_rootfs import make_rootfs
@@ -37,6 +37,11 @@ FORMATS = {"east": "qcow2", "west": "raw"}
 """The format of disk images that each cloud wants."""
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
+
+
+def web_command(config: Path, port: int) -> list[str]:
+    """What starts the web service."""
+    return [sys.executable, "-m", WEBAPP, "--config", str(config), "--port", str(port)]
 
 
 class World:
@@ -81,26 +86,23 @@ class World:
         self._await_zookeeper()
         self._write_files()
 
-    def start_web(self) -> str:
-        """Start the web service beside all else; return its address."""
+    def start_web(self) -> str | None:
+        """Start the web service beside all else; return its address when its page answers, None when it does not."""
         port = free_port()
-        command = [sys.executable, "-m", WEBAPP, "--config", str(self.config), "--port", str(port)]
+        command = web_command(self.config, port)
         environment = {**self.environment(), "PYTHONPATH": str(ROOT / "playbooks" / "collections")}
         with (self.logs / "web.log").open("wb") as log:
             self._web = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         self._remember()
-        self._await_web(port)
-        return f"http://127.0.0.1:{port}/"
-
-    def _await_web(self, port: int) -> None:
-        """Wait until it answers; one that does not has said why in its log."""
-        end = time.monotonic() + START_SECONDS
-        while self._web is not None and self._web.poll() is None and time.monotonic() < end:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
-                return
+        address, end = f"http://127.0.0.1:{port}/", time.monotonic() + START_SECONDS
+        while self._web.poll() is None and time.monotonic() < end:
+            # As long as the tree was not read, the page is 503, which is an OSError here.
+            with contextlib.suppress(OSError), urlopen(address, timeout=START_SECONDS):
+                return address
             time.sleep(0.1)
+        return None
 
     def close(self) -> None:
         """End everything that was started. Harmless when it is over already."""
