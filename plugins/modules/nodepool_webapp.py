@@ -84,7 +84,7 @@ requirements:
 notes:
   - The page for people has templates, which Ansible does not pack with a module. It works where the module runs from
     the installed collection, which is the case on the controller with the Python of C(ansible-playbook) and without
-    C(become). Everything else works in any case.
+    C(become). Elsewhere it answers 503 and says so, as does a warning at the start. Everything else works in any case.
 seealso:
   - module: stackci.nodepool.nodepool_status
   - module: stackci.nodepool.node_info

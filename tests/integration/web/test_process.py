@@ -137,14 +137,20 @@ def test_the_module_by_ansible_shows_its_address(tmp_path, config):
     assert f"listening on {ran.result['address']}" in ran.screen
 
 
-@pytest.mark.parametrize("word", ["control file", "SIGINT"])
-def test_the_playbook_serves_until_it_is_told_to_end(tmp_path, config, word):
+@pytest.mark.parametrize(("word", "in_place"), [("control file", True), ("control file", False), ("SIGINT", True)])
+def test_the_playbook_serves_until_it_is_told_to_end(tmp_path, config, word, in_place):
     port, control = free_port(), tmp_path / "control"
     variables = {"nodepool_config": str(config), "webapp_port": port, "webapp_control_file": str(control)}
+    variables["nodepool_in_place"] = in_place
     (tmp_path / "variables.yml").write_text(yaml.safe_dump(variables), encoding="utf-8")
     command = [BIN / "ansible-playbook", ROOT / "playbooks" / "webapp.yml", "-e", f"@{tmp_path / 'variables.yml'}"]
     process = begun(tmp_path, command)
     eventually(lambda: answers(port), PATIENCE)
+    address = f"http://{HOST}:{port}/"
+    eventually(lambda: ask(address, "/node-list").status == 200, PATIENCE)
+    page = ask(address, "/")
+    assert page.status == (200 if in_place else 503)
+    assert ("<!DOCTYPE html>" if in_place else "role webapp") in page.text
     if word == "SIGINT":
         os.kill(process.pid, signal.SIGINT)
     else:

@@ -18,6 +18,11 @@ from ..libraries import Environment, FileSystemLoader, Markup, StrictUndefined
 from .troubles import quoted
 
 FOLDER = Path(__file__).parent
+NO_FILES = (
+    "the page for people is not here: Ansible does not pack its files with a module. Run the module on the controller"
+    " with connection local, without become and with the Python of ansible-playbook, and leave nodepool_in_place as it"
+    " is; or use the role webapp. The other endpoints work"
+)
 LONGEST = 1000
 """Characters of a value; longer ones are cut."""
 BRIEF = 180
@@ -72,6 +77,11 @@ def share(value: float, limit: float) -> float:
 def moment(at: float) -> str:
     """A UNIX time as ``2026-11-22T20:19:20Z``."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def has_files() -> bool:
+    """Whether the templates are on the disk: not where Ansible has packed the module."""
+    return (FOLDER / "templates").is_dir()
 
 
 @cache

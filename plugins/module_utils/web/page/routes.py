@@ -22,7 +22,7 @@ from ..picture import Snapshot
 from ..routing import Route
 from .lists import Query, choices, nodes_listed, requests_listed
 from .overview import Overview, matches, overview, parts
-from .rendering import rendered, static
+from .rendering import NO_FILES, has_files, rendered, static
 
 VALID = 10.0
 """Seconds for which rows may be shown when nothing changes: their ages go on in the browser."""
@@ -74,7 +74,8 @@ def _first(snapshot: Snapshot, request: Request) -> Response:
 
 def prepare(snapshot: Snapshot) -> None:
     """Read all records and make what everybody opens, so that the first visitor does not wait for it."""
-    _first(snapshot, Request({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}))
+    if has_files():
+        _first(snapshot, Request({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}))
 
 
 def _node_list(snapshot: Snapshot, request: Request) -> Response:
@@ -184,6 +185,8 @@ def _with_tree(handler: Callable[..., Response]) -> Callable[..., Response]:
     """The same handler; as long as no tree was ever read, a page says so and asks again by itself."""
 
     def answer(snapshot: Snapshot, request: Request, **arguments: str) -> Response:
+        if not has_files():
+            return Response(f"{NO_FILES}\n", 503, mimetype="text/plain")
         if snapshot.contact.age is not None:
             return handler(snapshot, request, **arguments)
         response = _html(_text(snapshot, request, "unread.html", snapshot.now), 503)
@@ -200,7 +203,7 @@ def _versions() -> dict[str, str]:
 
 
 def _static(_snapshot: Snapshot, _request: Request, name: str) -> Response:
-    if name not in TYPES:
+    if name not in TYPES or not has_files():
         return Response("there is no such file\n", 404, mimetype="text/plain")
     # The address has the version of the content in it.
     return Response(

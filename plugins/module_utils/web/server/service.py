@@ -15,6 +15,7 @@ from ...cycles.frame.config_watch import ConfigWatch
 from ...cycles.frame.options import ConfigOptions
 from ...cycles.frame.stop import SERVING, Stop
 from ...model.lines import Trouble
+from ..page.rendering import NO_FILES, has_files
 from ..picture import Picture
 from .application import Application
 from .listening import Listening
@@ -63,6 +64,8 @@ def serve(
         picture.open(lambda line: say(Trouble(line)), opened=application.prepare)
         try:
             say(f"listening on {listening.address}")
+            if not has_files():
+                say(Trouble(NO_FILES))
             started(listening)
             stop.tell(wake.set)
             while stop.reason is None and (left := _left(begun, duration)) > 0:

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import rendering
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import static
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.routes import TYPES, VALID
 from tests.support import busy_tree, populated_tree
@@ -256,3 +257,15 @@ def test_static_files_are_kept_for_ever_under_an_address_with_their_version(case
 @pytest.mark.parametrize("name", ["nothing.css", "..%2froutes.py", "%2e%2e/routes.py", "page.css/", ""])
 def test_no_other_file_is_served(case, name):
     assert case.get(f"/static/{name}").status_code == 404
+
+
+def test_where_ansible_has_packed_the_module_the_page_names_the_remedy_and_the_rest_works(case, monkeypatch, tmp_path):
+    monkeypatch.setattr(rendering, "FOLDER", tmp_path)
+    for path in ("/", "/nodes", f"/requests/{WAITING}"):
+        answer = case.get(path)
+        assert (answer.status_code, answer.mimetype) == (503, "text/plain")
+        assert "connection local" in answer.text
+        assert "role webapp" in answer.text
+    assert case.get("/static/page.css").status_code == 404
+    assert case.get("/node-list").status_code == 200
+    assert case.get("/metrics").status_code == 200
