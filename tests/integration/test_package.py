@@ -66,6 +66,8 @@ def test_the_tarball_holds_what_users_need_and_nothing_else(tarball):
     assert {"README.md", "COPYING", "meta/runtime.yml", "meta/ee-requirements.txt", "requirements.txt"} <= set(files)
     assert {"plugins/modules/node_launch.py", "playbooks/launcher.yml"} <= set(files)
     assert {"docs/monitoring.md", "docs/monitoring/alerts.yml", "docs/monitoring/dashboard.json"} <= set(files)
+    page = "plugins/module_utils/web/page"
+    assert {f"{page}/templates/overview.html", f"{page}/static/page.css", f"{page}/static/page.js"} <= set(files)
     assert [name for name in files if "/." in name or "__pycache__" in name or "ansible_collections" in name] == []
 
 
