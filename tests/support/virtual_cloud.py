@@ -190,7 +190,10 @@ class VirtualCloud:
     def remove(self, machine: Machine) -> None:
         """It is gone at once."""
         if self.machines.pop(machine.id, None) is not None:
-            machine.removed = machine.touched = self.agenda.now
+            machine.removed = self.agenda.now
+            if machine.status != "DELETED":
+                # That its record goes some time later is no change.
+                machine.touched = self.agenda.now
             machine.status = "DELETED"
             self.past.append(machine)
 

@@ -35,9 +35,9 @@ UNKNOWN_SHARE = 0.15
 UNCLEAR = 2.0
 FEW = 6
 """So many are looked for as soon as each of them is expected, also where a list is slow."""
-NEWS = 5
+NEWS = 6
 """Of more a slow list is read when it is expected to show so many that are done …"""
-NEWS_SHARE, NEWS_MOST = 1 / 3, 10.0
+NEWS_SHARE, NEWS_MOST = 1 / 2, 12.0
 """… or after this part of the usual time, and after so many seconds in any case."""
 LATELY = 10
 """So many of the last ones tell the usual time: those of the first burst took longer."""
@@ -103,13 +103,15 @@ def watch_due(
 def news_in(number: int, times: Times, *, hurry: bool = True) -> float:
     """Seconds between two looks at a list that is slow, while *number* servers boot, or are being deleted.
 
-    :param hurry: a request waits for it.
-    :return: 0 for a few, and while nothing is known.
+    :param hurry: a request waits for it, and a few are looked for as soon as each of them is expected.
+    :return: 0 while nothing is known.
     """
-    if number <= FEW or not times.samples:
+    if not number or not times.samples:
         return 0.0
-    usual = median(list(times.samples)[-LATELY:])
-    return min(NEWS_MOST, usual * (min(NEWS_SHARE, NEWS / number) if hurry else NEWS_SHARE))
+    share = NEWS_SHARE
+    if hurry:
+        share = min(NEWS_SHARE, NEWS / number) if number > FEW else 0.0
+    return min(NEWS_MOST, share * median(list(times.samples)[-LATELY:]))
 
 
 def unclear_due(age_of_list: float) -> float:

@@ -249,7 +249,8 @@ class Machines:
         if server.counted:
             self.usage.add(server.wish.flavor.vcpus, server.wish.flavor.ram, -1)
         server.destroyed = True
-        server.touch(self._scheduler.now())
+        # nova leaves ``updated`` as it is.
+        server.views.clear()
         del self.servers[server.id]
         self.deleted[server.id] = server
         while len(self.deleted) > REMEMBERED_DELETED:

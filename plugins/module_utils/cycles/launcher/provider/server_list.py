@@ -12,9 +12,11 @@ where a whole list shows that changes were missed, only whole lists are read fro
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from statistics import median
 
 from ....clients.openstack.client import CloudClient
 from ....model.cloud import Server, moment
@@ -22,6 +24,8 @@ from ....model.cloud import Server, moment
 SLOW = 1.0
 """Seconds. After a whole list that took longer only changes are read."""
 NOTICED = 0.5
+RECENT = 5
+"""A list is as slow as the last one, or as the median of so many: a single quick one does not make a cloud quick."""
 PAUSE, LONGEST_PAUSE = 2.0, 15.0
 """After a list that took longer than NOTICED none is read for so many times as long, and at most so many seconds."""
 WHOLE_EVERY = 60.0
@@ -53,9 +57,11 @@ class ServerList:
         self._clock = clock
         self._whole_at = -math.inf
         self._answered_at = -math.inf
-        self._seconds = 0.0
+        self._seconds: deque[float] = deque(maxlen=RECENT)
         self._whole_seconds = 0.0
         self._newest: float | None = None
+        self._ending = math.inf
+        """The oldest ``updated`` of a server shown as DELETED: nova keeps that when it lets go of the server."""
         self._next_since: float | None = None
         self._last_since: float | None = None
         self._trusted = True
@@ -72,7 +78,7 @@ class ServerList:
             and self._whole_seconds > SLOW
             and now - self._whole_at < WHOLE_EVERY
         )
-        self._next_since = self._newest - OVERLAP if changes and self._newest is not None else None
+        self._next_since = min(self._newest - OVERLAP, self._ending) if changes and self._newest is not None else None
 
     def read(self) -> Listing:
         """Ask nova.
@@ -101,7 +107,8 @@ class ServerList:
         """
         updates = {key: moment(server.updated) for key, server in listing.servers.items()}
         if listing.seconds is not None:
-            self._answered_at, self._seconds = now, listing.seconds
+            self._answered_at = now
+            self._seconds.append(listing.seconds)
         if listing.since is None:
             self._trusted = self._trusted and not self._has_missed(before, listing.servers, updates)
             self._whole_at = now
@@ -109,16 +116,22 @@ class ServerList:
         else:
             self._last_since = listing.since
         self._newest = max((at for at in (self._newest, *updates.values()) if at is not None), default=None)
-        return listing.servers if listing.since is None else _with_changes(before, listing.servers)
+        servers = listing.servers if listing.since is None else _with_changes(before, listing.servers)
+        ending = (moment(server.updated) for server in servers.values() if server.status == "DELETED")
+        self._ending = min((at for at in ending if at is not None), default=math.inf)
+        return servers
 
     def due(self, now: float, news_in: float = 0.0) -> float:
         """Seconds until a list may be read again without keeping the cloud from its work.
 
         :param news_in: seconds between two slow lists of which each is expected to show several changes.
         """
-        if self._seconds <= NOTICED:
+        if not self._seconds:
             return -math.inf
-        return min(LONGEST_PAUSE, max(PAUSE * self._seconds, news_in)) - (now - self._answered_at)
+        seconds = max(self._seconds[-1], median(self._seconds))
+        if seconds <= NOTICED:
+            return -math.inf
+        return min(LONGEST_PAUSE, max(PAUSE * seconds, news_in)) - (now - self._answered_at)
 
     def _has_missed(
         self, before: Mapping[str, Server], servers: Mapping[str, Server], updates: Mapping[str, float | None]

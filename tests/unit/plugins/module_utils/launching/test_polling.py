@@ -191,15 +191,17 @@ def test_an_unclear_create_is_looked_for_every_other_second():
 @pytest.mark.parametrize(
     ("number", "usual", "hurry", "seconds"),
     [
-        (FEW, 24.0, True, 0.0),
-        (FEW + 1, 24.0, True, 8.0),
-        (20, 24.0, True, 6.0),
-        (100, 24.0, True, 1.2),
-        (100, 24.0, False, 8.0),
+        (FEW, 20.0, True, 0.0),
+        (FEW + 1, 20.0, True, 10.0),
+        (20, 20.0, True, 6.0),
+        (100, 20.0, True, 1.2),
+        (100, 20.0, False, 10.0),
+        (1, 20.0, False, 10.0),
         (20, 300.0, True, NEWS_MOST),
         (20, None, True, 0.0),
+        (0, 20.0, False, 0.0),
     ],
-    ids=["few", "a third of the time", "when five are expected", "many", "at leisure", "at most", "unknown"],
+    ids=["few", "half the time", "six expected", "many", "at leisure", "one at leisure", "at most", "unknown", "none"],
 )
 def test_a_slow_list_is_read_when_it_is_expected_to_show_several(number, usual, hurry, seconds):
     times = Times()

@@ -98,6 +98,19 @@ def test_what_nova_has_let_go_of_is_not_there_any_more():
     assert {key: one.status for key, one in known.items()} == {"b": "DELETED", "c": "ACTIVE"}
 
 
+def test_changes_are_read_from_before_the_oldest_server_that_is_still_shown_as_deleted():
+    """Observed: nova leaves ``updated`` as it is when it lets go of a server, up to 85 s later in a burst."""
+    nova = Nova()
+    reading = reader(nova)
+    nova.servers = [server("a"), server("b", "1970-01-01T00:16:35Z", "DELETED"), server("c", "1970-01-01T00:18:30Z")]
+    known = look(reading, nova, {})
+    nova.servers = [replace(server("b", "1970-01-01T00:16:35Z", "DELETED"), metadata={})]
+    known = look(reading, nova, known)
+    assert nova.asked[-1] == "1970-01-01T00:16:35Z" and set(known) == {"a", "c"}
+    look(reading, nova, known)
+    assert nova.asked[-1] == "1970-01-01T00:18:00Z"
+
+
 @pytest.mark.parametrize("missed", ["change", "server"])
 def test_changes_are_not_trusted_any_more_once_they_have_missed_one(missed):
     nova = Nova()
@@ -141,9 +154,19 @@ def test_a_slow_cloud_is_asked_rarely():
     assert reading.due(nova.now, PAUSE * SLOW_CALL + 2.0) == PAUSE * SLOW_CALL + 2.0
     assert reading.due(nova.now, 2 * LONGEST_PAUSE) == LONGEST_PAUSE
     nova.seconds = NOTICED
-    look(reading, nova, known)
+    for _unused in range(3):
+        known = look(reading, nova, known)
     assert reading.due(nova.now) <= 0
     assert reading.due(nova.now, LONGEST_PAUSE) <= 0
+
+
+def test_a_single_quick_list_does_not_make_a_cloud_quick():
+    nova = Nova()
+    reading = reader(nova)
+    known = look(reading, nova, look(reading, nova, {}))
+    nova.seconds = NOTICED
+    look(reading, nova, known)
+    assert reading.due(nova.now) == PAUSE * SLOW_CALL
 
 
 def test_a_whole_list_of_others_says_nothing_of_how_long_it_took():
@@ -184,3 +207,15 @@ def test_a_crowd_at_a_cloud_with_slow_lists_is_served_with_few_of_them_and_never
         began = [at for client in cycle.clients for at, kind in client.calls if kind == "GET /servers/detail"]
         assert len(began) <= 45, "57 when each one that comes up is looked for"
         assert all(after - before >= timing.listing for before, after in pairwise(began))
+
+
+def test_a_server_that_nova_shows_as_deleted_for_long_is_seen_to_go_by_changes():
+    timing = Timing(listing=1.5, delete=(20.0, 10.0))
+    with World(one_provider(), clouds={"east": {"timing": timing, "shown_deleted": 45.0}}) as world:
+        cycle = world.start(duration=3600)
+        requests = [world.request("small") for _unused in range(30)]
+        assert world.run(300, until=lambda: set(requests) <= set(world.fulfilled))
+        world.give_back([node for request in requests for node in world.take(request)])
+        assert world.run(600, until=lambda: not world.nodes())
+        deletes = sum(kind == "DELETE /servers/{id}" for client in cycle.clients for _at, kind in client.calls)
+        assert deletes == len(requests), "none is sent again"
