@@ -266,6 +266,7 @@ class AcceptedRequests:
         fail = fail or (bool(all_pools) and set(all_pools) <= set(request.declined_by))
         request.set_state(RequestState.FAILED if fail else RequestState.REQUESTED, self._context.now())
         documents = store_reasons(self._context, request.id, why.values())
+        store_end(self._context, request, "failed" if fail else "declined", documents)
         self._write(accepted)
         self._leave(accepted)
         account.forget_wait(request.id)
@@ -274,7 +275,6 @@ class AcceptedRequests:
             account.failed[request.id] = documents
         else:
             account.declined[request.id] = documents
-        store_end(self._context, request, "failed" if fail else "declined", documents)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
