@@ -23,7 +23,7 @@ LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licen
 CHECKS := sanity types unit importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test quick test-slow test-openstack lint $(CHECKS) integration molecule scenarios docs build bench format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test quick test-slow test-openstack chaos lint $(CHECKS) integration molecule scenarios docs build bench format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -80,6 +80,9 @@ molecule: ## the same; installs podman and what it needs
 
 test-openstack: setup ## the playbooks against a real OpenStack control plane, which it installs; ARGS="--list", ARGS="--only quota"
 	@$(PY) -m tests.openstack $(ARGS)
+
+chaos: setup ## random load, faults and kills on a whole site, judged by a checker; SECONDS=120 SEED=1 ARGS=--virtual
+	@$(PY) -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 docs: stage ## the documentation of all plugins as HTML, in .build/docs
 	@$(STEP) $@ tools/docs $(STAGE) .build/docs

@@ -1,0 +1,285 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A random run with real modules, a real ZooKeeper and simulated clouds over HTTP, from a seed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kazoo.exceptions import KazooException
+
+from tests.chaos import site
+from tests.chaos.checker import judge
+from tests.chaos.history import NODES, Change, Configured, Event, History, Remains, document
+from tests.chaos.hosts import LauncherHost
+from tests.chaos.proxy import Proxy
+from tests.chaos.requestors import Requestors
+from tests.chaos.schedule import HOSTS, PROVIDERS, Action, schedule
+from tests.chaos.transaction_log import TransactionLog
+from tests.support.ansible_run import run_alone
+from tests.support.fixtures_zookeeper import bare_client, end
+from tests.support.zookeeper_server import ZooKeeperServer
+
+CHROOT = "/chaos"
+SETTLE = 1200.0
+"""Seconds after which a site that is well must have come to rest, on a machine with much else to do."""
+TICK = 0.05
+
+
+@dataclass
+class Outcome:
+    """What came of a run."""
+
+    seed: int
+    wrong: list[str]
+    figures: dict[str, int] = field(default_factory=dict)
+
+
+class RealRun:
+    """The run of one seed.
+
+    :param folder: everything that it leaves is there: its log, what the modules said, ZooKeeper's data.
+    """
+
+    def __init__(self, seed: int, seconds: float, folder: Path) -> None:
+        self.seed = seed
+        self.seconds = seconds
+        self.folder = folder
+        self.strikes = 0
+        self._configured: list[Configured] = []
+        folder.mkdir(parents=True, exist_ok=True)
+        self._log_file = (folder / "actions.log").open("w", encoding="utf-8", buffering=1)
+
+    def note(self, text: str) -> None:
+        """Write down what is about to happen."""
+        self._log_file.write(f"{time.time():.3f} {text}\n")
+
+    def run(self) -> Outcome:
+        """Carry the run out and judge it."""
+        with self._log_file, ExitStack() as stack:
+            self._open(stack)
+            self._play(schedule(self.seed, self.seconds))
+            self._mend()
+            wrong = self._settle()
+            swept = self._sweep() if not wrong else 0
+            for host in self.hosts.values():
+                host.end()
+                wrong += host.wrong
+            remains = self.view.remains()
+            events = self._history()
+            wrong += judge(History(events, remains))
+            for text in wrong:
+                self.note(f"WRONG {text}")
+        return Outcome(self.seed, wrong, {**self._figures(events), "swept": swept})
+
+    def _open(self, stack: ExitStack) -> None:
+        self.zookeeper = ZooKeeperServer(tick_ms=500, data_dir=self.folder / "zookeeper")
+        stack.enter_context(self.zookeeper)
+        end(bare_client(self.zookeeper, CHROOT))
+        self.sim = stack.enter_context(site.new_clouds(self.folder / "clouds"))
+        self.view = site.CloudView(self.sim)
+        stack.callback(self.view.close)
+        self.view.plant()
+        self.hosts: dict[str, LauncherHost] = {}
+        for name in HOSTS:
+            proxy = stack.enter_context(Proxy(self.zookeeper.port))
+            folder = self.folder / f"host-{name}"
+            self.hosts[name] = LauncherHost(name, folder, proxy, self.sim.clouds_yaml, self.seed, self.note)
+            stack.callback(self.hosts[name].end)
+        self._configure(site.providers())
+        self.requestors = stack.enter_context(Requestors(self.zookeeper.hosts + CHROOT, self.note))
+
+    # -- what happens --------------------------------------------------------------------------------------------
+
+    def _play(self, actions: list[Action]) -> None:
+        began = time.monotonic()
+        waiting = list(reversed(actions))
+        while waiting or time.monotonic() - began < self.seconds:
+            for host in self.hosts.values():
+                host.tend()
+            while waiting and waiting[-1].at <= time.monotonic() - began:
+                self._do(waiting.pop())
+            time.sleep(TICK)
+
+    def _do(self, action: Action) -> None:
+        self.note(f"do {action}")
+        options = dict(action.options)
+        deeds: dict[str, Callable[[dict[str, Any]], None]] = {
+            "ask": self.requestors.ask,
+            "fault": self._fault,
+            "zookeeper": self._restart_zookeeper,
+            "configure": self._change_configuration,
+        }
+        if action.what in deeds:
+            deeds[action.what](options)
+        elif "host" in options:
+            self._strike(action.what, self.hosts[options["host"]])
+        else:
+            self._cloud(action.what, options["cloud"], int(options.get("number", 1)))
+
+    def _fault(self, options: dict[str, Any]) -> None:
+        cloud, calls, fault = options.pop("cloud"), options.pop("calls"), options.pop("fault")
+        self.sim.fault(cloud, calls, fault, **options)
+
+    def _strike(self, what: str, host: LauncherHost) -> None:
+        self.strikes += what not in ("thaw", "heal")
+        signals = {"kill": signal.SIGKILL, "stop": signal.SIGTERM, "freeze": signal.SIGSTOP, "thaw": signal.SIGCONT}
+        if what in signals:
+            host.strike(signals[what])
+        else:
+            getattr(host.proxy, what)()
+
+    def _restart_zookeeper(self, options: dict[str, Any]) -> None:
+        self.strikes += 1
+        if options["kill"]:
+            self.zookeeper.kill()
+        else:
+            self.zookeeper.stop()
+        time.sleep(options["down"])
+        self.zookeeper.start()
+
+    def _cloud(self, what: str, cloud: str, number: int) -> None:
+        sim = self.sim
+        match what:
+            case "limits":
+                sim.settings(cloud, quota={"instances": number})
+            case "limits-over":
+                sim.settings(cloud, quota={"instances": site.QUOTA["instances"]})
+            case "others":
+                sim.outsiders(cloud, number)
+            case "others-over":
+                sim.remove_outsiders(cloud, number)
+            case "cells":
+                sim.settings(cloud, cells_down=True)
+            case "cells-over":
+                sim.settings(cloud, cells_down=False)
+            case "latency":
+                sim.settings(cloud, latency=number / 4)
+            case "latency-over":
+                sim.settings(cloud, latency=0.0)
+            case "tokens":
+                sim.revoke_tokens(cloud)
+            case "image" | "image-over":
+                self._change_image(cloud, gone=what == "image")
+            case _:
+                raise ValueError(what)
+
+    def _change_image(self, cloud: str, *, gone: bool) -> None:
+        """By the same API that fails: tried once while there is trouble, until it works at the end."""
+        try:
+            self.view.replace_image(cloud, gone=gone)
+        except Exception as problem:  # the SDK raises whatever its libraries raise
+            self.note(f"{cloud}: the image cannot be changed: {problem}")
+
+    def _change_configuration(self, options: dict[str, Any]) -> None:
+        if options["change"] == "broken":
+            for host in self.hosts.values():
+                site.write(host.config, "providers: [")
+        else:
+            self._configure(site.changed(options["change"], options["provider"]))
+
+    def _configure(self, items: list[dict[str, Any]]) -> None:
+        self._configured.append(site.offers(items, time.time()))
+        for host in self.hosts.values():
+            site.write(host.config, site.dumped(items, host.proxy.port, CHROOT))
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def _mend(self) -> None:
+        self.note("everything is well from now on")
+        self.requestors.quiet = True
+        if not self.zookeeper.running:
+            self.zookeeper.start()
+        for host in self.hosts.values():
+            host.proxy.heal()
+            host.strike(signal.SIGCONT)
+        self.sim.clear_faults()
+        for cloud in PROVIDERS:
+            self.sim.settings(cloud, quota=site.QUOTA, latency=0.0, cells_down=False)
+            self.sim.remove_outsiders(cloud)
+            self.view.replace_image(cloud, gone=False)
+        self._configure(site.providers())
+
+    def _settle(self) -> list[str]:
+        """Wait until every request has ended and every node is ready and free."""
+        limit = time.monotonic() + SETTLE
+        left = ""
+        client = bare_client(self.zookeeper, CHROOT)
+        try:
+            while time.monotonic() < limit:
+                for host in self.hosts.values():
+                    host.tend()
+                if self.requestors.idle():
+                    self.requestors.forget_unknown()
+                    left = self._unfinished(client)
+                    if not left:
+                        return []
+                else:
+                    left = f"requests {sorted(self.requestors.open)}, {self.requestors.busy} in use or held"
+                time.sleep(0.5)
+        finally:
+            end(client)
+        return [f"settled: end: still at work after {SETTLE:g} s: {left}"]
+
+    def _unfinished(self, client: Any) -> str:
+        nodes = {}
+        try:
+            for name in client.get_children(NODES):
+                nodes[name] = document(client.get(f"{NODES}/{name}")[0]) or {}
+        except KazooException as problem:
+            return repr(problem)
+        wrong = {
+            name: (node.get("state"), node.get("allocated_to"))
+            for name, node in nodes.items()
+            if node.get("state") != "ready" or node.get("allocated_to")
+        }
+        # min-ready is kept, or a launch may begin after the look.
+        small = [name for name, node in nodes.items() if node.get("type") == ["small"]]
+        return f"nodes {wrong}" if wrong else "" if small else "no small node is ready"
+
+    def _sweep(self) -> int:
+        """What a lost answer left is proven to be ours and removed, as the launcher does after ten minutes."""
+        if not self._is_left(self.view.remains()):
+            return 0
+        self.note("leak_cleanup")
+        host = self.hosts[HOSTS[0]]
+        options = {"config": str(host.config), "clouds_config": str(self.sim.clouds_yaml), "min_age": 0, "wait": 1}
+        ran = run_alone("leak_cleanup", options, self.folder)
+        self.note(f"leak_cleanup: {json.dumps(ran.result)[:2000]}")
+        limit = time.monotonic() + 60.0
+        while self._is_left(self.view.remains()) and time.monotonic() < limit:
+            time.sleep(0.5)
+        return len([row for row in ran.result.get("things", []) if row.get("verdict") in ("leaked", "deleted")])
+
+    def _is_left(self, remains: Remains) -> bool:
+        client = bare_client(self.zookeeper, CHROOT)
+        nodes = [document(client.get(f"{NODES}/{name}")[0]) or {} for name in client.get_children(NODES)]
+        end(client)
+        known = {(node.get("provider"), node.get("external_id")) for node in nodes}
+        addressed = {(cloud, server) for (cloud, _ident), server in remains.addresses.items()}
+        return bool((remains.servers | addressed) - known)
+
+    def _history(self) -> list[Event]:
+        changes: list[Event] = list(TransactionLog(self.folder / "zookeeper" / "data", CHROOT).changes())
+        # ZooKeeper's order is kept where two changes have the same millisecond.
+        return sorted([*self._configured, *changes, *self.view.events()], key=lambda event: event.at)
+
+    def _figures(self, events: list[Event]) -> dict[str, int]:
+        nodes = {event.path for event in events if isinstance(event, Change) and event.path.startswith(f"{NODES}/")}
+        return {
+            "asked": self.requestors.asked,
+            "served": self.requestors.served,
+            "failed": self.requestors.failed,
+            "nodes": len([path for path in nodes if path.count("/") == 3]),
+            "strikes": self.strikes,
+            "cycles": sum(host.cycles for host in self.hosts.values()),
+            "changes": len(events),
+        }

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happens in a run, from a seed: load, faults of clouds, kills, partitions, changes of the configuration.
+
+The schedule is made before the run and does not depend on what happens in it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+PROVIDERS = ("east", "west")
+HOSTS = ("one", "two")
+LABELS = ("small", "medium", "large")
+HABITS = {"use": 50, "cancel": 12, "late": 8, "hold": 8, "vanish": 8, "lock-only": 5, "reprioritise": 9}
+"""What a requestor does with its request, with its share."""
+BETWEEN_REQUESTS = 2.5
+BETWEEN_TROUBLES = 4.0
+BETWEEN_STRIKES = 9.0
+POST, DELETE, LIST = "POST /servers", "DELETE /servers/{id}", "GET /servers/detail*"
+CALLS = (POST, DELETE, LIST, "GET /servers/{id}", "* /floatingips*", "GET /limits", "* /images*", "*")
+FAULTS: tuple[tuple[str | None, str, dict[str, Any]], ...] = (
+    (POST, "quota", {"probability": 0.5}),
+    (POST, "status", {"status": 500, "probability": 0.5}),
+    (POST, "status_after", {"status": 503, "probability": 0.5}),
+    (POST, "hang", {"probability": 0.3}),
+    (POST, "hang_after", {"probability": 0.3}),
+    (POST, "slow", {"seconds": 5.0, "probability": 0.5}),
+    (POST, "reset_after", {"probability": 0.4}),
+    (None, "error", {"probability": 0.3, "seconds": 0.5}),
+    (None, "error_quota", {"probability": 0.3}),
+    (None, "stuck_build", {"probability": 0.1}),
+    (None, "no_address", {"probability": 0.1}),
+    (DELETE, "status", {"status": 500, "probability": 0.6}),
+    (DELETE, "status_after", {"status": 502, "probability": 0.6}),
+    (None, "lost_delete", {"probability": 0.3}),
+    (LIST, "status", {"status": 503, "probability": 0.7}),
+    (LIST, "garbage", {"probability": 0.5}),
+    (LIST, "slow", {"seconds": 4.0}),
+    ("* /floatingips*", "status", {"status": 500, "probability": 0.6}),
+    ("* /floatingips*", "status_after", {"status": 504, "probability": 0.6}),
+    ("*", "status", {"status": 503, "probability": 0.3}),
+    ("*", "reset", {"probability": 0.2}),
+    ("*", "hang", {"probability": 0.1}),
+)
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that is done *at* so many seconds after the beginning."""
+
+    at: float
+    what: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.at:8.2f} {self.what} {' '.join(f'{key}={value}' for key, value in self.options.items())}"
+
+
+def schedule(seed: int, seconds: float) -> list[Action]:
+    """All actions of a run, in their order."""
+    chance = random.Random(seed)
+    made = [*_requests(chance, seconds), *_troubles(chance, seconds), *_strikes(chance, seconds)]
+    return sorted(made, key=lambda action: action.at)
+
+
+def _moments(chance: random.Random, seconds: float, distance: float) -> Iterator[float]:
+    at = chance.expovariate(1 / distance)
+    while at < seconds:
+        yield at
+        at += chance.expovariate(1 / distance)
+
+
+def _requests(chance: random.Random, seconds: float) -> Iterator[Action]:
+    for at in _moments(chance, seconds, BETWEEN_REQUESTS):
+        for _request in range(chance.choices([1, 2, 6], [85, 12, 3])[0]):
+            many = chance.choices([1, 2, 3, 5], [72, 16, 8, 4])[0]
+            labels = [chance.choices([*LABELS, "unheard-of"], [60, 25, 14, 1])[0]] * many
+            yield Action(
+                at,
+                "ask",
+                {
+                    "labels": labels,
+                    "habit": chance.choices(list(HABITS), list(HABITS.values()))[0],
+                    "priority": chance.choice([100, 200, 300]),
+                    "relative": chance.choice([0, 0, 1, 5]),
+                    "tenant": chance.choice(["one", "two"]),
+                    "wait": round(chance.expovariate(1 / 6), 2),
+                    "work": round(chance.expovariate(1 / 8), 2),
+                },
+            )
+
+
+def _troubles(chance: random.Random, seconds: float) -> Iterator[Action]:
+    for at in _moments(chance, seconds, BETWEEN_TROUBLES):
+        cloud = chance.choice(PROVIDERS)
+        lasts = round(min(chance.expovariate(1 / 8) + 1, 25.0), 2)
+        kind = chance.choices(
+            ["fault", "limits", "others", "image", "cells", "latency", "tokens", "configure"],
+            [55, 8, 8, 4, 5, 6, 3, 11],
+        )[0]
+        if kind == "fault":
+            calls, fault, options = chance.choice(FAULTS)
+            yield Action(at, "fault", {"cloud": cloud, "calls": calls, "fault": fault, "lasts": lasts, **options})
+        elif kind == "tokens":
+            yield Action(at, "tokens", {"cloud": cloud})
+        elif kind == "configure":
+            change = chance.choice(["no-servers", "few-servers", "fewer-labels", "without", "more-labels", "broken"])
+            yield Action(at, "configure", {"change": change, "provider": cloud})
+            yield Action(at + lasts, "configure", {"change": "whole", "provider": cloud})
+        else:
+            number = chance.randint(1, 6)
+            yield Action(at, kind, {"cloud": cloud, "number": number})
+            yield Action(at + lasts, f"{kind}-over", {"cloud": cloud, "number": number})
+
+
+def _strikes(chance: random.Random, seconds: float) -> Iterator[Action]:
+    for at in _moments(chance, seconds, BETWEEN_STRIKES):
+        host = chance.choice(HOSTS)
+        strike = chance.choices(
+            ["kill", "stop", "freeze", "cut", "silence", "refuse", "zookeeper"], [30, 10, 20, 10, 12, 8, 10]
+        )[0]
+        lasts = round(min(chance.expovariate(1 / 5) + 0.5, 15.0), 2)
+        if strike in ("kill", "stop", "cut"):
+            yield Action(at, strike, {"host": host})
+        elif strike == "zookeeper":
+            yield Action(at, "zookeeper", {"kill": chance.random() < 0.5, "down": min(lasts, 3.0)})
+        else:
+            yield Action(at, strike, {"host": host})
+            yield Action(at + lasts, "thaw" if strike == "freeze" else "heal", {"host": host})

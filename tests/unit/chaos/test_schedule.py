@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The schedule of a run comes from its seed alone, and every trouble in it is over."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.chaos.schedule import HABITS, schedule
+
+
+def test_the_same_seed_is_the_same_schedule():
+    assert [str(action) for action in schedule(3, 120.0)] == [str(action) for action in schedule(3, 120.0)]
+    assert schedule(3, 120.0) != schedule(4, 120.0)
+
+
+def test_actions_are_in_their_order():
+    moments = [action.at for action in schedule(5, 600.0)]
+    assert moments == sorted(moments)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"),
+    [("freeze", "thaw"), ("limits", "limits-over"), ("others", "others-over"), ("cells", "cells-over")],
+)
+def test_what_begins_ends(begins, ends):
+    many = Counter(action.what for action in schedule(6, 3600.0))
+    assert many[begins] == many[ends] > 0
+
+
+def test_partitions_are_healed_and_faults_are_bounded():
+    actions = schedule(7, 3600.0)
+    many = Counter(action.what for action in actions)
+    assert many["silence"] + many["refuse"] == many["heal"]
+    assert all(action.options["lasts"] > 0 for action in actions if action.what == "fault")
+
+
+def test_a_long_run_has_every_kind_of_trouble():
+    actions = schedule(8, 3600.0)
+    assert {
+        *("ask", "fault", "limits", "others", "image", "cells", "latency", "tokens", "configure"),
+        *("kill", "stop", "freeze", "cut", "silence", "refuse", "zookeeper"),
+    } <= {action.what for action in actions}
+    assert {action.options["habit"] for action in actions if action.what == "ask"} == set(HABITS)
