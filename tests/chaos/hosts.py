@@ -19,7 +19,7 @@ from tests.support.ansible_run import ModuleProcess
 CYCLES = (15.0, 40.0)
 """A cycle lasts for so many seconds."""
 PAUSE = 0.5
-END_SECONDS = 120.0
+END_SECONDS = 300.0
 
 
 class LauncherHost:
@@ -102,7 +102,7 @@ class LauncherHost:
         self._log(f"host {self.name}: cycle {self.cycles} begins for {seconds:g} s, process {self._process.pid}")
 
     def _take_result(self, process: ModuleProcess) -> None:
-        output, errors = process.communicate(30)
+        output, errors = process.communicate(END_SECONDS)
         text = f"{output}\n{errors}"
         (self.folder / f"cycle-{self.cycles}.txt").write_text(text, encoding="utf-8")
         status = process.returncode

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 
 from tests.chaos import site
@@ -25,13 +26,15 @@ from tests.chaos.requestors import Requestors
 from tests.chaos.schedule import HOSTS, PROVIDERS, Action, schedule
 from tests.chaos.transaction_log import TransactionLog
 from tests.support.ansible_run import run_alone
-from tests.support.fixtures_zookeeper import bare_client, end
+from tests.support.fixtures_zookeeper import end
 from tests.support.zookeeper_server import ZooKeeperServer
 
 CHROOT = "/chaos"
 SETTLE = 1200.0
 """Seconds after which a site that is well must have come to rest, on a machine with much else to do."""
 TICK = 0.05
+PATIENCE = 300.0
+"""Seconds for what begins or ends at once on a machine with nothing else to do."""
 
 
 @dataclass
@@ -81,9 +84,11 @@ class RealRun:
         return Outcome(self.seed, wrong, {**self._figures(events), "swept": swept})
 
     def _open(self, stack: ExitStack) -> None:
-        self.zookeeper = ZooKeeperServer(tick_ms=500, data_dir=self.folder / "zookeeper")
+        self.zookeeper = ZooKeeperServer(tick_ms=500, data_dir=self.folder / "zookeeper", start_timeout=PATIENCE)
         stack.enter_context(self.zookeeper)
-        end(bare_client(self.zookeeper, CHROOT))
+        client = self._client("")
+        client.ensure_path(CHROOT)
+        end(client)
         self.sim = stack.enter_context(site.new_clouds(self.folder / "clouds"))
         self.view = site.CloudView(self.sim)
         stack.callback(self.view.close)
@@ -96,6 +101,11 @@ class RealRun:
             stack.callback(self.hosts[name].end)
         self._configure(site.providers())
         self.requestors = stack.enter_context(Requestors(self.zookeeper.hosts + CHROOT, self.note))
+
+    def _client(self, chroot: str = CHROOT) -> KazooClient:
+        client = KazooClient(self.zookeeper.hosts + chroot, timeout=20.0)
+        client.start(PATIENCE)
+        return client
 
     # -- what happens --------------------------------------------------------------------------------------------
 
@@ -212,7 +222,7 @@ class RealRun:
         """Wait until every request has ended and every node is ready and free."""
         limit = time.monotonic() + SETTLE
         left = ""
-        client = bare_client(self.zookeeper, CHROOT)
+        client = self._client()
         try:
             while time.monotonic() < limit:
                 for host in self.hosts.values():
@@ -252,15 +262,15 @@ class RealRun:
         self.note("leak_cleanup")
         host = self.hosts[HOSTS[0]]
         options = {"config": str(host.config), "clouds_config": str(self.sim.clouds_yaml), "min_age": 0, "wait": 1}
-        ran = run_alone("leak_cleanup", options, self.folder)
+        ran = run_alone("leak_cleanup", options, self.folder, timeout=PATIENCE)
         self.note(f"leak_cleanup: {json.dumps(ran.result)[:2000]}")
-        limit = time.monotonic() + 60.0
+        limit = time.monotonic() + PATIENCE
         while self._is_left(self.view.remains()) and time.monotonic() < limit:
             time.sleep(0.5)
         return len([row for row in ran.result.get("things", []) if row.get("verdict") in ("leaked", "deleted")])
 
     def _is_left(self, remains: Remains) -> bool:
-        client = bare_client(self.zookeeper, CHROOT)
+        client = self._client()
         nodes = [document(client.get(f"{NODES}/{name}")[0]) or {} for name in client.get_children(NODES)]
         end(client)
         known = {(node.get("provider"), node.get("external_id")) for node in nodes}

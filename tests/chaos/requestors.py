@@ -143,7 +143,7 @@ class Requestors:
 
     def _connected(self) -> KazooClient:
         client = KazooClient(self.hosts, timeout=10.0)
-        client.start(30)
+        client.start(60)
         return client
 
     # -- what they do --------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def new_clouds(folder: Path) -> SimCloud:
     made: dict[str, Any] = {}
     for name in PROVIDERS:
         made |= default_cloud(name, quota=QUOTA, boot=BOOT, delete={"kind": "uniform", "low": 0.1, "high": 1.5})
-    return SimCloud(made, state_dir=folder)
+    return SimCloud(made, state_dir=folder, timeout=120.0)
 
 
 def label(name: str) -> dict[str, Any]:
@@ -119,7 +119,9 @@ class CloudView:
         self.sim = sim
         self._sdk: dict[str, Any] = {
             name: openstack.connection.Connection(
-                config=openstack.config.OpenStackConfig(config_files=[str(sim.clouds_yaml)]).get_one(cloud=name)
+                config=openstack.config.OpenStackConfig(config_files=[str(sim.clouds_yaml)]).get_one(
+                    cloud=name, api_timeout=20
+                )
             )
             for name in PROVIDERS
         }
