@@ -51,7 +51,7 @@ quick: setup ## style, types and unit tests of what has changed: for the loop of
 	@$(PY) -m tools.quick
 
 test-slow: setup ## unit tests with all their cases, whole simulated hours, a whole Debian image
-	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) --dist worksteal -o timeout=1200 tests/slow tests/unit
+	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) --dist worksteal -o timeout=1200 tests/slow tests/unit tests/integration/zookeeper
 	@sed -n 's|^SKIPPED \[1\] tests/slow/[^ ]* |skipped: |p' .build/log/$@.log
 
 lint: $(LINT) ## style, documentation, licences

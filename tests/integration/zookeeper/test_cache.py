@@ -17,6 +17,7 @@ from kazoo.exceptions import KazooException
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreConflict, StoreGone
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
+from tests.support.effort import first
 from tests.support.fixtures_zookeeper import break_connection, eventually, expire_session, new_store
 
 FOLLOWED = ("nodes", "requests", "images", "components", "stackci")
@@ -88,7 +89,7 @@ def a_change(client, dice, locks):
         locks.pop(dice.randrange(len(locks))).release()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first(1, range(4)))
 def test_after_a_storm_of_foreign_changes(zookeeper, zk_chroot, zk_client, seed):
     dice = random.Random(seed)
     for path in (
@@ -120,7 +121,7 @@ def test_after_a_storm_of_foreign_changes(zookeeper, zk_chroot, zk_client, seed)
             assert cached(fresh) == walk(zk_client)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first(1, range(3)))
 def test_after_a_storm_of_own_and_foreign_changes(zk_chroot, zk_client, store, seed):
     """What is ours is not read again; what somebody else wrote at the same moment is."""
     dice = random.Random(seed)
