@@ -27,18 +27,20 @@ from ...model.config.types import (
 )
 from ...model.errors import StoreError
 from ...model.lines import Line, Trouble
+from ...model.node import NodeState
 from ..frame.config_watch import News
 from ..frame.tree_identity import check_tree
 from .acting_providers import ActingProviders, Chosen, Make
 from .adoption import Adoption
 from .context.context import Context
-from .context.ledger import Ledger
+from .context.ledger import Ledger, size_of
 from .inherited import Inherited
 from .launches.beginning import Wanted
 from .launches.launches import Launches
 from .leaks.first_meeting import FirstMeeting
 from .leaks.sweep import LeakSweep
 from .provider.actor import ProviderActor, Watched
+from .provider.given_back import Acknowledged
 from .provider.provider_locks import ProviderLocks
 from .provider.registry import Registry
 from .provider.warming import Warming
@@ -98,7 +100,7 @@ class LauncherPass:
         store.catch_up()
         check_tree(store, self._context.site)
         changed, nodes = self._nodes.refresh(), self._nodes.records
-        self._ledger.follow(changed, nodes, self._ledger.stuck, self._ledger.to_float)
+        self._ledger.follow_records(changed, nodes)
         self._context.ages.follow(changed, nodes, now)
         if self.acting_providers.follow_drains(self._nodes.records.values()):
             self.lose()
@@ -181,13 +183,17 @@ class LauncherPass:
         due = min(due, self._inherited.next_due(now))
         for actor in self._context.actors.values():
             launches = self._launches.in_progress.watched(actor)
+            by_quota = self._waits.for_room and actor.given_back.tells(actor.delete_times)
             watched = Watched(
                 launches.booting_since,
                 self._removals.asked(actor),
                 launches.unclear + self._deletions.unclear(actor),
-                launches.hurry or self._waits.for_room,
+                launches.hurry or (self._waits.for_room and not by_quota),
             )
             due = min(due, actor.poll(now, watched))
+            if by_quota:
+                used = actor.usage.in_cloud + actor.usage.others
+                due = min(due, actor.given_back.poll(used, actor.delete_times, now))
         return max(0.01, due)
 
     # -- providers -----------------------------------------------------------------------------------------------
@@ -357,12 +363,23 @@ class LauncherPass:
             queued=launches.queued(),
             on_their_way=launches.on_their_way(),
         )
-        self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float())
+        given = [node_id for actor in context.actors.values() for node_id in self._given_back(actor)]
+        self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float(), given)
         keep_spares = self._provider_locks.keeps_spares
         demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand, keep_spares=keep_spares)
         readings = read_clouds(context, self._gates, self._ledger, demand=bool(demand))
         free = self._nodes.free.values()
         return observe(context, self._gates, self._ledger, free, demand, readings, others, in_hand, self._inherited)
+
+    def _given_back(self, actor: ProviderActor) -> Collection[str]:
+        """The nodes whose room the quota shows as free."""
+        pending = [
+            Acknowledged(node.id, asked_at, size_of(node))
+            for node_id, asked_at in self._removals.acknowledged(actor)
+            if (node := self._nodes.records.get(node_id)) is not None and node.state == NodeState.DELETING
+        ]
+        actor.given_back.follow(pending, doubted=bool(actor.missing))
+        return actor.given_back.nodes
 
     def _carry_out(self, plan: Plan, all_pools: Collection[str], now: float) -> None:
         context = self._context

@@ -41,7 +41,8 @@ def read_clouds(context: Context, gates: Gates, ledger: Ledger, *, demand: bool)
         # Also without demand limits are read once, so that the first request need not wait for them.
         age = _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf
         actor.capacity.want(context.now(), age)
-        actor.usage.follow(actor.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids)
+        given_back = actor.given_back.size
+        actor.usage.follow(actor.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids, given_back)
         pools = actor.provider.pools.values()
         mine = {pool.name: _read_pool(context, gates, actor, pool, max_age) for pool in pools}
         actor.usage.expect(_largest_need(mine.values()))

@@ -18,6 +18,7 @@ from ....model.resources import (
     Resources,
 )
 from ....model.stored import is_number
+from ..provider.given_back import COUNTED
 
 K = TypeVar("K")
 
@@ -83,7 +84,8 @@ class Ledger:
     :ivar in_cloud: by provider, of the nodes that have a server.
     :ivar freeing: by provider, of those that are on their way out; *freeing_in_pool* by pool.
     :ivar zones: (provider, pool) → nodes that stay, by zone.
-    :ivar stuck: nodes whose deletion does not get on; *to_float*: those that await a floating IP.
+    :ivar stuck: nodes whose deletion does not get on; *to_float*: those that await a floating IP; *given_back*: those
+        whose server the quota does not count any more.
     :ivar server_ids: the servers that records name.
     :ivar spare: label → unallocated nodes, ready or on their way.
     """
@@ -101,6 +103,7 @@ class Ledger:
         self._shares: dict[str, _Share] = {}
         self.stuck: frozenset[str] = frozenset()
         self.to_float: frozenset[str] = frozenset()
+        self.given_back: frozenset[str] = frozenset()
 
     @property
     def node_ids(self) -> Collection[str]:
@@ -113,6 +116,7 @@ class Ledger:
         nodes: Mapping[str, Node],
         stuck: Collection[str] = (),
         to_float: Collection[str] = (),
+        given_back: Collection[str] = (),
     ) -> None:
         """Bring it up to date.
 
@@ -120,17 +124,23 @@ class Ledger:
         :param nodes: all nodes by id.
         :param stuck: those whose deletion does not get on: their room is not about to come.
         :param to_float: those that await a floating IP.
+        :param given_back: those whose server the quota does not count any more.
         """
-        held_up, waiting = frozenset(stuck), frozenset(to_float)
-        for node_id in {*changed, *(held_up ^ self.stuck), *(waiting ^ self.to_float)}:
+        held_up, waiting, free = frozenset(stuck), frozenset(to_float), frozenset(given_back)
+        differ = (held_up ^ self.stuck) | (waiting ^ self.to_float) | (free ^ self.given_back)
+        for node_id in {*changed, *differ}:
             before = self._shares.pop(node_id, None)
             if before is not None:
                 self._count(before, -1)
             node = nodes.get(node_id)
             if node is not None and not node.broken:
-                share = self._shares[node_id] = _share(node, node_id in held_up, node_id in waiting)
+                share = self._shares[node_id] = _share(node, node_id in held_up, node_id in waiting, node_id in free)
                 self._count(share, 1)
-        self.stuck, self.to_float = held_up, waiting
+        self.stuck, self.to_float, self.given_back = held_up, waiting, free
+
+    def follow_records(self, changed: Iterable[str], nodes: Mapping[str, Node]) -> None:
+        """Bring it up to date with nodes that are new, different or gone."""
+        self.follow(changed, nodes, self.stuck, self.to_float, self.given_back)
 
     def _count(self, share: _Share, sign: int) -> None:
         """Add what a node adds to the sums, or (*sign* -1) take it off."""
@@ -157,8 +167,10 @@ def _count(counts: Counter[str], key: str, sign: int) -> None:
         del counts[key]
 
 
-def _share(node: Node, stuck: bool, floats: bool) -> _Share:
+def _share(node: Node, stuck: bool, floats: bool, given_back: bool) -> _Share:
     size = size_of(node)
+    if given_back:
+        size = Resources({name: amount for name, amount in size.items() if name not in COUNTED})
     if floats and not _has_floating(node):
         size = size + Resources({FLOATING_IPS: 1})
     coming, leaving = node.state in COMING, node.state in LEAVING

@@ -35,6 +35,7 @@ from ...frame.inbox import Inbox
 from ...frame.workers import Done, WorkerSet
 from .create_lane import CreateLane
 from .facts import Fact
+from .given_back import GivenBack
 from .health import Health
 from .inquiries import Answered, Inquiries
 from .knowledge import Knowledge
@@ -105,6 +106,11 @@ class ProviderActor:
         self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
         self._stored_reading: Any = None
         self._list = ServerList(lambda: self.client, inbox.clock)
+        self.given_back = GivenBack(
+            lambda read, changed: self._fact("GET /limits", read, 0.0, changed),
+            lambda: self.client.limits(),
+            inbox.clock,
+        )
         self.listing: Fact[Listing] = self._fact("GET /servers/detail", self._list.read, 0.0, self._new_listing)
 
     # -- calls ---------------------------------------------------------------------------------------------------

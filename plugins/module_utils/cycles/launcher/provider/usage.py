@@ -24,6 +24,7 @@ from ....model.resources import (
 from .server_list import Listing
 
 SECOND_READING = 5.0
+NOTHING = Resources()
 NEAR = 3
 """Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
 
@@ -66,6 +67,7 @@ class Usage:
         self._of_nodes: dict[str, Resources] = {}
         self._unsigned: dict[str, Resources] = {}
         self._named: Container[str] = ()
+        self._given_back = NOTHING
 
     # -- from pass to pass ---------------------------------------------------------------------------------------
 
@@ -75,6 +77,7 @@ class Usage:
         in_cloud: Resources,
         node_ids: Container[str],
         server_ids: Container[str] = (),
+        given_back: Resources = NOTHING,
     ) -> None:
         """What is used now.
 
@@ -85,8 +88,10 @@ class Usage:
         :param in_cloud: what our nodes that exist in the cloud use by their records.
         :param server_ids: the servers that node records name: they are ours also without the id of the tree (Nodepool
             and earlier versions made such).
+        :param given_back: the part of ours that the quota does not count any more; it is not in *in_cloud*.
         """
         self._named = server_ids
+        self._given_back = given_back
         known = (servers, self._flavors())
         if any(new is not old for new, old in zip(known, self._sorted, strict=True)):
             self._sorted = known
@@ -166,5 +171,5 @@ class Usage:
         servers = capacity.listing.servers.values()
         ours = total(self._size(item) for item in servers if self._is_mine(item))
         theirs = total(self._size(item) for item in servers if not self._is_mine(item))
-        used = capacity.limits.used
-        return Resources({key: max(0, used[key] - theirs[key] - max(ours[key], self.in_cloud[key])) for key in used})
+        used, recorded = capacity.limits.used, self.in_cloud + self._given_back
+        return Resources({key: max(0, used[key] - theirs[key] - max(ours[key], recorded[key])) for key in used})

@@ -177,6 +177,19 @@ class Removals:
             and (not removal.stuck or removal.is_fresh(now) or now - actor.listed_from >= removal.pause)
         ]
 
+    def acknowledged(self, actor: ProviderActor) -> list[tuple[str, float]]:
+        """(node, when nova agreed to delete its server) of the provider's removals that get on."""
+        return [
+            (removal.node_id, removal.asked_at)
+            for removal in self._removals.values()
+            if removal.actor is actor
+            and removal.node_id
+            and removal.server_id is not None
+            and removal.asked_at is not None
+            and not removal.busy
+            and not removal.stuck
+        ]
+
     def stuck(self) -> list[dict[str, Any]]:
         """Removals that do not get on: provider, server, node, since when, and the last answer."""
         return [removal.document() for key, removal in self._removals.items() if removal.stuck]
@@ -238,7 +251,8 @@ class Removals:
     def _note_time(self, removal: Removal, now: float) -> None:
         self._gone_at[removal.actor.provider.name] = now
         if removal.asks == 1 and removal.asked_at is not None:
-            removal.actor.delete_times.add(now - removal.asked_at)
+            gone = removal.actor.given_back.nodes.get(removal.node_id or "", now)
+            removal.actor.delete_times.add(gone - removal.asked_at)
 
     def _finish(self, key: str, removal: Removal) -> None:
         del self._removals[key]

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Room that nova's quota shows as free although no server list has shown yet which of the deleted servers are gone.
+
+``GET /limits`` counts and shows no servers, so it is cheap where a list is not. It is read often while a request waits
+for room and a server whose delete nova acknowledged may well be gone; then the list confirms at leisure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from ....launching.polling import LATE, Times
+from ....model.cloud import CloudLimits
+from ....model.errors import CloudError
+from ....model.resources import CORES, INSTANCES, RAM, Resources
+from .facts import Fact
+
+COUNTED = (INSTANCES, CORES, RAM)
+"""What nova frees with the server. Ports, volumes and floating IPs are freed when the list has confirmed its end."""
+PACE = 0.25
+SHARE = 3.0
+"""The limits are read every PACE seconds, or after so many times as long as the last answer took."""
+DOUBT = 30.0
+"""Seconds without such readings after one that failed; the list tells meanwhile."""
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """A node whose server nova agreed to delete at *asked_at*, and what it uses."""
+
+    node_id: str
+    asked_at: float
+    size: Resources
+
+
+class GivenBack:
+    """The nodes of one provider whose instances, cores and ram count as free.
+
+    :ivar nodes: their ids, and when the quota first showed that.
+    :param fact: makes the fact of the limits, given how they are read and what is called after each answer.
+    :param clock: UNIX seconds.
+    """
+
+    def __init__(
+        self,
+        fact: Callable[[Callable[[], CloudLimits], Callable[[CloudError | None], None]], Fact[CloudLimits]],
+        read: Callable[[], CloudLimits],
+        clock: Callable[[], float],
+    ) -> None:
+        self._limits = fact(read, self._answered)
+        self._clock = clock
+        self._asking: tuple[Sequence[Acknowledged], Resources] = (), Resources()
+        """The nodes, and what was used by what was known, when the call under way began."""
+        self._asked: Sequence[Acknowledged] = ()
+        self._free: dict[str, float] = {}
+        self._pending: Mapping[str, Acknowledged] = {}
+        self._doubted_until = 0.0
+        self._seconds = 0.0
+        self.nodes: dict[str, float] = {}
+
+    def follow(self, pending: Sequence[Acknowledged], *, doubted: bool) -> None:
+        """Forget the nodes whose end a list has confirmed.
+
+        :param pending: the nodes whose delete nova acknowledged and whose servers no list has shown to be gone.
+        :param doubted: what nova counts may lack servers that are there.
+        """
+        self._pending = {} if doubted else {item.node_id: item for item in pending}
+        self._judge()
+
+    @property
+    def size(self) -> Resources:
+        """What the nodes that are given back have used."""
+        return _counted([self._pending[node_id] for node_id in self.nodes])
+
+    def tells(self, times: Times) -> bool:
+        """False after a reading that failed, and while nothing is known of deletions: then the list has to tell.
+
+        :param times: how long deletions took lately.
+        """
+        return self._clock() >= self._doubted_until and times.earliest() is not None
+
+    def poll(self, used: Resources, times: Times, now: float) -> float:
+        """Read the limits when a server may be gone.
+
+        :param used: what all servers use now by what is known, without the nodes that count as given back.
+        :param times: how long deletions took lately.
+        :return: seconds until the next reading is due; infinite where there is none to wait for.
+        """
+        earliest = times.earliest()
+        left = [item for key, item in self._pending.items() if key not in self.nodes]
+        if earliest is None or not left:
+            return float("inf")
+        latest = LATE * max(times.samples)
+        ages = [now - item.asked_at for item in left]
+        if not any(earliest <= age <= latest for age in ages):
+            return min((earliest - age for age in ages if age < earliest), default=float("inf"))
+        due = max(PACE, SHARE * self._seconds) - self._limits.age(now)
+        if due <= 0 and not self._limits.busy:
+            self._asking = sorted(self._pending.values(), key=lambda item: item.asked_at), used + self.size
+            self._limits.want(now)
+        return max(due, PACE)
+
+    def _answered(self, error: CloudError | None) -> None:
+        now, limits = self._clock(), self._limits.value
+        if error is not None or limits is None:
+            self._doubted_until, self._free = now + DOUBT, {}
+            self._judge()
+            return
+        self._seconds = now - (self._limits.asked_at or now)
+        told = [name for name in COUNTED if name in limits.used or limits.bounds[name] != float("inf")]
+        self._asked, expected = self._asking
+        self._free = {name: expected[name] - limits.used[name] for name in told}
+        self._judge()
+
+    def _judge(self) -> None:
+        """Choose the nodes to which the free room belongs; the longest in deletion first."""
+        # What a list has confirmed since the reading is part of what the quota lacked.
+        confirmed = _counted([item for item in self._asked if item.node_id not in self._pending])
+        left = {name: amount - confirmed[name] for name, amount in self._free.items()}
+        given: list[str] = []
+        for item in self._asked:
+            if item.node_id in self._pending and left and all(left[name] >= item.size[name] for name in left):
+                given.append(item.node_id)
+                left = {name: amount - item.size[name] for name, amount in left.items()}
+        self._keep(given)
+
+    def _keep(self, nodes: Collection[str]) -> None:
+        """These count as given back, and no others."""
+        now = self._clock()
+        self.nodes = {node_id: self.nodes.get(node_id, now) for node_id in nodes if node_id in self._pending}
+
+
+def _counted(items: Sequence[Acknowledged]) -> Resources:
+    return Resources({name: sum(item.size[name] for item in items) for name in COUNTED})
