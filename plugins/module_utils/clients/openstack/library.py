@@ -8,6 +8,9 @@ from __future__ import annotations
 import traceback
 
 from ...model.errors import MissingLibraryError
+from .light_import import postpone
+
+postpone("openstack")
 
 try:
     import requests
