@@ -11,6 +11,7 @@ from tests.bench.figures import Findings
 from tests.bench.rooms.builder import BuilderRoom
 from tests.bench.rooms.burst import Burst
 from tests.bench.rooms.check import Check
+from tests.bench.rooms.curve import Curve
 from tests.bench.rooms.idle import Idle
 from tests.bench.rooms.info import Info
 from tests.bench.rooms.inside import Inside
@@ -68,6 +69,7 @@ ROOMS: tuple[Room, ...] = (
         total_at_most=None,
         makespan_at_most=1.15,
     ),
+    Curve(),
     Stream(),
     Reuse(),
     Idle(),
