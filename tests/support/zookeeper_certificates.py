@@ -46,7 +46,7 @@ class Certificates:
 
     def _openssl(self, *arguments: str) -> None:
         done = subprocess.run(
-            ["openssl", *arguments], cwd=self.directory, capture_output=True, text=True, timeout=30, check=False
+            ["openssl", *arguments], cwd=self.directory, capture_output=True, text=True, timeout=120, check=False
         )
         if done.returncode:
             raise RuntimeError(f"openssl {arguments[0]} failed: {done.stderr[-500:]}")

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
+from tests.support.zookeeper_history import writes
 
 MD5 = "owner_specified.openstack.md5"
 
@@ -48,6 +50,19 @@ def test_a_build_is_uploaded_once(builder: Builder) -> None:
     assert (again["changed"], again["uploads"]["done"]) == (False, [])
     assert set(again["api_calls"]["one"]) <= {"POST /auth/tokens", "GET /auth/catalog", "GET /images"}
     assert again["api_calls"]["one"]["GET /images"] == {"200": 1}
+
+
+def test_the_record_says_from_the_start_how_to_log_in_as_nodepools_does(builder: Builder) -> None:
+    builder.configure(taker("one"))
+    builder.build()
+    builder.run()
+    written = writes(builder.site.zookeeper.directory / "data", f"{builder.site.chroot}/nodepool/images/{IMAGE}")
+    documents = [
+        json.loads(write.data) for write in written if write.path.endswith("/images/0000000001") and write.data
+    ]
+    assert [one["state"] for one in documents] == ["uploading", "uploading", "ready"]
+    login = ("username", "python_path", "shell_type")
+    assert [tuple(one[key] for key in login) for one in documents] == [("zuul", "auto", None)] * 3
 
 
 def test_the_properties_of_an_image(builder: Builder) -> None:

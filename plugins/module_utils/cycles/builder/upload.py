@@ -134,7 +134,7 @@ class UploadRun:
                 return self._result(Ended.SKIPPED, "another builder is uploading it")
         except StoreError as error:
             return self._result(Ended.LEFT, str(error))
-        upload = Upload(image=job.case.image, build_id=job.build.id, provider=job.provider.name)
+        upload = self._record()
         claim = UploadClaim(
             store,
             upload,
@@ -158,6 +158,18 @@ class UploadRun:
             return self._result(Ended.LEFT, str(error), upload)
         finally:
             claim.release()
+
+    def _record(self) -> Upload:
+        """The record of a new upload, which says from the start how to log in, as Nodepool's does."""
+        build = self._job.build
+        return Upload(
+            image=self._job.case.image,
+            build_id=build.id,
+            provider=self._job.provider.name,
+            username=build.username,
+            python_path=build.python_path,
+            shell_type=build.shell_type,
+        )
 
     def _outcome(self, claim: UploadClaim) -> UploadResult:
         upload = claim.upload
@@ -253,9 +265,7 @@ class UploadRun:
         self._resources.check()
 
     def _write_ready(self, claim: UploadClaim) -> None:
-        build, upload = self._job.build, claim.upload
-        upload.username, upload.python_path, upload.shell_type = build.username, build.python_path, build.shell_type
-        upload.set_state(UploadState.READY, self._resources.clock())
+        claim.upload.set_state(UploadState.READY, self._resources.clock())
         claim.write()
 
     def _write_failed(self, claim: UploadClaim) -> None:
