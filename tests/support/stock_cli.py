@@ -41,6 +41,18 @@ REQUESTS = {
     "Declined By": "declined_by",
     "Event ID": "event_id",
 }
+UPLOADS = {
+    "Build ID": "build_id",
+    "Upload ID": "upload_id",
+    "Provider": "provider",
+    "Image": "image",
+    "Provider Image Name": "name",
+    "Provider Image ID": "external_id",
+    "State": "state",
+    "Age": "age_text",
+}
+BUILDS = {"Image": "image", "Builder": "builder", "Formats": "formats", "State": "state", "Age": "age_text"}
+"""Without the first column, which is made of image and build."""
 
 
 def cells(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:

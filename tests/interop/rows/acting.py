@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Nodepool's command line asks for is done by our cycles."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.interop.filling import build_directly, configure
+from tests.interop.lab import Lab, World, row
+from tests.support.builder_case import image
+from tests.support.fixtures_zookeeper import eventually
+
+FAKE = "fake"
+
+
+def settled(lab: Lab, min_ready: int = 1) -> World:
+    """A tree with one image at both providers, and as many ready nodes as wanted."""
+    world = lab.world()
+    configure(world, min_ready=min_ready, images=(image(FAKE),))
+    build_directly(world)
+    world.site.run()
+    return world
+
+
+def only_node(world: World) -> str:
+    """The id of the one node."""
+    (ident,) = world.site.requestor.nodes()
+    return ident
+
+
+def servers(world: World) -> list[str]:
+    """Names of the servers in the cloud."""
+    return sorted(server["name"] for server in world.site.cloud.servers())
+
+
+@row("cli-hold", "nodepool hold: our launcher keeps the node and launches another; nodepool delete: it deletes both")
+def cli_hold(lab: Lab) -> str:
+    """hold, then delete."""
+    world = settled(lab)
+    node = only_node(world)
+    (shown,) = world.stock.table("hold", node)
+    assert (shown["ID"], shown["State"]) == (node, "hold"), shown
+    world.site.run()
+    kept = world.site.requestor.nodes()
+    assert len(kept) == 2 and kept[node]["state"] == "hold", kept
+    assert f"np{node}" in servers(world)
+    (shown,) = world.stock.table("delete", node)
+    assert (shown["ID"], shown["State"]) == (node, "deleting"), shown
+    world.site.run()
+    left = world.site.requestor.nodes()
+    assert node not in left and len(left) == 1, left
+    assert servers(world) == [f"np{only_node(world)}"]
+    return "held: kept and replaced; deleted: server and record are gone"
+
+
+@row("cli-delete-now", "nodepool delete --now beside our acting launcher: the server is gone, min-ready is restored")
+def cli_delete_now(lab: Lab) -> str:
+    """The command line deletes the server itself."""
+    world = settled(lab)
+    node = only_node(world)
+    with world.site.stay() as cycle:
+        eventually(cycle.acts, 60)
+        world.stock.say("delete", "--now", node)
+        world.site.requestor.wait_gone([node], 120)
+        eventually(lambda: _ready(world), 120)
+    assert servers(world) == [f"np{only_node(world)}"]
+    return "one server before, another one after"
+
+
+def _ready(world: World) -> bool:
+    return [one["state"] for one in world.site.requestor.nodes().values()] == ["ready"]
+
+
+@row("cli-image-delete", "nodepool image-delete: our builder deletes the image in the cloud and uploads it again")
+def cli_image_delete(lab: Lab) -> str:
+    """One upload is deleted."""
+    world = settled(lab, 0)
+    (upload,) = [one for one in world.show("image_info")["uploads"] if one["provider"] == "one"]
+    world.stock.say(
+        "image-delete", "--provider", "one", "--image", FAKE, "--build-id", upload["build_id"],
+        "--upload-id", upload["upload_id"],
+    )  # fmt: skip
+    build_directly(world)
+    in_cloud = world.host.in_cloud("one")
+    (now,) = [one for one in world.show("image_info")["uploads"] if one["provider"] == "one"]
+    assert upload["external_id"] not in in_cloud and list(in_cloud) == [now["external_id"]], in_cloud
+    assert now["upload_id"] > upload["upload_id"] and now["state"] == "ready", now
+    return f"upload {upload['upload_id']} is gone, {now['upload_id']} is ready"
+
+
+@row("cli-erase", "nodepool erase PROVIDER --force: our launcher and leak clean-up take over what is left in the cloud")
+def cli_erase(lab: Lab) -> str:
+    """The records of a provider vanish; its servers and images stay."""
+    world = settled(lab)
+    node = only_node(world)
+    world.stock.say("erase", "one", "--force")
+    assert world.site.requestor.nodes() == {}
+    assert servers(world) == [f"np{node}"]
+    build_directly(world)
+    world.site.run()
+    again = only_node(world)
+    swept = {"min_age": 0, "wait": 2, "clouds_config": str(world.site.clouds_yaml)}
+    eventually(lambda: _swept(world, again, swept), 120)
+    uploads = [one["external_id"] for one in world.show("image_info")["uploads"] if one["provider"] == "one"]
+    assert list(world.host.in_cloud("one")) == uploads, world.host.in_cloud("one")
+    return "launched and uploaded again; the former server and image were leaks and are gone"
+
+
+def _swept(world: World, node: str, options: dict[str, Any]) -> bool:
+    world.site.module("leak_cleanup", **options)
+    return servers(world) == [f"np{node}"] and len(world.host.in_cloud("one")) == 1
+
+
+@row("cli-export-import", "export-image-data, import-image-data and image_data read each other's files")
+def cli_export_import(lab: Lab) -> str:
+    """From one tree to another, in both ways."""
+    world = settled(lab, 0)
+    world.stock.say("image-pause", FAKE)
+    theirs, ours = world.site.folder / "theirs.json", world.site.folder / "ours.json"
+    world.stock.say("export-image-data", str(theirs))
+    world.site.module("image_data", path=str(ours), state="exported")
+    written = json.loads(theirs.read_text("utf-8"))
+    assert json.loads(ours.read_text("utf-8")) == written, "the two files differ"
+    assert theirs.stat().st_mode == ours.stat().st_mode
+    images = world.stock.table("image-list")
+    second, third = lab.world(), lab.world()
+    for other in (second, third):
+        configure(other, images=(image(FAKE),))
+    second.stock.say("import-image-data", str(ours))
+    third.site.module("image_data", path=str(theirs), state="imported")
+    for other in (second, third):
+        again = other.site.folder / "again.json"
+        other.site.module("image_data", path=str(again), state="exported")
+        assert json.loads(again.read_text("utf-8")) == written, "what was imported differs"
+    return f"{len(written)} znodes of {len(images)} uploads; four files are the same"
