@@ -23,7 +23,7 @@ LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licen
 CHECKS := sanity types unit importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test quick test-slow test-openstack chaos lint $(CHECKS) integration molecule scenarios docs build bench format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-interop chaos lint $(CHECKS) integration molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -84,6 +84,9 @@ test-openstack: setup ## the playbooks against a real OpenStack control plane, w
 chaos: setup ## random load, faults and kills on a whole site, judged by a checker; SECONDS=120 SEED=1 ARGS=--virtual
 	@$(PY) -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+test-interop: setup ## Nodepool 11 and Zuul on one tree with the collection; ARGS="--list", ARGS="--only cli-list"
+	@$(PY) -m tests.interop $(ARGS)
+
 docs: stage ## the documentation of all plugins as HTML, in .build/docs
 	@$(STEP) $@ tools/docs $(STAGE) .build/docs
 
@@ -93,6 +96,9 @@ build: setup ## the tarball, in .build/dist
 
 bench: setup ## the figures: a table, and JSON in .build/bench
 	@$(PY) -m tests.bench
+
+bench-peer: setup ## the same load on Nodepool 11 and on this collection, as a table; ARGS="--list", ARGS="--only burst-100 --quick"
+	@$(PY) -m tests.bench.peer $(ARGS)
 
 format: setup ## let ruff put the Python files in form
 	@ruff check --fix-only --quiet . && ruff format --quiet .

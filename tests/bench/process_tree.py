@@ -26,6 +26,8 @@ class Seen:
     command: list[bytes]
     cpu: float = 0.0
     peak: float = 0.0
+    share: float = 0.0
+    """Largest PSS so far: a page that processes share is counted by its share."""
 
     @property
     def is_module(self) -> bool:
@@ -74,6 +76,14 @@ class ProcessTree:
             return max((seen.peak for seen in self._seen.values() if seen.is_module), default=float("nan"))
 
     @property
+    def module_share(self) -> float:
+        """Largest PSS (MiB) of a module's process; of the root where no module runs."""
+        with self._lock:
+            modules = [seen.share for seen in self._seen.values() if seen.is_module]
+            root = self._seen.get(self._root)
+        return max(modules, default=root.share if root else float("nan"))
+
+    @property
     def together(self) -> float:
         """Largest sum of the tree's memory (MiB; pages that processes share are counted once)."""
         return self._peak_together
@@ -95,9 +105,10 @@ class ProcessTree:
         together = 0.0
         for pid in descendants(self._root):
             with contextlib.suppress(OSError, IndexError, ValueError):
-                seen = self._read(pid)
-                together += proportional(pid)
+                seen, share = self._read(pid), proportional(pid)
+                together += share
                 with self._lock:
+                    seen.share = max(share, self._seen[pid].share if pid in self._seen else 0.0)
                     self._seen[pid] = seen
         self._peak_together = max(self._peak_together, together)
 

@@ -42,6 +42,8 @@ class Scene:
     guests: bool = True
     min_ready: int = 0
     rate: float = 0.02
+    tls: bool = False
+    """Whether the launcher reaches ZooKeeper over TLS, as Nodepool's own insists."""
 
     def clouds(self) -> dict[str, dict[str, Any]]:
         """The clouds' configuration."""
@@ -89,7 +91,7 @@ class World:
         self.scene = scene
         self._temporary = tempfile.TemporaryDirectory(prefix="nodepool-bench-")
         self.folder = Path(self._temporary.name)
-        self.zookeeper = ZooKeeperServer(data_dir=self.folder / "zookeeper", heap_mib=256)
+        self.zookeeper = ZooKeeperServer(data_dir=self.folder / "zookeeper", heap_mib=256, tls=scene.tls)
         self.cloud = SimCloud(scene.clouds(), state_dir=self.folder / "cloud")
         self.requestor: Requestor
 
@@ -98,7 +100,9 @@ class World:
             self.zookeeper.start()
             self.cloud.start()
             self.requestor = Requestor(self.zookeeper.hosts)
-            self.config.write_text(self.scene.nodepool_yaml(self.zookeeper.port, self.cloud.ssh_port), encoding="utf-8")
+            port = self.zookeeper.tls_port or self.zookeeper.port
+            text = self._secrets() + self.scene.nodepool_yaml(port, self.cloud.ssh_port)
+            self.config.write_text(text, encoding="utf-8")
         except BaseException:
             self._end()
             raise
@@ -109,6 +113,12 @@ class World:
     ) -> None:
         self.requestor.close()
         self._end()
+
+    def _secrets(self) -> str:
+        tls = self.zookeeper.certificates
+        if tls is None:
+            return ""
+        return f"zookeeper-tls: {{cert: {tls.client_cert}, key: {tls.client_key}, ca: {tls.ca}}}\n"
 
     def _end(self) -> None:
         self.cloud.stop()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from typing import Protocol
 
 from tests.bench.figures import Findings
 from tests.bench.launcher import BenchError, LauncherRun
@@ -47,7 +48,14 @@ class Fairness:
         return findings
 
 
-def use_up(world: World, requests: list[str], seconds: float, launcher: LauncherRun) -> None:
+class Telling(Protocol):
+    """A launcher of which the end of its log is wanted."""
+
+    def tail(self) -> str:
+        """The end of what it has written."""
+
+
+def use_up(world: World, requests: list[str], seconds: float, launcher: Telling) -> None:
     """Take what is fulfilled, hold it for HELD seconds and give it back, until all have been served.
 
     :raises BenchError: that takes longer than *seconds*.
