@@ -64,7 +64,7 @@ def lives(data_dir: Path, chroot: str) -> dict[str, list[Life]]:
                 documents[name].setdefault(path, []).append(json.loads(write.data))
             elif form.fullmatch(path) and write.data is None:
                 gone.add(path)
-    return {name: [Life(all_of, path in gone) for path, all_of in sorted(found.items())] for name, found in documents.items()}
+    return {name: [Life(found[path], path in gone) for path in sorted(found)] for name, found in documents.items()}
 
 
 def differences(entity: str, theirs: Life, ours: Life, allowed: Mapping[str, str]) -> Iterator[tuple[str, str]]:

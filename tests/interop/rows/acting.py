@@ -74,6 +74,25 @@ def _ready(world: World) -> bool:
     return [one["state"] for one in world.site.requestor.nodes().values()] == ["ready"]
 
 
+@row("cli-image-build", "nodepool image-build, image-pause, image-unpause: our builder waits, then builds")
+def cli_image_build(lab: Lab) -> str:
+    """A requested build, with the image paused meanwhile."""
+    world = settled(lab, 0)
+    before = set(world.host.builds(FAKE))
+    world.stock.say("image-build", FAKE)
+    world.stock.say("image-pause", FAKE)
+    build_directly(world)
+    assert set(world.host.builds(FAKE)) == before, "a paused image was built"
+    world.stock.say("image-unpause", FAKE)
+    build_directly(world)
+    new = world.host.builds(FAKE).keys() - before
+    assert len(new) == 1, new
+    (status,) = world.stock.table("image-status")
+    assert (status["Build Request"], status["Paused"]) == ("", "False"), status
+    assert set(world.host.uploads(FAKE, "one")) == before | new
+    return "paused: not built; unpaused: built, uploaded, the request is gone"
+
+
 @row("cli-image-delete", "nodepool image-delete: our builder deletes the image in the cloud and uploads it again")
 def cli_image_delete(lab: Lab) -> str:
     """One upload is deleted."""
