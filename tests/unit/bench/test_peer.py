@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_what_could_not_be_measured_is_a_dash():
 
 
 def test_readme_gets_what_was_measured_and_nothing_else():
-    rooms = {
+    rooms: dict[str, Any] = {
         "burst-100": {"sides": BURST},
         "silent": {"sides": {"theirs": {"recovered": None}, "ours": {"recovered": 5.6}}},
     }
