@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.zookeeper_history import writes
+from tests.chaos.history import DELETE
+from tests.chaos.transaction_log import TransactionLog
 
 ENTITIES = {
     "request": re.compile(r"/nodepool/requests/[^/]+"),
@@ -57,13 +58,12 @@ def lives(data_dir: Path, chroot: str) -> dict[str, list[Life]]:
     """Entity → the lives of its znodes, by path, so by their numbers and their providers."""
     documents: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in ENTITIES}
     gone = set()
-    for write in writes(data_dir, chroot):
-        path = write.path.removeprefix(chroot)
+    for change in TransactionLog(data_dir, chroot).changes():
         for name, form in ENTITIES.items():
-            if form.fullmatch(path) and write.data:
-                documents[name].setdefault(path, []).append(json.loads(write.data))
-            elif form.fullmatch(path) and write.data is None:
-                gone.add(path)
+            if form.fullmatch(change.path) and change.data:
+                documents[name].setdefault(change.path, []).append(json.loads(change.data))
+            elif form.fullmatch(change.path) and change.kind == DELETE:
+                gone.add(change.path)
     return {name: [Life(found[path], path in gone) for path in sorted(found)] for name, found in documents.items()}
 
 

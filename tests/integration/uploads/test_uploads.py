@@ -10,8 +10,8 @@ import json
 
 import pytest
 
+from tests.chaos.transaction_log import TransactionLog
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
-from tests.support.zookeeper_history import writes
 
 MD5 = "owner_specified.openstack.md5"
 
@@ -56,10 +56,9 @@ def test_the_record_says_from_the_start_how_to_log_in_as_nodepools_does(builder:
     builder.configure(taker("one"))
     builder.build()
     builder.run()
-    written = writes(builder.site.zookeeper.directory / "data", f"{builder.site.chroot}/nodepool/images/{IMAGE}")
-    documents = [
-        json.loads(write.data) for write in written if write.path.endswith("/images/0000000001") and write.data
-    ]
+    log = TransactionLog(builder.site.zookeeper.directory / "data", builder.site.chroot)
+    written = [change.data for change in log.changes() if change.path.endswith("/images/0000000001")]
+    documents = [json.loads(data) for data in written if data]
     assert [one["state"] for one in documents] == ["uploading", "uploading", "ready"]
     login = ("username", "python_path", "shell_type")
     assert [tuple(one[key] for key in login) for one in documents] == [("zuul", "auto", None)] * 3
