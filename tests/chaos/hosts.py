@@ -71,6 +71,7 @@ class LauncherHost:
         """Let the cycle end in good order."""
         if self._process is None:
             return
+        self._ended_by_us = True  # a module that is just ending by itself dies of the signal
         self._process.send_signal(signal.SIGCONT)
         self._process.send_signal(signal.SIGTERM)
         try:
