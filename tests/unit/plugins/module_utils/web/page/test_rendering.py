@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from markupsafe import Markup
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import rendering
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import (
     BRIEF,
     LONGEST,
@@ -74,3 +77,13 @@ def test_the_static_files_load_nothing_from_elsewhere():
         text = static(name).decode()
         assert "SPDX-License-Identifier" in text
         assert "@import" not in text and "url(" not in text and "https://" not in text
+
+
+@pytest.mark.parametrize(
+    ("used", "others", "look"),
+    [(84, 0, "bar"), (60, 25, "bar high"), (80, 20, "bar high"), (101, 0, "bar over"), (90, 20, "bar over")],
+)
+def test_a_limit_that_is_reached_is_no_error_and_one_that_is_exceeded_looks_like_one(used, others, look):
+    item = {"resource": "instances", "used": used, "others": others, "limit": 100}
+    parts: Any = rendering._environment().get_template("parts.html").module
+    assert f'<svg class="{look}" ' in parts.bar(item)
