@@ -46,6 +46,7 @@ class RealSite(Site):
 
     def __init__(self, folder: Path, zookeeper: ZooKeeperServer, plane: ControlPlane) -> None:
         self._plane = plane
+        self._top: dict[str, Any] = {}
         self._started: list[subprocess.Popen[bytes]] = []
         super().__init__(folder, zookeeper, f"/row-{uuid.uuid4().hex}", cast(CloudBank, None))
 
@@ -56,6 +57,13 @@ class RealSite(Site):
         self._entries[name] = {**self._plane.entry, "private": True, **entry}
         self.clouds_yaml.write_text(json.dumps({"clouds": self._entries}), encoding="utf-8")
         return self.clouds[name]
+
+    def configure(
+        self, *providers: dict[str, Any], labels: Mapping[str, Mapping[str, Any]] | None = None, **top: Any
+    ) -> None:
+        """Write nodepool.yaml; what is not in a provider stays as it was."""
+        self._top.update(top)
+        super().configure(*providers, labels=labels, **self._top)
 
     def remember_boot(self, name: str, seconds: float = 0.0) -> None:
         """Nobody told this launcher how long servers boot here."""
