@@ -36,7 +36,7 @@ def why_unreadable(data: bytes | None) -> str | None:
 def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
     """The JSON object, or what is wrong."""
     try:
-        document = _DECODER.decode(data.decode(json.detect_encoding(data), "surrogatepass"))
+        document = _decoded(data)
     except RecursionError:
         return None, _TOO_DEEP
     except ValueError:
@@ -47,6 +47,16 @@ def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
     if data.count(b"{") + data.count(b"[") > DEEPEST and _is_too_deep(document):
         return None, _TOO_DEEP
     return document, None
+
+
+def _decoded(data: bytes) -> Any:
+    """:raises ValueError: *data* is not JSON."""
+    if data[:1] == b"{" and data[1:2] != b"\0":  # UTF-8 without space around it, as nearly all are
+        written = data.decode("utf-8", "surrogatepass")
+        document, end = _DECODER.raw_decode(written)
+        if end == len(written):
+            return document
+    return _DECODER.decode(data.decode(json.detect_encoding(data), "surrogatepass"))
 
 
 _TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"

@@ -49,6 +49,12 @@ def request_prefix(priority: int) -> str:
     return f"{priority:03d}-"
 
 
+def id_parts(request_id: str) -> tuple[str, str]:
+    """Priority and sequence as they stand in the id; an id that is none of ours comes last."""
+    match = _ID.fullmatch(request_id)
+    return (match[1], match[2]) if match else _LAST
+
+
 @dataclass
 class NodeRequest(StatefulDocument):
     """A request for a set of nodes. Times are UNIX seconds."""
@@ -94,9 +100,8 @@ class NodeRequest(StatefulDocument):
 
     @property
     def id_parts(self) -> tuple[str, str]:
-        """Priority and sequence as they stand in the id; an id that is none of ours comes last."""
-        match = _ID.fullmatch(self.id)
-        return (match[1], match[2]) if match else _LAST
+        """See :func:`id_parts`."""
+        return id_parts(self.id)
 
     @property
     def priority(self) -> int:

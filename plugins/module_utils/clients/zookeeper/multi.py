@@ -90,13 +90,14 @@ class MultiRead(NamedTuple):
     def deserialize(cls, data: bytes, offset: int) -> list[Any]:
         """One result for each operation: (data, stat), the names of the children, or an exception."""
         results: list[Any] = []
-        header, offset = MultiHeader.deserialize(data, offset)
-        while not header.done:
-            if header.type == GetData.type:
+        kind, done, _error = multiheader_struct.unpack_from(data, offset)
+        while not done:
+            offset += multiheader_struct.size
+            if kind == GetData.type:
                 content, offset = read_buffer(data, offset)
                 results.append((content, ZnodeStat._make(stat_struct.unpack_from(data, offset))))
                 offset += stat_struct.size
-            elif header.type == GetChildren.type:
+            elif kind == GetChildren.type:
                 (count,) = int_struct.unpack_from(data, offset)
                 offset += int_struct.size
                 names = []
@@ -107,13 +108,13 @@ class MultiRead(NamedTuple):
             else:
                 problem, offset = _problem(data, offset)
                 results.append(problem)
-            header, offset = MultiHeader.deserialize(data, offset)
+            kind, done, _error = multiheader_struct.unpack_from(data, offset)
         return results
 
 
 def _serialized(operations: tuple[Any, ...]) -> bytes:
-    parts = [MultiHeader(item.type, False, -1).serialize() + item.serialize() for item in operations]
-    return b"".join([*map(bytes, parts), multiheader_struct.pack(-1, True, -1)])
+    parts = [multiheader_struct.pack(item.type, False, -1) + item.serialize() for item in operations]
+    return b"".join([*parts, multiheader_struct.pack(-1, True, -1)])
 
 
 def _problem(data: bytes, offset: int) -> tuple[Exception, int]:

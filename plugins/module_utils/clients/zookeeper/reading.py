@@ -131,6 +131,7 @@ def read_tree(
         return TreeReading(session.tree, {path: Entry(*found) for path, found in single.items()})
     finally:
         session.close()
+        session.forget()
 
 
 def _refuse_nothing(session: Session, settings: ZooKeeperSettings) -> None:

@@ -110,6 +110,12 @@ class ReconnectingClient:
             supervisor.join(_CLOSE_TIMEOUT)
         self.state = LOST
 
+    def forget(self) -> None:
+        """After :meth:`close`: let go of what was read. Its memory is free as soon as no reader needs it."""
+        if self.feed is not None:
+            self.feed.tree = Tree()  # the client and the feed refer to each other
+        self.tree, self.feed = Tree(), None
+
     def on_change(self, callback: Callable[[str], None]) -> None:
         """See :meth:`Store.on_change`."""
         self._callbacks.append(callback)

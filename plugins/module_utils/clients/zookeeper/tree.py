@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from sys import intern
 from typing import Any, Protocol
 
 from ...model.documents import parse, why_unreadable
@@ -69,7 +70,10 @@ class Entry:
         """The JSON object and None, or None and why there is none; read once. It belongs to the cache."""
         if self._document is None:
             document = parse(self.data)
-            self._document = document, None if document is not None else why_unreadable(self.data)
+            if document is None:
+                self._document = None, why_unreadable(self.data)
+            else:  # Thousands of documents have the same keys: a third of their memory.
+                self._document = {intern(key): value for key, value in document.items()}, None
         return self._document
 
 

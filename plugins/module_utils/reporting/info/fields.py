@@ -36,7 +36,7 @@ _WORDS: Mapping[Reader, str] = {
     mapping: "an object",
     items: "a list",
 }
-_EARLIEST, _LATEST = 0.0, 4e9
+EARLIEST, LATEST = 0.0, 4e9
 """UNIX times of documents; beyond these a time is none."""
 
 
@@ -80,7 +80,7 @@ class Fields:
         value = self._document.get(key)
         if value.__class__ is not float:
             value = self.read(key, seconds)
-        if value is None or _EARLIEST <= value <= _LATEST:
+        if value is None or EARLIEST <= value <= LATEST:
             return value
         self.problems.append(f"{key!r} is no UNIX time of this age")
         return None

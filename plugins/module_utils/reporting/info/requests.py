@@ -12,7 +12,7 @@ from typing import Any
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
 from ...model.documents import seconds, text, whole, words
-from ...model.request import NodeRequest, RequestState
+from ...model.request import RequestState, id_parts
 from .fields import Fields, age, age_text
 
 WAITS = f"{paths.OWN}/waits"
@@ -54,8 +54,8 @@ def request_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
 
 
 def _order(found: Found) -> tuple[str, int, str]:
-    relative = whole(found.document.get("relative_priority")) or 0
-    return NodeRequest(id=found.name, relative_priority=relative).order
+    priority, sequence = id_parts(found.name)
+    return priority, whole(found.document.get("relative_priority")) or 0, sequence
 
 
 def request_row(found: Found, wait: Found | None, now: float) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _ageless(found: Found) -> tuple[dict[str, Any], float | None, float | None]:
     since, created = fields.moment("state_time"), fields.moment("created_time")
     row = {
         "id": found.name,
-        "priority": NodeRequest(id=found.name).priority,
+        "priority": int(id_parts(found.name)[0]),
         "relative_priority": fields.read("relative_priority", whole) or 0,
         "state": fields.read("state"),
         "age": None,

@@ -21,7 +21,7 @@ from ...model.request import RequestState
 from . import explain, providers
 from .fields import age
 from .labels import label_rows
-from .nodes import NodeFilter, node_rows
+from .nodes import odd_nodes
 from .providers import provider_rows
 from .requests import request_rows
 
@@ -36,18 +36,20 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
 
     :param width: columns of the screen; no line is longer.
     """
-    requests, nodes = request_rows(reading, now), node_rows(reading.below(paths.NODES), NodeFilter(), now, detail=False)
-    known = provider_rows(config, reading, now)
+    reading = reading.kept()
+    requests, known = request_rows(reading, now), provider_rows(config, reading, now)
+    labels = label_rows(config, reading, now, requests)
+    states = Counter(text(node.document.get("state")) or "unknown" for node in reading.below(paths.NODES))
     parts = {
         "PROVIDERS (# ours, - others)": [line for row in known for line in _provider(row)],
-        f"NODES {_counts(Counter(row['state'] or 'unknown' for row in nodes))}": _shortened(
-            [f"{row['label']}: {_counts(row['nodes'])}" for row in label_rows(config, reading, now) if row["nodes"]]
+        f"NODES {_counts(states)}": _shortened(
+            [f"{row['label']}: {_counts(row['nodes'])}" for row in labels if row["nodes"]]
         ),
         f"REQUESTS {_counts(Counter(row['state'] or 'unknown' for row in requests))}": _shortened(
             [_request(row) for row in requests if row["state"] == RequestState.REQUESTED]
         ),
         "IMAGES": list(_images(reading, now)),
-        "STUCK": _shortened([*_stuck(known), *_odd([*nodes, *requests])]),
+        "STUCK": _shortened([*_stuck(known), *_odd([*odd_nodes(reading.below(paths.NODES)), *requests])]),
     }
     lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body or ["nothing"]))]
     return wrapped(lines, width)

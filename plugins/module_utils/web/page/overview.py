@@ -20,7 +20,7 @@ from ...model.node import NodeState
 from ...model.request import RequestState
 from ...reporting.info.fields import Fields, age
 from ...reporting.info.labels import label_rows
-from ...reporting.info.nodes import node_row
+from ...reporting.info.nodes import ageless_row
 from ...reporting.info.providers import provider_rows
 from ...reporting.info.requests import request_rows
 from .images import image_rows
@@ -95,7 +95,7 @@ def _node(found: Found) -> dict[str, Any]:
     state, labels, provider = text(document.get("state")), words(document.get("type")), text(document.get("provider"))
     problems = []
     if state not in NodeState.ALL or not labels or not provider:
-        problems = node_row(found, Fields(document, found.problem), 0.0)["problems"]
+        problems = ageless_row(found)[0]["problems"]
     return {"id": found.name, "state": state or "unknown", "labels": labels, "provider": provider, "problems": problems}
 
 

@@ -37,6 +37,20 @@ def test_what_is_no_object_is_none(kind, data):
     assert kind.from_bytes("x", data) is None
 
 
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("written", ['{"a": 1}', ' {"a": 1}', '{"a": 1}\n', '{"a":"\u20ac"}'])
+def test_every_encoding_of_json_is_read(encoding, written):
+    assert parse(written.encode(encoding)) == json.loads(written)
+
+
+@pytest.mark.parametrize("data", [b'{"a": 1} {}', b'{"a": 1}x', b'{"a": 1', b"{\0}", b'{"a": "\xff"}'])
+def test_what_is_nearly_json_is_none(data):
+    assert parse(data) is None
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 def test_a_foreign_document_never_raises_and_can_be_written_back(kind, data):

@@ -61,6 +61,12 @@ def told(reading):
     return {"rows": [requests, explanations, rows, lives, gone, *listings], "lines": lines}
 
 
+def _is_odd(reading, node_id):
+    """Whether the row of a node, without its detail, has problems."""
+    (row,) = nodes.node_rows([reading.one(f"{paths.NODES}/{node_id}")], nodes.NodeFilter(), NOW, detail=False)
+    return bool(row["problems"])
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_document_ends_a_listing(seed):
     reading = spoilt_reading(seed)
@@ -68,6 +74,9 @@ def test_no_document_ends_a_listing(seed):
     json.dumps(result, allow_nan=False)
     requests, _explanations, rows, *_others = result["rows"]
     assert [row["id"] for row in rows] == reading.names(paths.NODES)
+    assert [row["id"] for row in nodes.odd_nodes(reading.below(paths.NODES))] == [
+        row["id"] for row in rows if _is_odd(reading, row["id"])
+    ]
     assert {row["id"] for row in requests} == set(reading.names(paths.REQUESTS))
     assert all(len(line) <= WIDTH and line.isprintable() for line in result["lines"])
 
