@@ -74,6 +74,7 @@ class _Stat:
     ephemeralOwner: int  # noqa: N815 (kazoo's name)
     numChildren: int  # noqa: N815
     mtime: int = 0
+    ctime: int = 0
     cversion: int = 0
 
 
@@ -86,6 +87,7 @@ class _Znode:
     version: int = 0
     created: int = 0
     mtime: int = 0
+    ctime: int = 0
 
 
 class MemoryZooKeeper:
@@ -124,7 +126,8 @@ class MemoryZooKeeper:
         znode = self.znodes[path]
         children = len(self.names[path])
         changes = 2 * znode.created - children
-        return _Stat(znode.czxid, znode.mzxid, znode.version, znode.owner, children, znode.mtime, changes)
+        times = znode.mtime, znode.ctime
+        return _Stat(znode.czxid, znode.mzxid, znode.version, znode.owner, children, *times, changes)
 
     def document(self, path: str) -> dict[str, Any] | None:
         """The JSON object at *path*, None when there is none."""
@@ -178,7 +181,8 @@ class MemoryZooKeeper:
         parent.created += 1
         self._zxid += 1
         owner = session.owner if request.flags & _EPHEMERAL else 0
-        self.znodes[path] = _Znode(request.data, self._zxid, self._zxid, owner, mtime=int(self.agenda.now * 1000))
+        now = int(self.agenda.now * 1000)
+        self.znodes[path] = _Znode(request.data, self._zxid, self._zxid, owner, mtime=now, ctime=now)
         self.names[path] = set()
         self.names[paths.split(path)[0]].add(paths.split(path)[1])
         self._tell(path, session)

@@ -235,7 +235,7 @@ def _plan_set(
     elif request.state == RequestState.FULFILLED:
         _take_over(plan, lease, number, request, view, now, broken)
     else:
-        expiry = request_expiry(request)
+        expiry = request_expiry(request, now)
         if expiry is not None and now >= expiry:
             _give_up(plan, number, request, "the request has expired")
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..model.lease import release_first
 from ..model.node import Node, NodeState
 from ..model.request import NodeRequest, RequestState
 
@@ -59,10 +60,7 @@ def decide(
     if is_granted(node, wish):
         return Verdict()
     if lease is not None:
-        return Verdict(
-            refusal=f"node {node.id} is leased under the name {lease}: release the lease"
-            f" (nodepool_request with name: {lease} and state: absent)"
-        )
+        return Verdict(refusal=f"node {node.id} is leased under the name {lease}: {release_first(lease)}")
     if wish.state == RELEASED:
         return _written(node, NodeState.USED, now)
     if node.state == NodeState.READY and request is not None and request.state in _TAKING:

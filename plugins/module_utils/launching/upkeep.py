@@ -51,6 +51,8 @@ class Idle:
     """Why the server of a ready node is of no use any more."""
     since: Callable[[Node], float] = lambda node: node.state_time or 0.0
     """When a node came into its state, whatever clock has written that down."""
+    created_at: Callable[[str], float | None] = lambda request_id: None
+    """When ZooKeeper created the request with that id."""
 
 
 def owners(requests: Iterable[NodeRequest]) -> set[str]:
@@ -68,7 +70,7 @@ def upkeep(
         if action is not None:
             yield action
     for request in sorted(idle.requests, key=lambda request: request.id):
-        expiry = request_expiry(request)
+        expiry = request_expiry(request, now, idle.created_at(request.id))
         if expiry is not None and now > expiry:
             lease = request.requestor_data.get("lease", "?")
             yield DropRequest(request.id, Reason(reasons.LEASE_EXPIRED, {"lease": lease}))

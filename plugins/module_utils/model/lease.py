@@ -199,12 +199,24 @@ def is_for(request: NodeRequest, lease: Lease, number: int) -> bool:
     return belongs(request, lease.name) and data.get("nonce") == lease.nonce and data.get("set") == number
 
 
-def request_expiry(request: NodeRequest) -> float | None:
-    """When a request of a lease expires (UNIX seconds); None when it is not one of a lease."""
+def request_expiry(request: NodeRequest, now: float, created_at: float | None = None) -> float | None:
+    """When a request of a lease expires (UNIX seconds); None when it is not one of a lease.
+
+    :param created_at: when ZooKeeper created the request. If the requestor wrote a time that is still to come, its
+        clock was ahead, and the request lives from then for as long as the requestor meant.
+    """
     data = request.requestor_data
     if request.requestor != REQUESTOR or not isinstance(data, Mapping):
         return None
-    return seconds(data.get("expires_at"))
+    expires_at, begun = seconds(data.get("expires_at")), request.created_time
+    if expires_at is None or created_at is None or begun is None or begun <= now:
+        return expires_at
+    return min(expires_at, min(created_at, now) + max(0.0, expires_at - begun))
+
+
+def release_first(lease: str) -> str:
+    """What to do before something of a lease can be changed by hand, as the end of a sentence."""
+    return f"release the lease (nodepool_request with name: {lease} and state: absent)"
 
 
 def is_marked(node: Node, name: str) -> bool:

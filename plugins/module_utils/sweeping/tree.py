@@ -113,7 +113,7 @@ def _breaker(path: str, document: Mapping[str, Any], view: TreeView, now: float)
 
 def _pool(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     pool_id, seen = path.partition("/")[2], seconds(document.get("last_seen"))
-    if pool_id in view.pools or seen is None or now - seen < PARTED_AFTER:
+    if pool_id in view.pools or seen is None or abs(now - seen) < PARTED_AFTER:
         return None
     return "owner-gone", seen, f"the launcher of pool {pool_id}"
 

@@ -42,6 +42,11 @@ class Requests(Records[NodeRequest]):
             return None
         return acquire(self._session, self._lock_path(record_id), parents=True)
 
+    def created_at(self, record_id: str) -> float | None:
+        """When ZooKeeper created the request (UNIX seconds by its clock); None when the request is gone."""
+        entry = self._session.tree.entry(self._path(record_id))
+        return entry.stat.ctime / 1000.0 if entry is not None else None
+
     def lock_ids(self) -> list[str]:
         """Ids of the requests, vanished ones included, for which there is a lock directory; fresh from ZooKeeper."""
         return self._session.children(paths.REQUEST_LOCKS)

@@ -30,6 +30,10 @@ class Stat(Protocol):
         """How often it was written after its creation."""
 
     @property
+    def ctime(self) -> int:
+        """When it was created, in milliseconds by the clock of ZooKeeper."""
+
+    @property
     def mtime(self) -> int:
         """When it was written last, in milliseconds."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.paths import segment
-from ...model.lease import LEASES, REQUESTOR
+from ...model.lease import LEASES, REQUESTOR, release_first
 from ...model.node import Node
 from ...model.request import NodeRequest, RequestState
 
@@ -69,10 +69,7 @@ def _refusal(store: Store, request: NodeRequest, nodes: list[Node]) -> str:
     lease = request.requestor_data.get("lease") if isinstance(request.requestor_data, dict) else None
     ours = request.requestor == REQUESTOR and isinstance(lease, str)
     if ours and store.own.read(f"{LEASES}/{segment(str(lease))}") is not None:
-        return (
-            f"request {request.id} belongs to the lease {lease}: release the lease"
-            f" (nodepool_request with name: {lease} and state: absent)"
-        )
+        return f"request {request.id} belongs to the lease {lease}: {release_first(str(lease))}"
     taken = [node.id for node in nodes if store.nodes.holder(node.id) is not None]
     if request.state == RequestState.FULFILLED and taken:
         who = request.requestor or "its requestor"

@@ -92,6 +92,7 @@ def due_upkeep(
         {name: actor.provider for name, actor in context.actors.items()},
         lost,
         context.since,
+        context.store.requests.created_at,
     )
     return upkeep(idle, context.config.labels, context.config.max_hold_age, context.now())
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import EMPTY, Found, TreeReading
+from ...launching.breaking import MOST as LONGEST_BREAK
+from ...launching.freezing import LONGEST as LONGEST_FREEZE
 from ...model.config.types import NodepoolConfig, Provider
 from ...model.documents import (
     mapping,
@@ -22,7 +24,7 @@ from ...model.documents import (
     words,
 )
 from ...model.resources import INSTANCES, ORDER
-from ...model.stored import is_number
+from ...model.stored import believed, is_number
 from .fields import (
     Fields,
     age,
@@ -199,8 +201,8 @@ def _freezes(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
     """The freezes in force."""
     for resource, item in sorted((found.document if found else {}).items()):
         document = mapping(item) or {}
-        until = seconds(document.get("until"))
-        if until is not None and now < until:
+        until = believed(seconds(document.get("until")) or 0.0, now, LONGEST_FREEZE)
+        if now < until:
             refusals = document.get("refusals")
             yield {
                 "resource": resource,
@@ -214,8 +216,8 @@ def _breakers(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
     """The breakers that are open."""
     for key, item in sorted((found.document if found else {}).items()):
         document = mapping(item) or {}
-        until = seconds(document.get("until"))
-        if until is not None and now < until:
+        until = believed(seconds(document.get("until")) or 0.0, now, LONGEST_BREAK)
+        if now < until:
             image, _slash, flavor = key.partition("/")
             yield {
                 "image": image,

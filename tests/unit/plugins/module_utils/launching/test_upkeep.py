@@ -108,6 +108,15 @@ def test_a_request_whose_lease_has_expired_is_dropped():
     assert action.request_id == "100-1" and action.reason.figures == {"lease": "mine"}
 
 
+@pytest.mark.parametrize(("since", "dropped"), [(99.0, False), (101.0, True)])
+def test_a_request_from_a_clock_that_is_ahead_expires_as_its_requestor_meant(since, dropped):
+    ahead = NOW + 1e6
+    data = {"lease": "mine", "expires_at": ahead + 100}
+    request = NodeRequest(id="100-1", requestor=REQUESTOR, requestor_data=data, created_time=ahead)
+    idle = Idle((), (request,), set(), set(), created_at={"100-1": NOW - since}.get)
+    assert bool(list(upkeep(idle, LABELS, 0.0, NOW))) is dropped
+
+
 def test_actions_come_in_the_order_of_ids():
     nodes = [node("used"), node("used"), node("used")]
     for item, key in zip(nodes, ("3", "1", "2"), strict=True):

@@ -185,6 +185,7 @@ def test_lost_requests_are_pending_and_unlocked():
         ("breakers/east", {}, False),
         ("pools/pool-3", {"provider_name": "x", "last_seen": NOW - 90000}, True),
         ("pools/pool-3", {"provider_name": "x", "last_seen": NOW - 3600}, False),
+        ("pools/pool-3", {"provider_name": "x", "last_seen": NOW + 90000}, True),
         ("pools/pool-1", {"provider_name": "east", "last_seen": 0}, False),
         ("stuck/s1", {"node": NODE, "tried": NOW}, False),
         ("stuck/s1", {"node": "0000000009", "tried": NOW}, True),

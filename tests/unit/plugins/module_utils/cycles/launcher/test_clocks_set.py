@@ -8,7 +8,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.clock import SteadyClock
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import REQUESTOR
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 from tests.support.effort import first
 from tests.support.world import Cycle, Habit, World, one_provider
@@ -127,6 +129,19 @@ def test_a_record_of_the_future_is_as_old_as_it_is_known_here(state):
         world.run(25)
         assert [known.id for known in world.nodes()] == [node.id]
         assert world.run(120, until=lambda: not world.nodes())
+
+
+def test_a_request_of_a_lease_from_a_clock_that_is_ahead_does_not_stay():
+    """It takes a node that no playbook comes back for."""
+    with World(one_provider(max_servers=1)) as world:
+        ahead = world.agenda.now + 400 * 24 * HOUR
+        data = {"lease": "try", "nonce": "n", "set": 0, "expires_at": ahead + 60}
+        request = NodeRequest(node_types=["small"], requestor=REQUESTOR, requestor_data=data, created_time=ahead)
+        request.set_state(RequestState.REQUESTED, ahead)
+        world.store.requests.create(request)
+        world.start()
+        assert world.run(50, until=lambda: world.state(request.id) == RequestState.FULFILLED)
+        assert world.run(120, until=lambda: world.state(request.id) is None)
 
 
 @LEAPS

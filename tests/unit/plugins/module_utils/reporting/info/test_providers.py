@@ -90,6 +90,14 @@ def test_a_pool_with_its_limits_and_what_is_frozen():
     assert main["freezes"] == [{"resource": "instances", "ends_in": 30.0, "refusals": 1, "text": "Quota exceeded"}]
 
 
+def test_what_a_clock_that_was_ahead_has_stored_is_not_in_force():
+    whole = documents(NOW)
+    whole[f"/nodepool/stackci/freezes/{WEST}"]["instances"]["until"] = NOW + 10_000
+    whole["/nodepool/stackci/breakers/west"]["debian/small"]["until"] = NOW + 10_000
+    (west,) = (row for row in provider_rows(CONFIG, reading_of(whole), NOW) if row["name"] == "west")
+    assert west["breakers"] == west["pools"][0]["freezes"] == []
+
+
 def test_a_provider_that_no_launcher_acts_for_and_one_of_another_launcher():
     found = providers()
     assert list(found) == ["east", "north", "west"]
