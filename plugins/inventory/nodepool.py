@@ -186,10 +186,12 @@ keyed_groups:
     prefix: distribution
 """
 
+import gc
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ansible.errors import AnsibleParserError
@@ -222,6 +224,18 @@ Part = dict[str, Any]
 def _once(name: str, error: Exception) -> str:
     """Return the error's text without the provider's name, which the message begins with."""
     return str(error).removeprefix(f"provider {name}: ")
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Switch the collector of reference cycles off: it would visit all of Ansible's objects while hosts are made."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 class SaidOnce(AnsibleParserError):
@@ -260,9 +274,10 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         self._folder = os.path.dirname(os.path.abspath(path))
         try:
             self._check_options()
-            found = self._hosts(path, cache)
-            self._fill(found)
-            self._construct(found)
+            with _no_collection():
+                found = self._hosts(path, cache)
+                self._fill(found)
+                self._construct(found)
         except NodepoolError as error:
             raise SaidOnce(f"{path}: {error}") from None
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..clients.openstack.client import CloudClient
+from ..clients.zookeeper import paths
 from ..clients.zookeeper.store import Store
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.errors import CloudUnavailable, ConfigError
@@ -72,10 +73,10 @@ def list_servers(source: CloudSource, clouds_config: str | None) -> list[dict[st
 
 
 def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
-    """All node records of the tree as rows, by one reading without a watch."""
+    """All node records of the tree as rows, by one reading without a watch. Nothing else of the tree is read."""
     store = Store(config.zookeeper)
     try:
-        store.open(watch=False)
+        store.open(watch=False, roots=(paths.NODES,))
         return [
             {
                 **node_row(node),

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 from ...model.config.types import ZooKeeperSettings
+from . import paths
 from .batch import Batch
 from .components import Components
 from .images import Images
@@ -38,14 +39,15 @@ class Store:
         self.own = OwnDocuments(self._session)
         self.raw_images = RawImages(self._session)
 
-    def open(self, *, watch: bool = True) -> None:
+    def open(self, *, watch: bool = True, roots: Iterable[str] = paths.DOCUMENT_ROOTS) -> None:
         """Connect and fill the cache.
 
         :param watch: False reads the tree once and neither watches nor writes anything, ever (check mode).
+        :param roots: what is read, with everything below.
         :raises StoreError: no server could be used in time; the sentence names the hosts and the remedy.
         :raises MissingLibraryError: kazoo is not installed.
         """
-        self._session.open(watch=watch)
+        self._session.open(watch=watch, roots=roots)
 
     def close(self) -> None:
         """Close the session, and with it every lock and registration. Never raises."""

@@ -18,7 +18,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.documents import text, words
 from ...model.node import NodeState
 from ...model.request import RequestState
-from ...reporting.info.fields import Fields, age
+from ...reporting.info.fields import age
 from ...reporting.info.labels import label_rows
 from ...reporting.info.nodes import ageless_row
 from ...reporting.info.providers import provider_rows
