@@ -78,7 +78,7 @@ def test_while_a_pool_is_frozen(leap):
         world.run(100)
         before = cycle.account.refused
         world.clouds["east"].limits = Limits({"instances": 100})
-        assert before <= 6
+        assert before <= 8, "six in the first two minutes, then one a minute by a clock that goes a tenth faster"
         # The clock of a cycle goes a tenth slower at most.
         assert world.run(60 / 0.9 + 40, until=lambda: len(world.fulfilled) == len(requests))
 
