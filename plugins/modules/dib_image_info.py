@@ -87,7 +87,7 @@ images:
           (the files of the newest build, made by the builder on this host, are not in C(images-dir) any more) and
           V(format-missing) (a provider needs a format that the newest build does not have).
         - Not due are V(fresh), V(paused), V(building), V(backoff) (after failures), V(no-format) (no provider lists
-          it), V(format-unknown) (C(clouds.yaml) does not tell what its providers need) and V(removed) (not configured).
+          it), V(format-unknown) (C(clouds.yaml) does not name the format) and V(removed) (not configured).
       type: str
       returned: always
     reason:
@@ -129,11 +129,11 @@ images:
       type: bool
       returned: always
     request_age:
-      description: Seconds since that, null when nobody asked.
+      description: Seconds since that, null when no build is requested.
       type: float
       returned: always
     request_age_text:
-      description: The same as C(DD:HH:MM:SS), null when nobody asked.
+      description: The same as C(DD:HH:MM:SS), null when no build is requested.
       type: str
       returned: always
     building:
@@ -199,7 +199,7 @@ builds:
       type: float
       returned: always
     age_text:
-      description: The same as C(DD:HH:MM:SS), null when the record does not tell.
+      description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
       returned: always
     stale:

@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells about disk images in clouds."""
+"""Lists disk images in clouds."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ uploads:
       type: float
       returned: always
     age_text:
-      description: The same as C(DD:HH:MM:SS), null when the record does not tell.
+      description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
       returned: always
     build_age:
@@ -174,7 +174,7 @@ due:
       description:
         - Due is V(missing) (the newest ready build is not there).
         - Not due are V(current) (it is there), V(paused), V(no-ready-build), V(format-missing) (no newer build has the
-          format of the provider), V(format-unknown) (C(clouds.yaml) does not tell it), V(elsewhere) (another builder
+          format of the provider), V(format-unknown) (C(clouds.yaml) does not name it), V(elsewhere) (another builder
           has the files), V(no-file) (the file is not in C(images-dir)), V(uploading) and V(backoff) (after failures).
       type: str
       returned: always

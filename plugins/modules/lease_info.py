@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells about leases."""
+"""Lists leases."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ leases:
           type: str
           returned: always
         state:
-          description: Its state, or V(gone), null when the record does not tell.
+          description: Its state, or V(gone), null when the record does not have it.
           type: str
           returned: always
     nodes:
@@ -130,7 +130,7 @@ leases:
           type: str
           returned: always
         state:
-          description: Its state, or V(gone), null when the record does not tell.
+          description: Its state, or V(gone), null when the record does not have it.
           type: str
           returned: always
         held:

@@ -17,7 +17,7 @@ description:
     the server and the record of a node that is released or deleted.
   - Each record is read and written under the lock of its node. A node that a requestor or a launcher has locked, or
     that a requestor is about to take, is left as it is. The module changes the other nodes and then fails with a
-    message that says who is at work on it. O(wait) waits instead.
+    message that names the program that works on it. O(wait) waits instead.
 options:
   ids:
     description:

@@ -2,20 +2,20 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells about nodes."""
+"""Lists nodes and shows the life of one."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_info
-short_description: List nodes, and tell the life of one
+short_description: List nodes and show the life of one
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Lists the nodes in ZooKeeper, whichever launcher launched them, with the columns of Nodepool's C(nodepool list) or,
+  - Lists the nodes in ZooKeeper, of every launcher, with the columns of Nodepool's C(nodepool list) or,
     with O(detail), of C(nodepool list --detail).
-  - For nodes that are named by O(ids) it tells their life as well, as far as it is stored.
+  - For nodes that are named by O(ids) it also shows their life, as far as it is stored.
   - Nothing is changed.
 options:
   ids:
@@ -77,7 +77,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which nodes are held, and for whom?
+- name: List the held nodes
   stackci.nodepool.node_info:
     states: [hold]
   register: held
@@ -113,11 +113,11 @@ nodes:
       type: str
       returned: always
     provider:
-      description: The provider, null when the record does not tell.
+      description: The provider, null when the record does not have it.
       type: str
       returned: always
     pool:
-      description: The pool, null when the record does not tell.
+      description: The pool, null when the record does not have it.
       type: str
       returned: always
     labels:
@@ -142,19 +142,19 @@ nodes:
       type: str
       returned: when O(detail) or O(ids) is given
     state:
-      description: The state, null when the record does not tell.
+      description: The state, null when the record does not have it.
       type: str
       returned: always
     age:
-      description: Seconds since it came into that state, null when the record does not tell.
+      description: Seconds since it came into that state, null when the record does not have it.
       type: float
       returned: always
     age_text:
-      description: The same as C(DD:HH:MM:SS), null when the record does not tell.
+      description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
       returned: always
     created_age:
-      description: Seconds since the record was made, null when it does not tell.
+      description: Seconds since the record was made, null when the record does not have it.
       type: float
       returned: when O(detail) or O(ids) is given
     locked:
@@ -170,7 +170,7 @@ nodes:
       type: str
       returned: when O(detail) or O(ids) is given
     username:
-      description: Whom to log in as, null before it is known.
+      description: The user to log in as, null before it is known.
       type: str
       returned: when O(detail) or O(ids) is given
     port:
@@ -178,7 +178,7 @@ nodes:
       type: int
       returned: when O(detail) or O(ids) is given
     launcher:
-      description: The id of the pool that launched it, null when the record does not tell.
+      description: The id of the pool that launched it, null when the record does not have it.
       type: str
       returned: when O(detail) or O(ids) is given
     allocated_to:
@@ -186,7 +186,7 @@ nodes:
       type: str
       returned: always
     requestor:
-      description: Who made that request, null for none.
+      description: The requestor of that request, null for none.
       type: str
       returned: when O(detail) or O(ids) is given
     tenant:
@@ -253,7 +253,7 @@ nodes:
       problems: []
 lives:
   description:
-    - The life of each node of O(ids) that the other options let through.
+    - The life of each node of O(ids) that matches the other options.
     - A node that a launcher of this collection has deleted within the last six hours is among them, although RV(nodes)
       does not have it.
   returned: O(ids) is given
@@ -318,12 +318,12 @@ lives:
       elements: str
       returned: always
     failures:
-      description: What earlier attempts met with.
+      description: Why earlier attempts failed.
       type: list
       elements: str
       returned: always
     superseded:
-      description: Marks of attempts that were given up without knowing whether a server came of them.
+      description: Marks of attempts that were given up while it was unknown whether the cloud had made a server.
       type: list
       elements: str
       returned: always

@@ -15,8 +15,8 @@ author:
 description:
   - Reads ZooKeeper once and prints one screen of plain text. It shows providers with what is used of their limits,
     breakers and freezes, nodes by state and label, the requests that wait with their reasons, images with their ages,
-    and what does not get on.
-  - With O(id) it explains one request or tells the life of one node instead.
+    failing deletions and damaged records.
+  - With O(id) it explains one request or shows the life of one node instead.
   - Programs take the other C(_info) modules, which return rows. Nothing is changed.
 options:
   id:
@@ -32,7 +32,7 @@ options:
     description:
       - Seconds after which it looks and prints again, until Ctrl-C interrupts Ansible; 0 for one look.
       - At least a second passes between two looks. Where colours are on, each look erases the screen.
-      - A look that fails is told, and the next one follows all the same; only the first must succeed.
+      - A look that fails is shown as a message, and the next look follows. Only the first look must succeed.
       - It is ignored with C(async) and where the output of Ansible is JSON.
     type: float
     default: 0

@@ -2,22 +2,21 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells about providers and their pools."""
+"""Lists providers with their pools."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: provider_info
-short_description: Show providers with their pools, what is used of what, and what holds launches back
+short_description: List providers with their pools, limits, freezes and breakers
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Shows each provider of the configuration and of ZooKeeper. It tells which launcher acts for it, how well its API is,
-    what its nodes use of the limits that the launcher read last, which breakers are open, which deletions do not get
-    on, and of each pool what is used of its limits and what is frozen.
-  - The clouds are not asked.
-  - Nothing is changed.
+  - Lists each provider of the configuration and of ZooKeeper with the launcher that acts for it, the health of its API,
+    the limits that the launcher read last and what is used of them, open breakers and failing deletions.
+  - Each provider has its pools, with their limits and freezes.
+  - The module does not ask the clouds and changes nothing.
 options:
   providers:
     description:
@@ -93,11 +92,11 @@ providers:
       elements: str
       returned: always
     draining:
-      description: Whether its last nodes are lived out because it left the configuration or moved.
+      description: Whether it has left the configuration or moved, and its last nodes are still in use.
       type: bool
       returned: always
     health:
-      description: How well its API was when the launcher wrote it last, null when that is not stored.
+      description: The health of its API when the launcher wrote it last, null when that is not stored.
       type: dict
       returned: always
       contains:

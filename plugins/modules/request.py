@@ -79,7 +79,7 @@ requests:
       type: str
       returned: always
     requestor:
-      description: Which program made it, null when its record does not tell.
+      description: The requestor, null when its record does not have it.
       type: str
       returned: always
     freed:

@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells about requests."""
+"""Lists requests and explains one."""
 
 from __future__ import annotations
 
@@ -110,23 +110,23 @@ requests:
       type: int
       returned: always
     state:
-      description: The state, null when the record does not tell.
+      description: The state, null when the record does not have it.
       type: str
       returned: always
     age:
-      description: Seconds since it came into that state, null when the record does not tell.
+      description: Seconds since it came into that state, null when the record does not have it.
       type: float
       returned: always
     age_text:
-      description: The same as C(DD:HH:MM:SS), null when the record does not tell.
+      description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
       returned: always
     created_age:
-      description: Seconds since it was made, null when the record does not tell.
+      description: Seconds since it was made, null when the record does not have it.
       type: float
       returned: always
     requestor:
-      description: Who made it, null when the record does not tell.
+      description: The requestor, null when the record does not have it.
       type: str
       returned: always
     labels:
@@ -165,7 +165,7 @@ requests:
       type: int
       returned: always
     reason:
-      description: Why it waits or what became of it, as a launcher stored it, null when none did.
+      description: Why it waits, was declined or failed, as a launcher stored it, null when no launcher did.
       type: dict
       returned: always
       contains:
@@ -214,7 +214,7 @@ requests:
         age: 5.1
       problems: []
 explanations:
-  description: How each request of O(ids) stands that the other options let through.
+  description: An explanation of each request of O(ids) that matches the other options.
   returned: O(ids) is given
   type: list
   elements: dict
@@ -224,7 +224,7 @@ explanations:
       type: str
       returned: always
     state:
-      description: Its state, null when the record does not tell.
+      description: Its state, null when the record does not have it.
       type: str
       returned: always
     summary:
@@ -310,11 +310,11 @@ explanations:
           type: str
           returned: always
         provider:
-          description: The provider, null when the record does not tell.
+          description: The provider, null when the record does not have it.
           type: str
           returned: always
         state:
-          description: The state, null when the record does not tell.
+          description: The state, null when the record does not have it.
           type: str
           returned: always
         phase:
@@ -330,7 +330,7 @@ explanations:
           type: int
           returned: always
         failures:
-          description: What earlier attempts met with.
+          description: Why earlier attempts failed.
           type: list
           elements: str
           returned: always
@@ -358,7 +358,7 @@ explanations:
       contains:
         event:
           description: >-
-            V(requested), V(declined), V(taken back) from a pool that did not get on with it, V(waits),
+            V(requested), V(declined), V(taken back) from a pool that did not make progress with it, V(waits),
             V(attempt failed), V(adopted) by a later cycle of the launcher, V(node), or the state.
           type: str
           returned: always
