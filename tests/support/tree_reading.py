@@ -26,6 +26,7 @@ class Written:
     czxid: int = 1
     version: int = 0
     mtime: int = int(NOW * 1000)
+    ctime: int = int(NOW * 1000)
     numChildren: int = 0  # noqa: N815 (kazoo's name)
     cversion: int = 0
 
