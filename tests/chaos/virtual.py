@@ -47,6 +47,8 @@ CALLS = (
     "",
 )
 SETTLE = 4 * 3600.0
+ROOMY_AFTER = 10
+"""Minutes after which the limits of all clouds are raised: until then requests may wait for room in truth."""
 
 
 @dataclass(frozen=True)
@@ -411,11 +413,18 @@ class VirtualRun:
                 and all(node.state == "ready" and not node.allocated_to for node in nodes)
             )
 
-        for _turn in range(int(SETTLE / 60)):
+        for turn in range(int(SETTLE / 60)):
             world.run(60)
+            if turn == ROOMY_AFTER:
+                self._raise_limits()
             if calm():
                 return True
         return False
+
+    def _raise_limits(self) -> None:
+        """What waits for room that resources of others use is served now."""
+        for cloud in self.world.clouds.values():
+            cloud.limits = Limits({name: bound + 100 for name, bound in dict(cloud.limits).items()})
 
 
 def _skewed(agenda: Any, ahead: float) -> float:
