@@ -21,6 +21,7 @@ from tests.support.zookeeper_server import HOST, ZooKeeperServer
 
 NODEPOOL = "nodepool"
 ZUUL = "zuul"
+MODULE_SECONDS = 400.0
 
 
 class SharedSite(Site):
@@ -49,7 +50,7 @@ class SharedSite(Site):
 
     def tried(self, name: str, **options: Any) -> Ran:
         """Run a module of the collection."""
-        return run_alone(name, {"config": str(self.config), **options}, self.folder)
+        return run_alone(name, {"config": str(self.config), **options}, self.folder, timeout=MODULE_SECONDS)
 
 
 @dataclass

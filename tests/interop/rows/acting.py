@@ -110,6 +110,23 @@ def cli_image_delete(lab: Lab) -> str:
     return f"upload {upload['upload_id']} is gone, {now['upload_id']} is ready"
 
 
+@row("cli-dib-image-delete", "nodepool dib-image-delete: our builder deletes uploads, files and the record")
+def cli_dib_image_delete(lab: Lab) -> str:
+    """The older of two builds is deleted."""
+    world = settled(lab, 0)
+    (old,) = world.host.builds(FAKE)
+    world.stock.say("image-build", FAKE)
+    build_directly(world)
+    world.stock.say("dib-image-delete", f"{FAKE}-{old}")
+    build_directly(world)
+    build_directly(world)
+    left = world.host.builds(FAKE)
+    assert old not in left and len(left) == 1, left
+    assert not [name for name in world.host.files() if old in name], world.host.files()
+    assert [len(world.host.in_cloud(name)) for name in ("one", "two")] == [1, 1]
+    return "one build, one upload for each provider and their files are left"
+
+
 @row("cli-erase", "nodepool erase PROVIDER --force: our launcher and leak clean-up take over what is left in the cloud")
 def cli_erase(lab: Lab) -> str:
     """The records of a provider vanish; its servers and images stay."""
@@ -155,3 +172,20 @@ def cli_export_import(lab: Lab) -> str:
         other.site.module("image_data", path=str(again), state="exported")
         assert json.loads(again.read_text("utf-8")) == written, "what was imported differs"
     return f"{len(written)} znodes of {len(images)} uploads; four files are the same"
+
+
+@row("cli-ours-acts", "our modules node, request and provider act; Nodepool's command line shows it")
+def cli_ours_acts(lab: Lab) -> str:
+    """The other way round."""
+    world = settled(lab)
+    node = only_node(world)
+    world.site.module("node", ids=[node], state="held", comment="to look at", hold_job="t p j r")
+    (shown,) = world.stock.table("list", "--detail")
+    assert (shown["State"], shown["Comment"], shown["Hold Job"]) == ("hold", "to look at", "t p j r"), shown
+    request = world.site.requestor.ask("small")
+    world.site.module("request", ids=[request], state="absent")
+    assert world.stock.table("request-list") == []
+    world.site.module("node", ids=[node], state="absent")
+    (shown,) = world.stock.table("list")
+    assert shown["State"] == "deleting", shown
+    return "held, withdrawn, deleted"
