@@ -20,10 +20,10 @@ MAKEFLAGS += --no-print-directory
 
 LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licences
 # The long ones first, so that the short ones fill the gaps.
-CHECKS := sanity types unit importer $(LINT)
+CHECKS := sanity types unit matrix importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-interop chaos lint $(CHECKS) integration molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-interop chaos lint $(CHECKS) integration molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -86,6 +86,12 @@ chaos: setup ## random load, faults and kills on a whole site, judged by a check
 
 test-interop: setup ## Nodepool 11 and Zuul on one tree with the collection; ARGS="--list", ARGS="--only cli-list"
 	@$(PY) -m tests.interop $(ARGS)
+
+matrix: setup ## the tarball with the oldest versions that are supported: one cell of test-matrix
+	@$(STEP) $@ timeout 900 $(PY) -m tests.matrix --quick
+
+test-matrix: setup ## the tarball with several versions of Python, ansible-core and libraries; ARGS="--list"
+	@$(PY) -m tests.matrix $(ARGS)
 
 docs: stage ## the documentation of all plugins as HTML, in .build/docs
 	@$(STEP) $@ tools/docs $(STAGE) .build/docs

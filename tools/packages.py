@@ -52,18 +52,24 @@ def uv_options(settings: dict[str, str]) -> list[str]:
     return options
 
 
-def by_uv(wanted: list[str], constraints: list[str]) -> bool:
-    """Install with uv; False where that did not succeed."""
-    bounds = [item for file in constraints for item in ("-c", file)]
-    if subprocess.run([*PIP, "install", "--quiet", "uv", *bounds], check=False, timeout=TIMEOUT).returncode != 0:
-        return False
+def as_pip() -> tuple[list[str], dict[str, str]]:
+    """Options and environment by which uv takes packages from where pip takes them on this machine."""
     listing = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=False, timeout=60).stdout
     settings = pip_settings(listing)
     environment = dict(os.environ)
     if "cert" in settings:
         environment.setdefault("SSL_CERT_FILE", settings["cert"])
+    return uv_options(settings), environment
+
+
+def by_uv(wanted: list[str], constraints: list[str]) -> bool:
+    """Install with uv; False where that did not succeed."""
+    bounds = [item for file in constraints for item in ("-c", file)]
+    if subprocess.run([*PIP, "install", "--quiet", "uv", *bounds], check=False, timeout=TIMEOUT).returncode != 0:
+        return False
+    options, environment = as_pip()
     command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--compile-bytecode"]
-    command += [*uv_options(settings), *bounds, *(item for file in wanted for item in ("-r", file))]
+    command += [*options, *bounds, *(item for file in wanted for item in ("-r", file))]
     try:
         return subprocess.run(command, env=environment, check=False, timeout=TIMEOUT).returncode == 0
     except subprocess.TimeoutExpired:

@@ -85,6 +85,7 @@ class ZooKeeperServer:
     :param tick_ms: ZooKeeper's tick; sessions may be as short as two ticks.
     :param tls: serve TLS with client certificates on :attr:`tls_port` beside the plain :attr:`port`.
     :param data_dir: kept after the end; a temporary one when None.
+    :param jars: a folder with the jars of another ZooKeeper than Debian's.
     """
 
     main_class = "org.apache.zookeeper.server.ZooKeeperServerMain"
@@ -98,8 +99,9 @@ class ZooKeeperServer:
         data_dir: Path | None = None,
         heap_mib: int = 128,
         start_timeout: float = 30.0,
+        jars: Path | None = None,
     ) -> None:
-        self._class_path = class_path()
+        self._class_path = f"{jars}/*" if jars else class_path()
         self._temporary = tempfile.TemporaryDirectory(prefix="zookeeper-") if data_dir is None else None
         self.directory = data_dir or Path(self._temporary.name if self._temporary else "")
         self.tick_ms = tick_ms

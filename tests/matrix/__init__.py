@@ -1,0 +1,8 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The compatibility matrix: the built collection with several versions of Python, ansible-core and its libraries."""
+
+from __future__ import annotations
+
+import conftest  # noqa: F401 - makes the collection importable from a plain checkout

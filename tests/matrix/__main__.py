@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the cells of the compatibility matrix and prints a line for each.
+
+python -m tests.matrix [--quick] [--list] [--only CELL ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+from tests.matrix.cells import CELLS, QUICK, ROOT, CannotRun, Cell, make
+from tests.matrix.smoke import Broken, Smoke
+from tests.support.launcher_case import CloudBank
+from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer
+
+WIDTH = max(len(cell.name) for cell in CELLS)
+
+
+def main() -> int:
+    """1 when a cell failed, otherwise 0."""
+    parser = argparse.ArgumentParser(prog="make test-matrix", description=__doc__.splitlines()[0])
+    names = [cell.name for cell in CELLS]
+    parser.add_argument("--only", nargs="+", choices=names, metavar="CELL", help=f"some of {', '.join(names)}")
+    parser.add_argument("--quick", action="store_true", help=f"the cell {QUICK} only, as make test does")
+    parser.add_argument("--list", action="store_true", help="name the cells and end")
+    options = parser.parse_args()
+    chosen = [QUICK] if options.quick else options.only or names
+    cells = [cell for cell in CELLS if cell.name in chosen]
+    if options.list:
+        for cell in cells:
+            libraries = "oldest" if cell.oldest else "newest"
+            print(f"{cell.name:{WIDTH}} Python {cell.python}, {cell.core}, {libraries} libraries")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="matrix-") as folder, CloudBank() as bank:
+        tarball = build(Path(folder))
+        results = [judge(cell, Path(folder), tarball, bank) for cell in cells]
+    failed, skipped = results.count("FAILED"), results.count("skipped")
+    print(f"{len(cells) - failed - skipped} of {len(cells)} cells went well, {skipped} skipped, {failed} failed")
+    if skipped == len(cells):
+        print("skipped: no cell could be tried")
+    return 1 if failed else 0
+
+
+def build(folder: Path) -> Path:
+    """The tarball."""
+    program = Path(sys.executable).parent / "ansible-galaxy"
+    words = [str(program), "collection", "build", str(ROOT), "--output-path", str(folder)]
+    subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, check=True)
+    return next(folder.glob("*.tar.gz"))
+
+
+def judge(cell: Cell, folder: Path, tarball: Path, bank: CloudBank) -> str:
+    """Try a cell, tell how it went, and return that in a word."""
+    began = time.monotonic()
+    try:
+        word, text = "ok", attempt(cell, folder, tarball, bank)
+    except (CannotRun, ZooKeeperMissing) as problem:
+        word, text = "skipped", str(problem)
+    except (Broken, RuntimeError) as problem:
+        word, text = "FAILED", str(problem)
+    print(f"{cell.name:{WIDTH}} {word:7} {time.monotonic() - began:4.0f} s  {text}", flush=True)
+    return word
+
+
+def attempt(cell: Cell, folder: Path, tarball: Path, bank: CloudBank) -> str:
+    """All steps of a cell; what was tried.
+
+    :raises Broken: a step failed.
+    """
+    environment = make(cell)
+    jars = Path(os.environ[cell.jars]) if cell.jars else None
+    place = folder / cell.name
+    place.mkdir()
+    with ZooKeeperServer(jars=jars) as zookeeper, closing(Smoke(environment, place, zookeeper, bank)) as smoke:
+        smoke.install(tarball)
+        for step in (smoke.documents, smoke.serves, smoke.shows, smoke.builds, smoke.answers, smoke.cleans_up):
+            try:
+                step()
+            except Broken as problem:
+                raise Broken(f"{step.__name__}: {problem}") from problem
+    told = f"Python {cell.python}, {environment.versions()}"
+    shutil.rmtree(place)
+    return told
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each cell does: the installed tarball serves a request, builds an image and shows both."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+import urllib.request
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import yaml
+
+from tests.matrix.cells import Environment
+from tests.support.builder_case import image
+from tests.support.launcher_case import CloudBank, Site, label, pool, provider
+from tests.support.zookeeper_server import HOST, ZooKeeperServer, free_port
+
+COMMAND_SECONDS = 120.0
+SERVE_SECONDS = 60.0
+CLOUD = "one"
+PAGES = {"/health": "OK", "/node-list": "", "/metrics": "stackci_nodepool_nodes", "/": "</html>"}
+"""Path of the web service → what its answer has."""
+
+
+class Broken(Exception):
+    """A step of a cell did not do what it is there for."""
+
+
+class Smoke:
+    """One cell's installation and site."""
+
+    def __init__(self, environment: Environment, folder: Path, zookeeper: ZooKeeperServer, bank: CloudBank) -> None:
+        self._bin = environment.bin
+        self._folder = folder
+        self._collections = folder / "collections"
+        self._installed = self._collections / "ansible_collections" / "stackci" / "nodepool"
+        self.site = Site(folder, zookeeper, f"/{folder.name}", bank)
+        self.node = ""
+        self._takes: dict[str, set[str]] = {}
+
+    def close(self) -> None:
+        """End the session of the requestor."""
+        self.site.close()
+
+    # -- the steps, in this order ------------------------------------------------------------------------------------
+
+    def install(self, tarball: Path) -> None:
+        """The tarball, into an empty directory."""
+        self._run("ansible-galaxy", "collection", "install", str(tarball), "--offline", "-p", str(self._collections))
+
+    def documents(self) -> None:
+        """ansible-doc shows every module and the inventory plugin."""
+        modules = [path.stem for path in sorted((self._installed / "plugins" / "modules").glob("*.py"))]
+        for kind, names in (("module", modules), ("inventory", ["nodepool"])):
+            words = [f"stackci.nodepool.{name}" for name in names]
+            shown = json.loads(self._run("ansible-doc", "--json", "-t", kind, *words))
+            _expect(sorted(shown) == sorted(words), f"ansible-doc shows {sorted(shown)} of {sorted(words)}")
+            self._takes |= {name: set(shown[name]["doc"]["options"]) for name in words}
+
+    def serves(self) -> None:
+        """The launcher fulfils a request with a node whose host keys it has read."""
+        cloud = self.site.add_cloud(CLOUD, "guest", image_format="raw")
+        images = [{"name": "debian-12", "username": "zuul", "connection-port": cloud.ssh_port()}]
+        place = pool("main", label("small"), label("medium", diskimage="fake"), host_key_checking=True)
+        self.site.configure(
+            provider(CLOUD, place, cloud_images=images, diskimages=[{"name": "fake"}]),
+            diskimages=[image("fake")],
+            images_dir=str(self._folder / "images"),
+            build_log_dir=str(self._folder / "logs"),
+        )
+        request = self.site.requestor.ask("small")
+        self._play("launcher")
+        state = self.site.requestor.state(request)
+        _expect(state == "fulfilled", f"the request is {state}")
+        (self.node,) = self.site.requestor.accept(request)
+        record = self.site.requestor.node(self.node)
+        _expect(len(record["host_keys"]) > 0, f"the node has no host keys: {record}")
+
+    def shows(self) -> None:
+        """All modules that only look, and the inventory."""
+        tasks = []
+        for name, options in sorted(self._takes.items()):
+            if name.endswith(("_info", ".nodepool_status", ".nodepool_config_check")):
+                files = {option: value for option, value in self.site.files().items() if option in options}
+                tasks.append({"name": name, name: files, "register": name.rpartition(".")[2]})
+        wanted = f"node_info.nodes | map(attribute='id') is contains '{self.node}'"
+        play = {
+            "name": "Look",
+            "hosts": "localhost",
+            "connection": "local",
+            "gather_facts": False,
+            "tasks": [*tasks, {"name": "Expect the node", "ansible.builtin.assert": {"that": wanted}}],
+        }
+        path = self._folder / "look.yml"
+        path.write_text(yaml.safe_dump([play], sort_keys=False), "utf-8")
+        self._run("ansible-playbook", str(path))
+        source = self._folder / "site.nodepool.yml"
+        files = {"nodepool_config": str(self.site.config), "clouds_config": str(self.site.clouds_yaml)}
+        source.write_text(json.dumps({"plugin": "stackci.nodepool.nodepool", "zookeeper": True, **files}), "utf-8")
+        hosts = json.loads(self._run("ansible-inventory", "-i", str(source), "--list"))["_meta"]["hostvars"]
+        _expect(f"np{self.node}" in hosts, f"the inventory has {sorted(hosts)}")
+
+    def builds(self) -> None:
+        """The builder builds an image and uploads it."""
+        self._play("builder")
+        stored = [found["name"] for found in self.site.cloud.state()["images"].values()]
+        _expect(any(name.startswith("fake-") for name in stored), f"the cloud has the images {stored}")
+
+    def answers(self) -> None:
+        """The web service serves its pages."""
+        port = free_port()
+        words = ("stackci.nodepool.webapp", "-e", self.site.variables(webapp_port=port, webapp_duration=SERVE_SECONDS))
+        with ExitStack() as stack, (self._folder / "webapp.log").open("w+", encoding="utf-8") as log:
+            process = subprocess.Popen(
+                [str(self._bin / "ansible-playbook"), *words],
+                cwd=self._folder,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            limit = time.monotonic() + SERVE_SECONDS
+            for path, part in PAGES.items():
+                while (text := _page(f"http://{HOST}:{port}{path}")) is None:
+                    if process.poll() is not None or time.monotonic() > limit:
+                        raise Broken(f"{path} is not served: {_end((self._folder / 'webapp.log').read_text('utf-8'))}")
+                    time.sleep(0.1)
+                _expect((part or self.node) in text, f"{path} has no {part!r}: {text[:200]!r}")
+
+    def cleans_up(self) -> None:
+        """The launcher deletes what was given back."""
+        self.site.requestor.give_back(self.node)
+        self._play("launcher")
+        left = [server["name"] for server in self.site.cloud.servers()]
+        _expect(not left, f"the cloud still has {left}")
+
+    # -- how ---------------------------------------------------------------------------------------------------------
+
+    def _play(self, name: str) -> None:
+        self._run("ansible-playbook", f"stackci.nodepool.{name}", "-e", self.site.variables())
+
+    def _environment(self) -> Mapping[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "OS_", "PYTHON"))}
+        return {
+            **kept,
+            "PATH": f"{self._bin}:{os.environ['PATH']}",
+            "HOME": str(self._folder),
+            "ANSIBLE_COLLECTIONS_PATH": str(self._collections),
+            "ANSIBLE_NOCOLOR": "1",
+        }
+
+    def _run(self, program: str, *words: str) -> str:
+        try:
+            done = subprocess.run(
+                [str(self._bin / program), *words],
+                cwd=self._folder,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=COMMAND_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise Broken(f"{program} {words[0]} did not end within {COMMAND_SECONDS:g} s") from late
+        if done.returncode:
+            raise Broken(f"{program} {words[0]} ended with {done.returncode}:\n{_end(done.stdout + done.stderr)}")
+        return done.stdout
+
+
+def _expect(true: bool, otherwise: str) -> None:
+    if not true:
+        raise Broken(otherwise)
+
+
+def _end(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[-25:])
+
+
+def _page(url: str) -> str | None:
+    request = urllib.request.Request(url, headers={"Accept": "text/html, text/plain;q=0.9, */*;q=0.1"})
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return None
