@@ -29,6 +29,7 @@ from typing import Any
 from kazoo.client import KazooClient
 
 from tests.demo.requestor import Requestor
+from tests.support.populated_tree import READY, populate
 
 IMAGES = "/nodepool/images"
 PAUSE = 0.02
@@ -160,8 +161,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.molecule.client")
     parser.add_argument("--state-dir", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("command", choices=("ask", "take", "serve", "image", "rebuild"))
-    parser.add_argument("what", nargs="+")
+    parser.add_argument("command", choices=("ask", "take", "serve", "image", "rebuild", "populate"))
+    parser.add_argument("what", nargs="*")
     options = parser.parse_args()
     world = World(options.state_dir, options.seconds)
     requestor = Looker(world.hosts)
@@ -182,6 +183,9 @@ def _obey(world: World, requestor: Looker, command: str, what: list[str]) -> dic
         return image(world, requestor, what[0], what[1:])
     if command == "rebuild":
         return rebuild(world, requestor, what[0])
+    if command == "populate":
+        populate(lambda path, data: requestor.zookeeper.create(path, data, makepath=True), time.time())
+        return {"node": READY}
     return take(world, requestor, requestor.ask(*what) if command == "serve" else what[0])
 
 

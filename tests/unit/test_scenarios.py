@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,49 @@ def test_the_stand_in_for_ssh_says_when_there_is_no_container(tmp_path):
         check=False,
     )
     assert (done.returncode, done.stderr) == (255, "in-container: gone does not run\n")
+
+
+@pytest.fixture
+def able(monkeypatch, tmp_path):
+    """Podman is there; image and packages are made in no time, unless a test says otherwise."""
+    monkeypatch.setattr(scenarios, "obstacle", lambda: None)
+    monkeypatch.setattr(scenarios, "container_obstacle", lambda: None)
+    monkeypatch.setattr(scenarios, "LOGS", tmp_path / "log")
+    monkeypatch.setattr(scenarios, "WORK", tmp_path / "work")
+    monkeypatch.setattr(molecule_image, "make", lambda: "image")
+    monkeypatch.setattr(molecule_image, "make_java", lambda _supplies: "java")
+    monkeypatch.setattr(molecule_supplies, "make", lambda: tmp_path)
+    monkeypatch.setattr(sys, "argv", ["scenarios"])
+
+
+def test_an_image_that_cannot_be_made_is_a_reason_to_skip(able, monkeypatch, capsys):
+    def fail():
+        raise subprocess.CalledProcessError(1, "debootstrap", stderr="E: Couldn't download packages: adduser\n")
+
+    monkeypatch.setattr(molecule_image, "make", fail)
+    assert scenarios.main() == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("skipped: image and packages of the containers cannot be made here: E: Couldn't download")
+
+
+def test_making_the_image_is_bounded(able, monkeypatch, capsys):
+    monkeypatch.setattr(scenarios, "PREPARE_SECONDS", 0.05)
+    monkeypatch.setattr(molecule_image, "make", lambda: subprocess.run(["sleep", "600"], check=True))
+    assert scenarios.main() == 0
+    assert "not done after 0.05 s" in capsys.readouterr().out
+
+
+def test_containers_in_which_systemd_does_not_start_are_a_reason_to_skip(able, monkeypatch, capsys):
+    monkeypatch.setattr(scenarios, "container_obstacle", lambda: "containers do not work here: degraded")
+    assert scenarios.main() == 0
+    assert capsys.readouterr().out == "skipped: containers do not work here: degraded\n"
+
+
+def test_a_scenario_that_hangs_is_ended_and_counts_as_failed(able, monkeypatch):
+    commands = {"test": ["sleep", "600"], "destroy": ["true"]}
+    monkeypatch.setattr(scenarios, "molecule", lambda command, _scenario: commands[command])
+    monkeypatch.setattr(scenarios, "STAGE", ROOT)
+    scenarios.LOGS.mkdir()
+    outcome = scenarios.Runs(dict(os.environ), time.monotonic() + 0.2).run("launcher")
+    assert outcome.code != 0
+    assert "ended after" in outcome.log.read_text("utf-8")
