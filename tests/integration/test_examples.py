@@ -28,5 +28,5 @@ def test_every_playbook_of_the_documentation_passes_the_syntax_check(tmp_path):
     ]
     paths = [playbook(example, tmp_path, number) for number, example in enumerate(examples)]
     assert len(paths) > 25
-    done = command("ansible-playbook", "--syntax-check", *paths, folder=tmp_path)
+    done = command("ansible-playbook", "--syntax-check", *paths, folder=tmp_path, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
