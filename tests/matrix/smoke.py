@@ -21,8 +21,8 @@ from tests.support.builder_case import image
 from tests.support.launcher_case import CloudBank, Site, label, pool, provider
 from tests.support.zookeeper_server import HOST, ZooKeeperServer, free_port
 
-COMMAND_SECONDS = 120.0
-SERVE_SECONDS = 60.0
+COMMAND_SECONDS = 240.0
+SERVE_SECONDS = 180.0
 CLOUD = "one"
 PAGES = {"/health": "OK", "/node-list": "", "/metrics": "stackci_nodepool_nodes", "/": "</html>"}
 """Path of the web service → what its answer has."""
