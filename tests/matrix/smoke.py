@@ -170,7 +170,8 @@ class Smoke:
                 check=False,
             )
         except subprocess.TimeoutExpired as late:
-            raise Broken(f"{program} {words[0]} did not end within {COMMAND_SECONDS:g} s") from late
+            said = _end((late.stdout or b"").decode(errors="replace"))
+            raise Broken(f"{program} {words[0]} did not end within {COMMAND_SECONDS:g} s:\n{said}") from late
         if done.returncode:
             raise Broken(f"{program} {words[0]} ended with {done.returncode}:\n{_end(done.stdout + done.stderr)}")
         return done.stdout
