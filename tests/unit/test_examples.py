@@ -10,7 +10,9 @@ import importlib
 import itertools
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -31,7 +33,7 @@ CACHE = {"cache", "cache_plugin", "cache_timeout", "cache_connection", "cache_pr
 def validator(module: str) -> ArgumentSpecValidator:
     """What AnsibleModule does with the options of a module."""
     face = importlib.import_module(f"{MODULES}.{module}")
-    given = {}
+    given: dict[str, Any] = {}
 
     def keep(_work, spec, **more):
         given.update(more, spec=spec)
@@ -42,7 +44,7 @@ def validator(module: str) -> ArgumentSpecValidator:
     return ArgumentSpecValidator(given["spec"], **{name: given.get(name) for name in CONDITIONS})
 
 
-def wrong(module: str, options: dict[str, object]) -> list[str]:
+def wrong(module: str, options: Mapping[str, object]) -> list[str]:
     """What the module says of these options."""
     return list(validator(module).validate(dict(options)).error_messages)
 
