@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m tests.openstack [--only ROW …] [--list] [--keep] [--lanes N]``"""
+"""``python -m tests.openstack [--only ROW …] [--list] [--keep] [--lanes N] [--crowd N]``"""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer, cl
 
 WIDTH = 20
 LANES = 3
+CROWD = 40
+"""So many nodes at once are served in the time that a whole run may take on two cores; by hand it is 100."""
 PROJECTS = ("demo", "judge2", "judge3", "judge4")
 """One for each lane; the first comes with the control plane."""
 
@@ -67,6 +69,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=names, metavar="ROW", help=f"some of {', '.join(names)}")
     parser.add_argument("--list", action="store_true", help="name the rows and end")
     parser.add_argument("--lanes", type=int, choices=range(1, len(PROJECTS) + 1), default=LANES, help="rows at once")
+    parser.add_argument("--crowd", type=int, default=CROWD, help="nodes at once in the row of that name")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the rows, and say where they are")
     return parser.parse_args()
 
@@ -81,6 +84,7 @@ class Judge:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.ran = 0
+        self.seconds = 0.0
         self.wrong: list[str] = []
         self.stopped = threading.Event()
         """The control plane is about to end: what fails from now on says nothing."""
@@ -107,6 +111,7 @@ class Judge:
             for line in seen.strip().splitlines() or [""]:
                 print(f"{'':{WIDTH}}   {line}", flush=True)
             self.ran += 1
+            self.seconds += seconds
             if verdict != "ok":
                 self.wrong.append(row.name)
 
@@ -130,7 +135,7 @@ def _judge(rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, opt
     labs: list[Lab] = []
     try:
         names = PROJECTS[: max(1, min(options.lanes, len(beside)))]
-        labs += [Lab(plane.beside(name), zookeeper, folder / name) for name in names]
+        labs += [Lab(plane.beside(name), zookeeper, folder / name, options.crowd) for name in names]
         judge.run(labs, beside)
         judge.run(labs[:1], alone)
     except KeyboardInterrupt:
@@ -144,7 +149,7 @@ def _judge(rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, opt
         else:
             shutil.rmtree(folder, ignore_errors=True)
     minutes, seconds = divmod(round(time.monotonic() - began), 60)
-    took = f"{minutes} min {seconds} s, {len(labs)} at once"
+    took = f"{minutes} min {seconds} s, {len(labs)} at once; {judge.seconds:.0f} s one after the other"
     wrong = [row.name for row in rows if row.name in judge.wrong]
     if wrong or judge.ran < len(rows):
         print(f"{len(wrong)} of {judge.ran} rows went wrong ({took}): {', '.join(wrong)}")

@@ -197,10 +197,12 @@ class Staying:
 class Lab:
     """What the rows share that run one after the other: a project of the control plane, and a folder."""
 
-    def __init__(self, plane: ControlPlane, zookeeper: ZooKeeperServer, folder: Path) -> None:
+    def __init__(self, plane: ControlPlane, zookeeper: ZooKeeperServer, folder: Path, crowd: int) -> None:
         self.plane = plane
         self.zookeeper = zookeeper
         self.folder = folder
+        self.crowd = crowd
+        """How many nodes the row about many asks for."""
         folder.mkdir(parents=True, exist_ok=True)
         self._sites: list[RealSite] = []
         self._row = ""
