@@ -28,6 +28,8 @@ MOST_TAKEN_BACK = 10
 """Of one request; the oldest go first."""
 WAIT_NEWS_EVERY = 60.0
 """Seconds after which changed figures of the same reason are written again."""
+OTHERS_REASON_HOLDS = 3 * WAIT_NEWS_EVERY
+"""Seconds for which the reason that an acting launcher has stored is left by one that does not act for the request."""
 FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
 PASSING = frozenset({reasons.FACTS_UNREAD, reasons.STARTING})
 """Reasons that are over in a moment: not worth a write."""
@@ -72,6 +74,8 @@ class Waits:
         own, path = self._context.store.own, f"{WAITS}/{wait.request_id}"
         self._news[wait.request_id] = now
         reason, before = wait.reason.document(), own.get(path) or {}
+        if wait.reason.code == reasons.NOT_ACTING and _is_told_by_another(before, now):
+            return
         same = all(before.get(key) == reason.get(key) for key in ("code", "where")) and is_number(before.get("since"))
         pools = [item.document() for item in wait.pools]
         own.put(path, {**reason, "pools": pools, "since": before["since"] if same else now, "at": now})
@@ -93,6 +97,12 @@ class Waits:
             for request_id in store.own.children(folder):
                 if request_id not in known:
                     store.own.delete(f"{folder}/{request_id}")
+
+
+def _is_told_by_another(before: Mapping[str, Any], now: float) -> bool:
+    """True if a launcher that acts for the request has lately stored why it waits."""
+    at = before.get("at")
+    return before.get("code") != reasons.NOT_ACTING and is_number(at) and now - at < OTHERS_REASON_HOLDS
 
 
 def forget_wait(context: Context, request_id: str) -> None:

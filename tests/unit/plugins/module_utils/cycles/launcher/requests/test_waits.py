@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The stored reason of a request that several launchers look at."""
+
+from __future__ import annotations
+
+from tests.support.world import World, label, provider_document, site
+
+
+def two_providers():
+    """Only east offers the label small, and has room for one node of it."""
+    east = {"name": "main", "labels": [label("small")], "max-servers": 1}
+    west = {"name": "main", "labels": [label("large", "large")]}
+    return site(provider_document("east", east), provider_document("west", west))
+
+
+def test_a_launcher_that_acts_for_no_pool_of_a_request_leaves_the_reason_of_one_that_does():
+    with World(two_providers()) as world:
+        world.start(providers=("east",))
+        other = world.start(providers=("west",))
+        world.request("small")
+        assert world.run(120, until=lambda: len(world.fulfilled) == 1)
+        waiting = world.request("small")
+        world.run(10)
+        told = set()
+        for _unused in range(100):
+            world.run(5)
+            told.add((world.store.own.get(f"waits/{waiting}") or {}).get("code"))
+        assert told == {"no-room"}
+        assert not other.ended
+
+
+def test_a_launcher_that_acts_for_no_pool_of_a_request_says_so_when_no_other_does():
+    with World(two_providers()) as world:
+        first = world.start(providers=("east",), duration=60)
+        world.start(providers=("west",))
+        world.request("small")
+        assert world.run(50, until=lambda: len(world.fulfilled) == 1)
+        waiting = world.request("small")
+        assert world.run(300, until=lambda: first.ended)
+        assert world.run(600, until=lambda: world.store.own.get(f"waits/{waiting}")["code"] == "not-acting")
