@@ -27,6 +27,7 @@ from tests.support.kill_points import (
     Strike,
     Victim,
     break_connection,
+    cut_answer,
     kill,
     lose_session,
     swap_session,
@@ -67,11 +68,14 @@ def freeze(victim: Victim, seconds: float) -> None:
     session, agenda = victim.session, victim.world.agenda
     if agenda.current is not victim.cycle.fiber or session.state != "connected":
         return
+    at, generation = victim.struck[-1], session.generation
     if seconds > 11:
         agenda.after(11.0, lambda: None if session.killed else swap(victim))
     agenda.sleep(seconds)
     if session.killed:
         raise Killed
+    if session.generation != generation and at.startswith("before"):
+        cut_answer(at)  # what was to be sent in the old session is not sent in the new one
 
 
 def swap(victim: Victim) -> None:

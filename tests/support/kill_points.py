@@ -91,7 +91,7 @@ def lose_session(victim: Victim) -> None:
     """The session expires, and the answer of what is under way is lost with it."""
     if victim.session.state == "connected":
         victim.session.expire(0.2)
-        _cut_answer(victim)
+        cut_answer(victim.struck[-1])
 
 
 def swap_session(victim: Victim) -> None:
@@ -102,18 +102,19 @@ def swap_session(victim: Victim) -> None:
         session.keeper.end_session(session.owner)
         session._connect_anew()
         if victim.struck[-1].startswith("before"):
-            _cut_answer(victim)  # what was to be sent in the old session is not sent in the new one
+            cut_answer(victim.struck[-1])  # what was to be sent in the old session is not sent in the new one
 
 
 def break_connection(victim: Victim) -> None:
     """The connection breaks for a while; the session lives on."""
     if victim.session.state == "connected":
         victim.session.suspend(1.0)
-        _cut_answer(victim)
+        cut_answer(victim.struck[-1])
 
 
-def _cut_answer(victim: Victim) -> None:
-    if victim.struck[-1].startswith(("before POST", "after POST", "before DELETE", "after DELETE", "before GET")):
+def cut_answer(at: str) -> None:
+    """The connection is lost at this point of a cycle: what was sent there is without an answer."""
+    if at.startswith(("before POST", "after POST", "before DELETE", "after DELETE", "before GET")):
         return  # a thread of the API: its own connection is well
     raise ConnectionLoss
 
