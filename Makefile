@@ -23,7 +23,7 @@ LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licen
 CHECKS := sanity types unit matrix importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-interop chaos lint $(CHECKS) integration molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-interop chaos soak lint $(CHECKS) integration molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -92,6 +92,9 @@ matrix: setup ## the tarball with the oldest versions that are supported: one ce
 
 test-matrix: setup ## the tarball with several versions of Python, ansible-core and libraries; ARGS="--list"
 	@$(PY) -m tests.matrix $(ARGS)
+
+soak: setup ## 20,000 node lives through 20 cycles of the loop, and whether anything grows; LIVES=2000 CYCLES=5
+	@$(PY) -m tests.soak $(if $(LIVES),--lives $(LIVES)) $(if $(CYCLES),--cycles $(CYCLES))
 
 docs: stage ## the documentation of all plugins as HTML, in .build/docs
 	@$(STEP) $@ tools/docs $(STAGE) .build/docs

@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What could grow: read from /proc, the folders of the loop and ZooKeeper while no node exists."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from tests.soak.trend import Bound
+from tests.support.launcher_case import Site
+from tests.support.loop_process import LoopProcess
+
+TOMBSTONES = "/nodepool/stackci/tombstones"
+"""Kept for six hours, at most 1,000 for a provider."""
+REQUEST_LOCKS = "/nodepool/requests-lock"
+"""Kept for eight hours, as Nodepool does."""
+MIB = 1024.0
+
+BOUNDS = {
+    "memory of the loop, MiB": Bound(0.05, 3.0),
+    "memory of the module, MiB": Bound(0.10, 6.0),
+    "file descriptors of the loop": Bound(0.0, 3.0),
+    "file descriptors of the module": Bound(0.10, 4.0),
+    "threads of the loop": Bound(0.0, 2.0),
+    "threads of the module": Bound(0.10, 6.0),
+    "processes of all cycles": Bound(0.0, 2.0),
+    "files of the loop": Bound(0.10, 20.0),
+    "size of these files, KiB": Bound(0.15, 200.0),
+    "znodes that do not age": Bound(0.05, 20.0),
+    "sessions of ZooKeeper": Bound(0.0, 2.0),
+    "log of a life, bytes": Bound(0.25, 200.0),
+}
+"""Name of a figure → what it may grow by."""
+
+
+class Readings:
+    """Takes one reading of all figures after the other."""
+
+    def __init__(self, site: Site, loop: LoopProcess) -> None:
+        self.site = site
+        self.loop = loop
+        self.figures: dict[str, list[tuple[float, float]]] = {name: [] for name in BOUNDS}
+        self.tombstones = 0
+        self._lives = 0
+        self._log = self._log_size()
+
+    def take(self, lives: int) -> None:
+        """Read everything; *lives* are over so far."""
+        loop, module = self.loop.process.pid, self._module()
+        files = [path for path in self.loop.state.rglob("*") if path.is_file()]
+        log, before = self._log_size(), self._log
+        self.tombstones = self._below(TOMBSTONES)
+        found = {
+            "memory of the loop, MiB": _memory(loop),
+            "file descriptors of the loop": _count(loop, "fd"),
+            "threads of the loop": _count(loop, "task"),
+            "processes of all cycles": float(len(self.loop.everything())),
+            "files of the loop": float(len(files)),
+            "size of these files, KiB": sum(_size(path) for path in files) / 1024,
+            "znodes that do not age": self._figure("zk_znode_count") - self.tombstones - self._below(REQUEST_LOCKS),
+            "sessions of ZooKeeper": self._figure("zk_num_alive_connections"),
+            "log of a life, bytes": (log - before) / max(lives - self._lives, 1),
+        }
+        if module is not None:
+            found |= {
+                "memory of the module, MiB": _memory(module),
+                "file descriptors of the module": _count(module, "fd"),
+                "threads of the module": _count(module, "task"),
+            }
+        for name, figure in found.items():
+            if figure > 0:
+                self.figures[name].append((float(lives), figure))
+        self._lives, self._log = lives, log
+
+    def _module(self) -> int | None:
+        number = self.loop.serving()
+        with contextlib.suppress(KeyError):
+            return self.loop.module(number) if number is not None else None
+        return None
+
+    def _log_size(self) -> int:
+        return _size(self.loop.log)
+
+    def _figure(self, name: str) -> float:
+        lines = (line.split("\t") for line in self.site.zookeeper.command("mntr").splitlines())
+        return next(float(parts[1]) for parts in lines if parts[0] == name)
+
+    def _below(self, path: str) -> int:
+        requestor = self.site.requestor
+        return sum(1 + self._below(f"{path}/{name}") for name in requestor.children(path))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _memory(pid: int) -> float:
+    """Private and shared memory in use, MiB."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) / MIB
+    return 0.0
+
+
+def _count(pid: int, folder: str) -> float:
+    with contextlib.suppress(OSError):
+        return float(len(list(Path(f"/proc/{pid}/{folder}").iterdir())))
+    return 0.0
