@@ -78,7 +78,9 @@ def _soak(site: Site, lives: int, cycles: int) -> int:
     variables = {"nodepool_config": str(site.config), "nodepool_clouds_config": str(site.clouds_yaml)}
     seconds = max(10, min(CYCLE, lives // cycles))
     began = time.monotonic()
-    with LoopProcess(site.folder, {"playbook": "stackci.nodepool.launcher", "duration": seconds}, variables) as loop:
+    # As many ended cycles are kept as fit into the readings that are left out.
+    table = {"playbook": "stackci.nodepool.launcher", "duration": seconds, "keep_cycles": max(1, cycles // 10)}
+    with LoopProcess(site.folder, table, variables) as loop:
         eventually(loop.serving, PATIENCE)
         soak, readings = Soak(site), Readings(site, loop)
         every = max(lives // READINGS, AT_ONCE)

@@ -26,7 +26,7 @@ BOUNDS = {
     "threads of the loop": Bound(0.0, 2.0),
     "threads of the module": Bound(0.10, 6.0),
     "processes of all cycles": Bound(0.0, 2.0),
-    "files of the loop": Bound(0.10, 20.0),
+    "files of the loop": Bound(0.10, 30.0),
     "size of these files, KiB": Bound(0.15, 200.0),
     "znodes that do not age": Bound(0.05, 20.0),
     "sessions of ZooKeeper": Bound(0.0, 2.0),
