@@ -59,7 +59,9 @@ class Curve:
             costs[size] = median(run.cpu / run.loop for run in runs)
             seconds = median(run.seconds for run in runs)
             findings.add(f"{size}: first request → last fulfilled", seconds, at_most=seconds_at_most)
-            findings.add("  API calls per node life", median(run.calls for run in runs), "calls", at_most=4.0 if size < SMALL else 2.5)
+            calls = median(run.calls for run in runs)
+            # Of a small burst each node bears more of the lists; the room burst-10 has the same bound.
+            findings.add("  API calls per node life", calls, "calls", at_most=4.0 if size < SMALL else 2.5)
             findings.add("  CPU per node", 1000 * median(run.cpu for run in runs), "ms")
             findings.add("  CPU per node, in fixed loops", costs[size], "")
             findings.add("  ZooKeeper writes per node life", median(run.writes for run in runs), "writes")
