@@ -101,7 +101,7 @@ class Waits:
 
 def _is_told_by_another(before: Mapping[str, Any], now: float) -> bool:
     """True if a launcher that acts for the request has lately stored why it waits."""
-    at = before.get("at")
+    at: Any = before.get("at")
     return before.get("code") != reasons.NOT_ACTING and is_number(at) and now - at < OTHERS_REASON_HOLDS
 
 
