@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -116,14 +117,18 @@ class OwnDocuments:
         """
         full = paths.own(path)
         entry = self._session.tree.entry(full)
-        found = (entry.data, entry.stat) if entry is not None else self._session.read(full)
+        found = (entry.data, entry.stat) if entry is not None else None
+        asked = False
         for _round in range(_ROUNDS):
             before = parse(found[0]) if found else None
             if before is None and found and found[0]:
                 self._session.unusable.add(full, why_unreadable(found[0]) or "it cannot be read")
             after = edit(before)
-            if after is None:
+            if after is None and (found or asked):
                 return
+            if after is None:  # the cache may be behind
+                found, asked = self._session.read(full), True
+                continue
             data = dump(after)
             try:
                 if found:
@@ -132,7 +137,7 @@ class OwnDocuments:
                     self._session.create(full, data, parents=True)
                 return
             except (StoreGone, StoreConflict):
-                found = self._session.read(full)
+                found, asked = self._session.read(full), True
         raise StoreError(f"{full} is changed by others again and again")
 
     def absorb(
@@ -184,6 +189,17 @@ class OwnDocuments:
     def delete(self, path: str) -> None:
         """Delete the document and all below it; one that is absent is fine."""
         self._session.delete(paths.own(path))
+
+    def delete_as_known(self, path: str) -> None:
+        """Delete the document if it is as the cache shows it; what others have made of it meanwhile stays."""
+        full = paths.own(path)
+        entry = self._session.tree.entry(full)
+        if entry is None:
+            return
+        batch = Batch(self._session)
+        batch.remove(full, entry.stat.version)
+        with contextlib.suppress(StoreConflict, StoreGone):
+            batch.commit()
 
     def lock(self, path: str) -> Held | None:
         """Take the lock at ``<path>/lock`` without waiting; None when it is held. Creates parents."""

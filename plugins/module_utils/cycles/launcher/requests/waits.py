@@ -24,6 +24,8 @@ DECLINES = "declines"
 
 Kept for as long as the request exists.
 """
+FAILED = "failed"
+"""The code of what is stored for a request that has failed; it stays until the request is gone."""
 MOST_TAKEN_BACK = 10
 """Of one request; the oldest go first."""
 WAIT_NEWS_EVERY = 60.0
@@ -71,14 +73,8 @@ class Waits:
     def _write(self, wait: Wait, news: bool, now: float) -> None:
         if not news and now - self._news.get(wait.request_id, 0.0) < WAIT_NEWS_EVERY:
             return
-        own, path = self._context.store.own, f"{WAITS}/{wait.request_id}"
         self._news[wait.request_id] = now
-        reason, before = wait.reason.document(), own.get(path) or {}
-        if wait.reason.code == reasons.NOT_ACTING and _is_told_by_another(before, now):
-            return
-        same = all(before.get(key) == reason.get(key) for key in ("code", "where")) and is_number(before.get("since"))
-        pools = [item.document() for item in wait.pools]
-        own.put(path, {**reason, "pools": pools, "since": before["since"] if same else now, "at": now})
+        self._context.store.own.change(f"{WAITS}/{wait.request_id}", lambda before: _renewed(before or {}, wait, now))
         if news:
             self._say(wait)
 
@@ -99,6 +95,16 @@ class Waits:
                     store.own.delete(f"{folder}/{request_id}")
 
 
+def _renewed(before: Mapping[str, Any], wait: Wait, now: float) -> dict[str, Any] | None:
+    """The stored reason as it is to be; None where it stays."""
+    if before.get("code") == FAILED or (wait.reason.code == reasons.NOT_ACTING and _is_told_by_another(before, now)):
+        return None
+    reason = wait.reason.document()
+    same = all(before.get(key) == reason.get(key) for key in ("code", "where")) and is_number(before.get("since"))
+    pools = [item.document() for item in wait.pools]
+    return {**reason, "pools": pools, "since": before["since"] if same else now, "at": now}
+
+
 def _is_told_by_another(before: Mapping[str, Any], now: float) -> bool:
     """True if a launcher that acts for the request has lately stored why it waits."""
     at: Any = before.get("at")
@@ -106,10 +112,11 @@ def _is_told_by_another(before: Mapping[str, Any], now: float) -> bool:
 
 
 def forget_wait(context: Context, request_id: str) -> None:
-    """The request does not wait any more."""
+    """The request does not wait any more: remove the reason, but not the one why it has failed."""
     context.account.forget_wait(request_id)
-    if context.store.own.get(f"{WAITS}/{request_id}") is not None:
-        context.store.own.delete(f"{WAITS}/{request_id}")
+    own, path = context.store.own, f"{WAITS}/{request_id}"
+    if (own.get(path) or {}).get("code") != FAILED:
+        own.delete_as_known(path)
 
 
 def _past_reasons(document: Mapping[str, Any]) -> list[Any]:
@@ -122,23 +129,41 @@ def _past_reasons(document: Mapping[str, Any]) -> list[Any]:
 def all_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> list[dict[str, Any]]:
     """Why a request is declined, together with why others have declined it; causes first."""
     past = context.store.own.understood(f"{DECLINES}/{request_id}", _past_reasons) or []
-    return reasons.causes_first([*past, *(reason.document() for reason in why)])
+    return _joined(past, why)
 
 
-def store_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> list[dict[str, Any]]:
-    """Add to the stored reasons of a request; all of them, as documents."""
-    documents, path = all_reasons(context, request_id, why), f"{DECLINES}/{request_id}"
-    context.store.own.put(path, {**(context.store.own.get(path) or {}), "reasons": documents})
+def store_reasons(context: Context, request_id: str, why: Sequence[Reason]) -> list[dict[str, Any]]:
+    """Add to the stored reasons of a request; all of them, as documents.
+
+    Launchers on several hosts may decline it at once: what one of them stores is kept by the others.
+    """
+    documents: list[dict[str, Any]] = []
+
+    def add(before: dict[str, Any] | None) -> dict[str, Any]:
+        try:
+            past = _past_reasons(before or {})
+        except BadDocument:
+            past = []
+        documents[:] = _joined(past, why)
+        return {**(before or {}), "reasons": documents}
+
+    context.store.own.change(f"{DECLINES}/{request_id}", add)
     return documents
+
+
+def _joined(past: Iterable[dict[str, Any]], why: Iterable[Reason]) -> list[dict[str, Any]]:
+    return reasons.causes_first([*past, *(reason.document() for reason in why)])
 
 
 def store_taken_back(context: Context, request_id: str, where: str) -> None:
     """The request is taken back from a pool that does not get on with it: its explanation tells that."""
-    path = f"{DECLINES}/{request_id}"
-    document = context.store.own.get(path) or {}
-    before = document.get("taken_back")
-    told = [*(before if isinstance(before, list) else ()), {"where": where, "at": context.now()}]
-    context.store.own.put(path, {**document, "taken_back": told[-MOST_TAKEN_BACK:]})
+
+    def add(document: dict[str, Any] | None) -> dict[str, Any]:
+        before = (document or {}).get("taken_back")
+        told = [*(before if isinstance(before, list) else ()), {"where": where, "at": context.now()}]
+        return {**(document or {}), "taken_back": told[-MOST_TAKEN_BACK:]}
+
+    context.store.own.change(f"{DECLINES}/{request_id}", add)
 
 
 def store_end(context: Context, request: NodeRequest, outcome: str, documents: list[dict[str, Any]]) -> None:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.world import World, label, provider_document, site
 
 
@@ -40,3 +42,17 @@ def test_a_launcher_that_acts_for_no_pool_of_a_request_says_so_when_no_other_doe
         waiting = world.request("small")
         assert world.run(300, until=lambda: first.ended)
         assert world.run(600, until=lambda: world.store.own.get(f"waits/{waiting}")["code"] == "not-acting")
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.2, 2.0])
+def test_a_failed_request_has_the_reasons_of_all_launchers_however_far_behind_their_views_are(lag):
+    with World(two_providers(), lag=lag) as world:
+        world.clouds["east"].images = ()
+        world.start(providers=("east",))
+        world.start(providers=("west",))
+        world.run(60)
+        request = world.request("small")
+        assert world.run(120, until=lambda: world.state(request) == "failed")
+        world.run(5)
+        told = world.store.own.get(f"waits/{request}")["reasons"]
+        assert {reason["where"] for reason in told} == {"east/main", "west/main"}
