@@ -261,8 +261,10 @@ class Ended(Rule):
                 self._judge_wait(request, found, tree)
 
     def _judge_failure(self, request: str, event: Event) -> None:
-        told = self._told.get(request, {}).get("reasons") or []
-        if not told:
+        stored = self._told.get(request, {})
+        told = stored.get("reasons") or []
+        # Without a pool that offers its labels there is a sentence only.
+        if not told and not stored.get("text"):
             self.note(event, f"request {request} has failed and nothing tells why")
         if all(item.get("code") in NOT_OFFERED for item in told) and self._always_offered(request, event.at):
             self.note(event, f"request {request} has failed for {told}, but a pool has offered it all the time")
