@@ -27,14 +27,17 @@ FIRST = 24.0
 QUICK = 5
 """After so many refusals in a row the distance grows to SOON; two minutes have passed by then."""
 IN_TWO_MINUTES = 6
-"""No more creates than this are refused in two minutes: where several were refused together, the tries are fewer."""
+"""No more creates than this are refused in two minutes: where several were refused together, the tries are fewer.
+
+Two tries are made in any case.
+"""
 SOON = 60.0
 """The distance in seconds until RECENT refusals have passed, which takes ten minutes."""
 RECENT = 13
 SPREAD = 0.02
 """The first distances are longer at random by up to this share: pools that were refused together part in time."""
 LONGEST = 180.0
-"""The distance after that. An hour of refusals is no more than thirty. No freeze lasts longer, in seconds."""
+"""The distance after that. An hour has thirty freezes at most. No freeze lasts longer, in seconds."""
 MEMORY = 3600.0
 """Refusals older than this many seconds are forgiven."""
 DOUBTS = 3

@@ -24,7 +24,6 @@ from ..launches.launch_in_progress import LaunchInProgress
 from ..launches.launches import Launches
 from .accepting import AcceptedRequest, accept, lock_node_of, lock_pending, reuse
 from .waits import (
-    FAILED,
     forget_wait,
     store_end,
     store_reasons,
@@ -267,7 +266,7 @@ class AcceptedRequests:
         fail = fail or (bool(all_pools) and set(all_pools) <= set(request.declined_by))
         request.set_state(RequestState.FAILED if fail else RequestState.REQUESTED, self._context.now())
         documents = store_reasons(self._context, request.id, list(why.values()))
-        store_end(self._context, request, FAILED if fail else "declined", documents)
+        store_end(self._context, request, RequestState.FAILED if fail else "declined", documents)
         self._write(accepted)
         self._leave(accepted)
         account.forget_wait(request.id)

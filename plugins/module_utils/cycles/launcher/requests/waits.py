@@ -12,7 +12,7 @@ from ....launching.actions import Wait
 from ....model import reasons
 from ....model.lines import Line, Subject, Trouble
 from ....model.reasons import Reason
-from ....model.request import NodeRequest
+from ....model.request import NodeRequest, RequestState
 from ....model.stored import BadDocument, is_number
 from ....model.subjects import subject_of_request
 from ..context.context import Context
@@ -24,8 +24,6 @@ DECLINES = "declines"
 
 Kept for as long as the request exists.
 """
-FAILED = "failed"
-"""The code of what is stored for a request that has failed; it stays until the request is gone."""
 MOST_TAKEN_BACK = 10
 """Of one request; the oldest go first."""
 WAIT_NEWS_EVERY = 60.0
@@ -97,12 +95,17 @@ class Waits:
 
 def _renewed(before: Mapping[str, Any], wait: Wait, now: float) -> dict[str, Any] | None:
     """The stored reason as it is to be; None where it stays."""
-    if before.get("code") == FAILED or (wait.reason.code == reasons.NOT_ACTING and _is_told_by_another(before, now)):
+    if _has_failed(before) or (wait.reason.code == reasons.NOT_ACTING and _is_told_by_another(before, now)):
         return None
     reason = wait.reason.document()
     same = all(before.get(key) == reason.get(key) for key in ("code", "where")) and is_number(before.get("since"))
     pools = [item.document() for item in wait.pools]
     return {**reason, "pools": pools, "since": before["since"] if same else now, "at": now}
+
+
+def _has_failed(before: Mapping[str, Any]) -> bool:
+    """True for the reason of a failure, which stays until the request is gone."""
+    return before.get("code") == RequestState.FAILED
 
 
 def _is_told_by_another(before: Mapping[str, Any], now: float) -> bool:
@@ -115,7 +118,7 @@ def forget_wait(context: Context, request_id: str) -> None:
     """The request does not wait any more: remove the reason, but not the one why it has failed."""
     context.account.forget_wait(request_id)
     own, path = context.store.own, f"{WAITS}/{request_id}"
-    if (own.get(path) or {}).get("code") != FAILED:
+    if not _has_failed(own.get(path) or {}):
         own.delete_as_known(path)
 
 
