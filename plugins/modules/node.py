@@ -57,7 +57,7 @@ options:
     description:
       - Wait until the requestor or launcher that has locked a node is done with it. The module queues for the lock, so
         it gets the node before a launcher can delete it.
-      - In check mode the module does not wait.
+      - In check mode the module does not wait. It tells what becomes of the nodes if they are free in time.
     type: bool
     default: false
   timeout:

@@ -48,12 +48,19 @@ class Verdict:
 
 
 def decide(
-    node: Node, wish: NodeWish, now: float, *, request: NodeRequest | None = None, lease: str | None = None
+    node: Node,
+    wish: NodeWish,
+    now: float,
+    *,
+    request: NodeRequest | None = None,
+    lease: str | None = None,
+    done: bool = False,
 ) -> Verdict:
     """Decide about a node that no other client has locked.
 
     :param request: the request that the node is allocated to, if it exists.
     :param lease: the name of the lease that the node is held for, if there is one.
+    :param done: as if the requestor or launcher that is at work on the node were done with it.
     """
     if node.broken:
         return Verdict(refusal=f"the record of node {node.id} cannot be used: {node.lack()}")
@@ -63,13 +70,13 @@ def decide(
         return Verdict(refusal=f"node {node.id} is leased under the name {lease}: {release_first(lease)}")
     if wish.state == RELEASED:
         return _written(node, NodeState.USED, now)
-    if node.state == NodeState.READY and request is not None and request.state in _TAKING:
+    if node.state == NodeState.READY and request is not None and request.state in _TAKING and not done:
         return Verdict(refusal=f"node {node.id} is {at_work(node, request)}", busy=True)
     if wish.state == ABSENT:
         return _written(node, NodeState.DELETING, now)
     if node.state in _LEAVING:
         return Verdict(refusal=f"node {node.id} is {node.state}: its server is deleted and cannot be held any more")
-    if node.state in _COMING:
+    if node.state in _COMING and not done:
         return Verdict(refusal=f"node {node.id} is {node.state}: it can be held when it is ready", busy=True)
     return _held(node, wish, now)
 

@@ -73,10 +73,11 @@ def node(module: AnsibleModule) -> dict[str, Any]:
     with _opened(module) as (config, _reading, store):
         _refuse_unknown_ids(store.nodes, params["ids"], "ZooKeeper has no node", gone_is_fine=wish.state != HELD)
         by_hand = NodesByHand(store, wish)
+        patience = params["timeout"] if params["wait"] else 0
         if module.check_mode:
-            outcomes = by_hand.preview(list(dict.fromkeys(params["ids"])))
+            outcomes = by_hand.preview(list(dict.fromkeys(params["ids"])), waits=patience > 0)
         else:
-            outcomes = by_hand.carry_out(params["ids"], params["timeout"] if params["wait"] else 0.0)
+            outcomes = by_hand.carry_out(params["ids"], patience)
         now, served = time.time(), {pool.provider_name for pool in store.components.pools()}
     warnings = _hold_warnings(config, outcomes) if wish.state == HELD else _unserved(outcomes, served)
     for warning in warnings:

@@ -187,6 +187,9 @@ def test_an_id_that_was_given_out_is_gone_and_no_other(site, zk_client):
 def test_a_node_is_held_as_soon_as_its_user_is_done(full, zk_client):
     """The requestor gives its lock back only when the module has queued for it."""
     lock = f"{NODES}/{IN_USE}/lock"
+    options = {"id": IN_USE, "state": "held", "comment": "look", "wait": True, "timeout": 60}
+    seen = full.run("node", check=True, **options)
+    assert (seen["failed"], seen["changed"], seen["nodes"][0]["state"]) == (False, True, "hold")
 
     def give_back():
         (users,) = zk_client.get_children(lock)
@@ -199,7 +202,7 @@ def test_a_node_is_held_as_soon_as_its_user_is_done(full, zk_client):
 
     requestor = threading.Thread(target=give_back)
     requestor.start()
-    result = full.run("node", id=IN_USE, state="held", comment="look", wait=True, timeout=60)
+    result = full.run("node", **options)
     requestor.join()
     assert (result["failed"], result["nodes"][0]["state_before"]) == (False, "used")
     assert document(zk_client, f"{NODES}/{IN_USE}")["state"] == "hold"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.paths import segment
-from ...launching.node_changes import NodeWish, Verdict, at_work, decide
+from ...launching.node_changes import HELD, NodeWish, Verdict, at_work, decide
 from ...model.errors import StoreConflict, StoreGone
 from ...model.lease import LEASES, hold_job
 from ...model.node import Node, NodeState
@@ -73,9 +73,13 @@ class NodesByHand:
         self._news = threading.Event()
         self._pause = pause or self._wait
 
-    def preview(self, node_ids: Sequence[str]) -> list[NodeOutcome]:
-        """Return what would become of the nodes now; nothing is locked or written."""
-        return [self._look(node_id) for node_id in node_ids]
+    def preview(self, node_ids: Sequence[str], *, waits: bool = False) -> list[NodeOutcome]:
+        """Return what would become of the nodes now; nothing is locked or written.
+
+        :param waits: as if the clients that are at work on the nodes were done with them in time.
+        """
+        seen = [self._look(node_id) for node_id in node_ids]
+        return [self._when_done(outcome) if waits and outcome.busy else outcome for outcome in seen]
 
     def carry_out(self, node_ids: Sequence[str], timeout: float = 0.0) -> list[NodeOutcome]:
         """Grant the wish for each node that no other client is at work on.
@@ -109,14 +113,22 @@ class NodesByHand:
             return self._unreadable(node_id)
         request = self._request(node)
         verdict = self._decide(node, request)
-        if verdict.node is None and not verdict.refusal:
-            return NodeOutcome(node_id, node, node)
+        if verdict.node is None and not verdict.busy:
+            return self._refused(node, verdict.refusal)
         holder = self._store.nodes.holder(node_id)
         if holder is not None and node_id not in self._turns:
             return self._refused(node, self._locked(node, request, holder), busy=True)
         if verdict.node is None:
-            return self._refused(node, verdict.refusal, busy=verdict.busy)
+            return self._refused(node, verdict.refusal, busy=True)
         return NodeOutcome(node_id, node, verdict.node)
+
+    def _when_done(self, outcome: NodeOutcome) -> NodeOutcome:
+        """Return what becomes of a busy node as soon as it is free."""
+        node = outcome.before
+        if node is None:
+            return outcome
+        verdict = self._decide(node, self._request(node), done=True)
+        return outcome if verdict.node is None else NodeOutcome(node.id, node, verdict.node)
 
     def _try(self, node_id: str) -> NodeOutcome:
         """Change one node, if it is its turn."""
@@ -160,8 +172,8 @@ class NodesByHand:
         if turn is not None:
             turn.leave()
 
-    def _decide(self, node: Node, request: NodeRequest | None) -> Verdict:
-        return decide(node, self._wish, self._clock(), request=request, lease=self._lease(node))
+    def _decide(self, node: Node, request: NodeRequest | None, *, done: bool = False) -> Verdict:
+        return decide(node, self._wish, self._clock(), request=request, lease=self._lease(node), done=done)
 
     def _request(self, node: Node) -> NodeRequest | None:
         return self._store.requests.read(node.allocated_to) if node.allocated_to else None
@@ -184,4 +196,6 @@ class NodesByHand:
     def _unreadable(self, node_id: str) -> NodeOutcome:
         if self._store.nodes.exists(node_id):
             return NodeOutcome(node_id, refusal=f"the record of node {node_id} is no JSON object: correct it by hand")
+        if self._wish.state == HELD:
+            return NodeOutcome(node_id, refusal=f"node {node_id} was deleted meanwhile and cannot be held any more")
         return NodeOutcome(node_id)

@@ -137,6 +137,46 @@ def test_a_node_is_waited_for_until_its_user_is_done(world, state, then):
         assert state_of(world, used) == NodeState.HOLD, "the launcher found it locked, and then held"
 
 
+@pytest.mark.parametrize(("state", "then"), [(HELD, NodeState.HOLD), (ABSENT, NodeState.DELETING)])
+def test_a_preview_that_waits_tells_what_becomes_of_a_node_in_use(world, state, then):
+    used = in_use(world)
+    (seen,) = by_hand(world, state).preview([used], waits=True)
+    assert (seen.refusal, seen.changed) == ("", True)
+    assert seen.after is not None and seen.after.state == then
+    assert state_of(world, used) == NodeState.IN_USE
+    world.agenda.after(5, lambda: world.give_back([used]))
+    (done,) = by_hand(world, state).carry_out([used], 60)
+    assert done.after is not None and done.after.state == then, "the preview was right"
+
+
+@pytest.mark.parametrize(("state", "then"), [(HELD, NodeState.HOLD), (ABSENT, NodeState.DELETING)])
+def test_a_preview_that_waits_tells_what_becomes_of_a_node_that_is_launched(world, state, then):
+    world.request("large")
+    assert world.run(60, until=lambda: bool(world.nodes(NodeState.BUILDING)))
+    (node,) = world.nodes(NodeState.BUILDING)
+    (seen,) = by_hand(world, state).preview([node.id], waits=True)
+    assert seen.refusal == "" and seen.after is not None and seen.after.state == then
+
+
+def test_a_hold_of_a_node_that_is_deleted_is_refused_at_once(world):
+    node = ready(world)
+    assert act(world, ABSENT, node.id) == [""]
+    assert world.run(5, until=lambda: world.store.nodes.is_locked(node.id))
+    began = world.agenda.now
+    refusals = [
+        *act(world, HELD, node.id, timeout=60),
+        by_hand(world, HELD).preview([node.id], waits=True)[0].refusal,
+    ]
+    assert refusals == [f"node {node.id} is deleting: its server is deleted and cannot be held any more"] * 2
+    assert world.agenda.now == began
+
+
+def test_a_node_that_vanishes_while_its_hold_is_waited_for_is_refused(world):
+    used = in_use(world)
+    world.agenda.after(5, lambda: world.store.nodes.delete(used))
+    assert act(world, HELD, used, timeout=60) == [f"node {used} was deleted meanwhile and cannot be held any more"]
+
+
 def test_waiting_ends_in_time_and_leaves_nothing_behind(world):
     used = in_use(world)
     (told,) = act(world, HELD, used, timeout=30)
