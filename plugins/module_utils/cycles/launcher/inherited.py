@@ -5,7 +5,8 @@
 
 Their servers were not looked at for a while. So they are handed out when the cycle's first list of servers has shown
 them. What that list lacks is treated like a server that has vanished from one list to the next: nova is asked
-(``provider/missing.py``). An API that does not answer is not waited for: the machines may be well all the same.
+(``provider/missing.py``). The list is waited for as long as lists of this cloud lately took, not longer: where the API
+does not answer, the machines may be well all the same.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Inherited:
 
 
 def _bound(actor: ProviderActor, left: _Left) -> float:
-    return left.since + actor.timeouts.suspect
+    return left.since + actor.list_bound
 
 
 def _is_fresh(actor: ProviderActor, since: float) -> bool:
@@ -124,7 +125,8 @@ def _is_fresh(actor: ProviderActor, since: float) -> bool:
 
 
 def _is_troubled(actor: ProviderActor) -> bool:
-    return actor.blocked is not None or any(fact.error is not None for fact in (actor.capacity, actor.listing))
+    refused = actor.health.refused(actor.inbox.clock())
+    return refused is not None or any(fact.error is not None for fact in (actor.capacity, actor.listing))
 
 
 def _expected(actor: ProviderActor, node: Node) -> Server:

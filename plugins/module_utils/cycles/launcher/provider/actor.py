@@ -188,6 +188,7 @@ class ProviderActor:
         """What the next cycle wants to know of the provider."""
         return {
             "boot_seconds": list(self.boot_times.samples),
+            "list_seconds": self._list.document(),
             "gone": list(self._gone),
             **self.creates.document(),
             "zones": self.known.denials.document(),
@@ -201,6 +202,7 @@ class ProviderActor:
         self.boot_times.samples.extend(document.get("boot_seconds", [])[-SAMPLES:])
         gone = document.get("gone")
         self._gone.extend(item for item in (gone if isinstance(gone, list) else ()) if isinstance(item, dict))
+        self._list.learn(document.get("list_seconds"))
         self.creates.learn(document)
         self.known.learn_zones(document.get("zones"))
         self._stored_reading = document.get("reading")
@@ -229,6 +231,11 @@ class ProviderActor:
         """True in the first seconds while no reading has failed: what is not known will be known in a moment."""
         young = self.inbox.clock() - self._began < self.timeouts.suspect
         return young and not any(fact.failures for fact in self._facts)
+
+    @property
+    def list_bound(self) -> float:
+        """Seconds for which a server list is waited for before the cycle goes on without it: twice what it lately took."""
+        return max(self.timeouts.suspect, min(self.timeouts.call, 2 * self._list.slowest))
 
     @property
     def reading(self) -> bool:

@@ -108,6 +108,10 @@ class Health:
         kind, seconds = self._silent
         if seconds:
             return self._trouble(f"no answer to {kind} for {seconds:.0f} s")
+        return self.refused(now)
+
+    def refused(self, now: float) -> Reason | None:
+        """The same as far as it follows from answers, and not from their lack."""
         if now < self.wait_until:
             said = f"{self._error}; " if self._error is not None else ""
             left = self.wait_until - now

@@ -20,6 +20,7 @@ from statistics import median
 
 from ....clients.openstack.client import CloudClient
 from ....model.cloud import Server, moment
+from ....model.stored import is_number
 
 SLOW = 1.0
 """Seconds. After a whole list that took longer only changes are read."""
@@ -58,13 +59,27 @@ class ServerList:
         self._whole_at = -math.inf
         self._answered_at = -math.inf
         self._seconds: deque[float] = deque(maxlen=RECENT)
-        self._whole_seconds = 0.0
+        self._whole_seconds: deque[float] = deque(maxlen=RECENT)
         self._newest: float | None = None
         self._ending = math.inf
         """The oldest ``updated`` of a server shown as DELETED: nova keeps that when it lets go of the server."""
         self._next_since: float | None = None
         self._last_since: float | None = None
         self._trusted = True
+
+    @property
+    def slowest(self) -> float:
+        """Seconds that the slowest of the latest whole lists took; 0 before the first."""
+        return max(self._whole_seconds, default=0.0)
+
+    def document(self) -> list[float]:
+        """What the next cycle wants to know: how long the latest whole lists took."""
+        return [round(seconds, 1) for seconds in self._whole_seconds]
+
+    def learn(self, document: object) -> None:
+        """What an earlier cycle has stored; what makes no sense is left out."""
+        found = document if isinstance(document, list) else []
+        self._whole_seconds.extend(float(seconds) for seconds in found if is_number(seconds) and seconds >= 0)
 
     def choose(self, now: float, *, whole: bool) -> None:
         """Decide what the next :meth:`read` asks for.
@@ -75,7 +90,8 @@ class ServerList:
             not whole
             and self._trusted
             and self._newest is not None
-            and self._whole_seconds > SLOW
+            and bool(self._whole_seconds)
+            and self._whole_seconds[-1] > SLOW
             and now - self._whole_at < WHOLE_EVERY
         )
         self._next_since = min(self._newest - OVERLAP, self._ending) if changes and self._newest is not None else None
@@ -112,7 +128,7 @@ class ServerList:
         if listing.since is None:
             self._trusted = self._trusted and not self._has_missed(before, listing.servers, updates)
             self._whole_at = now
-            self._whole_seconds = self._whole_seconds if listing.seconds is None else listing.seconds
+            self._whole_seconds.extend(() if listing.seconds is None else (listing.seconds,))
         else:
             self._last_since = listing.since
         self._newest = max((at for at in (self._newest, *updates.values()) if at is not None), default=None)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.waits import WAITS
-from tests.support.virtual_cloud import VirtualCloud
+from tests.support.virtual_cloud import Timing, VirtualCloud
 from tests.support.world import Cycle, World, one_provider
 
 ONE = "GET /servers/{id}"
@@ -30,11 +30,11 @@ def servers_of(world: World, requests: list[str]) -> set[str]:
 
 
 @contextmanager
-def left_by_another(spares: int, **more: object) -> Iterator[World]:
+def left_by_another(spares: int, duration: float = 60, **more: object) -> Iterator[World]:
     """An earlier cycle has left ready nodes; some hours pass."""
     with World(one_provider(min_ready={"small": spares}), **more) as world:  # type: ignore[arg-type]
-        first = world.start(duration=60)
-        assert world.run(120, until=lambda: first.ended)
+        first = world.start(duration=duration)
+        assert world.run(2 * duration, until=lambda: first.ended)
         assert len(world.nodes("ready")) == spares
         world.configure(one_provider())
         world.run(7200)
@@ -114,6 +114,18 @@ def test_an_api_that_does_not_answer_is_not_waited_for_long(fault, bound):
         assert world.run(120, until=lambda: len(world.fulfilled) == 2)
         assert len(servers_of(world, requests)) == 2
         assert max(world.fulfilled.values()) - began <= bound
+
+
+def test_a_list_is_waited_for_as_long_as_lists_lately_took():
+    """A control plane under load: its list of servers takes longer than the time after which an API is suspect."""
+    timing = Timing(listing=14.0, spread=0.0)
+    with left_by_another(3, 180, clouds={"east": {"timing": timing}}) as world:
+        victims = delete(world.clouds["east"], 1)
+        requests = [world.request("small") for _unused in range(3)]
+        cycle = world.start()
+        assert world.run(300, until=lambda: len(world.fulfilled) == 3)
+        assert not servers_of(world, requests) & victims
+        assert asked(cycle, CREATE) == 1
 
 
 def test_a_cell_that_is_down_keeps_nodes_back_for_a_moment_only():
