@@ -234,7 +234,7 @@ class ProviderActor:
 
     @property
     def list_bound(self) -> float:
-        """Seconds for which a server list is waited for before the cycle goes on without it: twice what it lately took."""
+        """Seconds for which a list of servers is waited for before the cycle goes on without it."""
         return max(self.timeouts.suspect, min(self.timeouts.call, 2 * self._list.slowest))
 
     @property
