@@ -27,10 +27,12 @@ FIRST = 24.0
 QUICK = 5
 """After so many refusals in a row the distance grows to SOON; two minutes have passed by then."""
 IN_TWO_MINUTES = 6
-"""No more creates than this are refused in two minutes: where several were refused together, the tries are fewer.
+"""No more creates than this are refused in TWO_MINUTES: where several were refused together or at once after each
+other, the tries are fewer.
 
 Two tries are made in any case.
 """
+TWO_MINUTES = 120.0
 SOON = 60.0
 """The distance in seconds until RECENT refusals have passed, which takes ten minutes."""
 RECENT = 13
@@ -80,9 +82,11 @@ def _pause(refusals: Sequence[float], jitter: float) -> float:
         return LONGEST
     if freezes > QUICK:
         return SOON
-    tries = IN_TWO_MINUTES - refusals.count(refusals[0])
-    quick = min(SOON, max(FIRST, (120.0 - FIRST) / tries)) if tries > 0 else SOON
-    return (FIRST if freezes == 1 else quick) * (1.0 + SPREAD * jitter)
+    now = refusals[-1]
+    lately = [time for time in refusals if now - time < TWO_MINUTES]
+    steps = max(1, IN_TWO_MINUTES + 1 - len(lately))
+    even = (lately[0] + TWO_MINUTES - now) / steps
+    return (FIRST if freezes == 1 else min(SOON, max(FIRST, even))) * (1.0 + SPREAD * jitter)
 
 
 def _is_contrary(before: Freeze, now_known: Evidence, now: float) -> bool:
@@ -102,10 +106,18 @@ def is_raised(freeze: Freeze, now: Evidence) -> bool:
 
 
 def room(freeze: Freeze, known: Evidence, now: float) -> float:
-    """How much of the resource may be used now beyond what *known* says is used; infinite without a freeze."""
+    """How much of the resource may be used now beyond what *known* says is used; infinite without a freeze.
+
+    What is given back is no room where the quota has fallen below what is used. So the limits that are read after a
+    refusal decide, and after one that should have fitted nothing is tried before they are read.
+    """
     if now >= freeze.until or is_raised(freeze, known):
         return float("inf")
-    return 0.0 if now < try_at(freeze, now) else max(0.0, freeze.evidence.used - known.used)
+    unread = freeze.blind and not freeze.trusted and not freeze.settled
+    if unread or now < try_at(freeze, now):
+        return 0.0
+    bound = float("inf") if known.bound is None else known.bound
+    return max(0.0, min(freeze.evidence.used, bound) - known.used)
 
 
 def try_at(freeze: Freeze, now: float) -> float:

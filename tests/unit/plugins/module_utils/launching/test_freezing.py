@@ -96,16 +96,18 @@ def test_one_that_should_have_fitted_makes_blind():
     freeze = refuse(None, 1000.0)
     less = Evidence(bound=100, others=4, ours=3)
     assert room(freeze, less, 1001.0) == 3
-    blind = refuse(freeze, 1002.0, known=less)
+    unread = refuse(freeze, 1002.0, known=less)
+    assert room(unread, less, 1003.0) == 0, "the limits may have changed, and are read first"
+    blind = settle(unread, less)
     assert blind.blind and blind.until > freeze.until
     assert (room(blind, less, 1002.0), careful(blind, less, 1002.0)) == (3, 1.0)
     assert room(blind, THEN, 1002.0) == 0
     assert room(blind, Evidence(bound=101, others=4, ours=3), 1003.0) == float("inf")
-    blind = refuse(blind, 1003.0, known=less)
+    blind = settle(refuse(blind, 1003.0, known=less), less)
     assert room(blind, less, 1003.0) == 3, "at once, up to the third refusal"
     for turn in range(20):
         began = blind.until if turn else 1004.0
-        blind = refuse(blind, began, known=less)
+        blind = settle(refuse(blind, began, known=less), less)
         assert blind.blind and room(blind, less, blind.until - 1) == 0
         assert room(blind, less, blind.until) == float("inf") and careful(blind, less, blind.until) == 1.0
 
@@ -120,6 +122,29 @@ def test_a_try_that_is_accepted_lets_the_next_be_made_at_once():
     again = accepted(blind, 1, 1022.0)
     assert (room(again, less, 1023.0), careful(again, less, 1023.0)) == (3, 1.0)
     assert room(refuse(again, 1024.0, known=less), less, 1025.0) == 0
+
+
+@pytest.mark.parametrize(("used", "free"), [(9, 0), (6, 0), (5, 1), (0, 6)])
+def test_what_is_given_back_above_a_quota_that_has_fallen_is_no_room(used: float, free: float):
+    freeze = refuse(None, 1000.0)
+    assert room(freeze, Evidence(bound=6, ours=used), 1001.0) == free
+
+
+@given(jitter=st.floats(0, 1), lost=st.integers(1, 4), pace=st.floats(0.1, 30))
+def test_refusals_of_what_was_given_back_are_few_as_well(jitter: float, lost: int, pace: float):
+    """Whenever something may be tried, it is, and is refused."""
+    less = Evidence(bound=100, others=4, ours=3)
+    freeze, now, times = None, 1000.0, []
+    for _turn in range(60):
+        known, together = (THEN, lost) if freeze is None else (less, 1)
+        for place in range(together):
+            freeze = refused(freeze, "cores", known, "no", now + 0.1 * place, jitter, now - 0.2)
+        assert freeze is not None
+        freeze = settle(freeze, less)
+        times.append(now)
+        now = min(now + pace, freeze.until) if room(freeze, less, now + pace) else freeze.until
+    assert max(sum(1 for other in times if at <= other < at + 120.0) for at in times) <= 6
+    assert max(after - before for before, after in pairwise(times) if before < 1500.0) <= 60.0 * (1 + SPREAD) + TICK
 
 
 @given(ours=st.integers(0, 30), others=st.integers(0, 30), now_ours=st.integers(0, 30), now_others=st.integers(0, 30))

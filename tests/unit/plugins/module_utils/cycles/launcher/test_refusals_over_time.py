@@ -203,6 +203,27 @@ def test_places_that_are_given_back_and_cannot_be_had_cost_few_refusals(seed: in
     assert not cycle.account.failed
 
 
+def test_what_is_given_back_above_a_quota_that_has_fallen_costs_few_refusals():
+    """Ten are used when the quota falls to two; they end one after the other, and the limits cannot be read."""
+    with World(one_provider(), quota={"east": REAL}) as world:
+        cloud = world.clouds["east"]
+        cycle = world.start()
+        habit = Habit(work=lambda chance: chance.uniform(60, 64))
+        asked = [world.request("small", habit=habit) for _unused in range(30)]
+        assert world.run(100, until=lambda: len(world.fulfilled) == REAL["instances"])
+        cloud.limits = Limits({"instances": 2})
+        fault = world.fault("east", "GET /limits")
+        world.run(300)
+        times = freezes_of(cycle)
+        fault.left = 0
+        cloud.limits = Limits(REAL)
+        assert world.run(1200, until=lambda: len(world.fulfilled) == len(asked))
+        assert not cycle.account.failed
+    assert len(times) > 1
+    assert max_in(times, 20.0) <= 2, "what ends after a refusal that should not have been is no room"
+    assert max_in(times, 120.0) <= MOST_REFUSED
+
+
 def test_nova_s_race_costs_one_freeze():
     """Ten are accepted at once at a quota of three, and most of them fail: the freeze lasts until room is seen."""
     with lying_world() as world:
