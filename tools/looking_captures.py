@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Renews the captures of status.yml in docs/looking.md: ``python -m tools.looking_captures``.
+"""Renews the captures of status.yml and explain.yml in the documentation: ``python -m tools.looking_captures``.
 
-The playbook reads a private ZooKeeper with the records of tests/support/populated_tree.py. Each capture stands below a
-comment ``<!-- status at 80 columns -->`` with its width.
+The playbooks read a private ZooKeeper with the records of tests/support/populated_tree.py. Each capture stands below a
+comment, ``<!-- status at 80 columns -->`` or ``<!-- explain 100-0000000011 -->``.
 """
 
 from __future__ import annotations
@@ -26,23 +26,40 @@ from tests.support.populated_tree import (
 )
 from tests.support.zookeeper_server import HOST, ZooKeeperServer
 
-PAGE = ROOT / "docs" / "looking.md"
-CAPTURE = re.compile(r"(<!-- status at (\d+) columns -->\n\n```\n)(.*?)(```\n)", re.DOTALL)
-FIRST = "PROVIDERS "
+PAGES = (ROOT / "docs" / "looking.md", ROOT / "docs" / "operating.md")
+CAPTURE = re.compile(r"(<!-- (status at|explain) (\S+)(?: columns)? -->\n\n```\n)(.*?)(```\n)", re.DOTALL)
+"""Beginning, playbook, its argument, the capture, end."""
+FIRST = ("PROVIDERS ", "request ", "node ")
+"""How the first line of a capture begins."""
 LEFT_OUT = (ODD, EMPTY, BROKEN)
 """Records that no site has; the tests need them."""
+CONFIG = {
+    "labels": [],
+    "diskimages": [{"name": "debian"}],
+    "providers": [
+        {"name": "east", "cloud": "east"},
+        {
+            "name": "west",
+            "cloud": "west",
+            "diskimages": [{"name": "debian"}],
+            "pools": [{"name": "main", "max-servers": 4, "labels": []}],
+        },
+    ],
+}
+"""The rest of nodepool.yaml."""
 
 
 def main() -> None:
-    """Run the playbook at each width and put what it shows into the page."""
+    """Run the playbooks and put what they show into the pages."""
     with tempfile.TemporaryDirectory(prefix="nodepool-captures-") as name, ZooKeeperServer() as zookeeper:
         folder = Path(name)
         _populate(zookeeper.hosts)
-        document = {"zookeeper-servers": [{"host": HOST, "port": zookeeper.port}], "labels": []}
+        document = {"zookeeper-servers": [{"host": HOST, "port": zookeeper.port}], **CONFIG}
         (folder / "nodepool.yaml").write_text(json.dumps(document), encoding="utf-8")
-        page = PAGE.read_text(encoding="utf-8")
-        shown = CAPTURE.sub(lambda found: f"{found[1]}{_capture(folder, int(found[2]))}{found[4]}", page)
-    PAGE.write_text(shown, encoding="utf-8")
+        for page in PAGES:
+            text = page.read_text(encoding="utf-8")
+            shown = CAPTURE.sub(lambda found: f"{found[1]}{_capture(folder, found[2], found[3])}{found[5]}", text)
+            page.write_text(shown, encoding="utf-8")
 
 
 def _populate(hosts: str) -> None:
@@ -64,10 +81,11 @@ def _put(client: KazooClient, path: str, data: bytes) -> None:
         client.create(path, data, makepath=True)
 
 
-def _capture(folder: Path, width: int) -> str:
-    """What is on a screen of *width* columns."""
-    given = ("-e", "nodepool_config=nodepool.yaml", "-e", f"status_width={width}")
-    done = command("ansible-playbook", ROOT / "playbooks" / "status.yml", *given, folder=folder)
+def _capture(folder: Path, playbook: str, argument: str) -> str:
+    """What the playbook shows for a width or an id."""
+    name, variable = ("explain", "id") if playbook == "explain" else ("status", "status_width")
+    given = ("-e", "nodepool_config=nodepool.yaml", "-e", f"{variable}={argument}")
+    done = command("ansible-playbook", ROOT / "playbooks" / f"{name}.yml", *given, folder=folder)
     if done.returncode:
         raise SystemExit(f"the playbook failed:\n{done.stdout}{done.stderr}")
     lines = done.stdout.splitlines()

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 
 from ..model.reasons import Reason
 
+PoolReason = tuple[str, Reason]
+"""What a pool (``provider/pool``) says about a request."""
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -41,11 +44,14 @@ class Decline:
 
 @dataclass(frozen=True)
 class Wait:
-    """The request stays as it is. *pools*: why each pool that could serve it cannot do so now, the best one first."""
+    """The request stays as it is.
+
+    *pools*: why each pool cannot serve it now, the best one first, then why others never can.
+    """
 
     request_id: str
     reason: Reason
-    pools: tuple[Reason, ...] = ()
+    pools: tuple[PoolReason, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ..model import reasons
 from ..model.reasons import Reason
-from .actions import Admit, Decline, Plan, Wait
+from .actions import Admit, Decline, Plan, PoolReason, Wait
 from .capacity import Rooms, worst_shortage
 from .options import Option, Stock, rank
 from .snapshot import (
@@ -60,6 +60,7 @@ class _Placement:
         self._rooms = Rooms(snapshot)
         self._stock = Stock(snapshot)
         self._verdicts: dict[tuple[str, tuple[str, ...]], Reason | None] = {}
+        self._silent: dict[tuple[str, ...], tuple[PoolReason, ...]] = {}
         self._queues: dict[Hashable, list[_Obstacle]] = {}
         """By kind: what requests that must wait wait for."""
         self._waiting: list[tuple[OpenRequest, PoolState]] = []
@@ -187,15 +188,25 @@ class _Placement:
                 self._rooms.reserve_launches(obstacle.option.pool, len(obstacle.option.to_launch))
         self._reserve_for_tenant(request, obstacles)
         for_room = [item for item in obstacles if item.reason.code in (reasons.NO_ROOM, reasons.FROZEN)]
+        pools = (*_by_pool(obstacles), *self._silent_pools(request))
         if not for_room:
-            return Wait(request.id, _most_telling([item.reason for item in obstacles]), _by_pool(obstacles))
+            return Wait(request.id, _most_telling([item.reason for item in obstacles]), pools)
         least = min(for_room, key=lambda item: (_lack(item.reason), item.rank))
         reason, option = least.reason, least.option
         if self._rooms.has_reservation(option.pool):
             reason = Reason(reason.code, {**reason.figures, "behind": True})
         self._rooms.reserve(option.pool, option.need)
         self._waiting.append((request, option.pool))
-        return Wait(request.id, reason, _by_pool(obstacles))
+        return Wait(request.id, reason, pools)
+
+    def _silent_pools(self, request: OpenRequest) -> tuple[PoolReason, ...]:
+        """The pools that can never serve these labels; they do not decline while another pool can."""
+        if request.labels not in self._silent:
+            known = {pool.where: self._never(pool, request) for pool in self._snapshot.pools}
+            self._silent[request.labels] = tuple(
+                (where, why) for where, why in sorted(known.items()) if why is not None
+            )
+        return self._silent[request.labels]
 
     def _reserve_for_tenant(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> None:
         """Keep room within the tenant's limit, or its small requests would pass a large one for ever."""
@@ -250,12 +261,12 @@ def _lack(reason: Reason) -> float:
     return float((figures["needed"] - figures["left"]) / figures["needed"])
 
 
-def _by_pool(obstacles: Sequence[_Obstacle]) -> tuple[Reason, ...]:
+def _by_pool(obstacles: Sequence[_Obstacle]) -> tuple[PoolReason, ...]:
     """The obstacle of the best option of each pool."""
     best: dict[str, Reason] = {}
     for item in obstacles:
-        best.setdefault(item.option.pool.id, item.reason)
-    return tuple(best.values())
+        best.setdefault(item.option.pool.where, item.reason)
+    return tuple(best.items())
 
 
 def _most_telling(candidates: Sequence[Reason]) -> Reason:

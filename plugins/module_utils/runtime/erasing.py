@@ -9,8 +9,12 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..clients.zookeeper import paths
+from ..clients.zookeeper.reading import read_tree
 from ..cycles.frame.options import ConfigOptions
 from ..cycles.launcher.erasing import erase_provider
+from ..reporting.info.fields import near
+from ..reporting.info.names import known_names
 from .arguments import CONFIG_ARGUMENTS, options_of
 from .cycle import told
 
@@ -25,5 +29,17 @@ PROVIDER_ARGUMENTS: dict[str, Any] = {
 def provider(module: AnsibleModule) -> dict[str, Any]:
     """Erase it."""
     params = module.params
-    options = options_of(ConfigOptions, params)
-    return told(module, erase_provider(options, params["name"], force=params["force"], check=module.check_mode))
+    options, name = options_of(ConfigOptions, params), params["name"]
+    result = erase_provider(options, name, force=params["force"], check=module.check_mode)
+    if not result["erased"] and result["configured"] is None:
+        result["warnings"].append(_unknown(options, name))
+    return told(module, result)
+
+
+def _unknown(options: ConfigOptions, name: str) -> str:
+    """A provider that was erased before and a mistyped name look alike: both are told with the nearest names."""
+    config = options.load()
+    reading = read_tree(config.zookeeper, (paths.NODES, paths.COMPONENTS, f"{paths.OWN}/pools"))
+    like = near(name, known_names("provider", config, reading, [name]))
+    hint = f"; did you mean {' or '.join(like)}?" if like else ""
+    return f"neither the configuration nor ZooKeeper has a provider {name!r}: nothing is erased{hint}"

@@ -18,7 +18,7 @@ from ..clients.zookeeper import paths
 from ..clients.zookeeper import reading as tree_reading
 from ..clients.zookeeper.reading import Found, TreeReading
 from ..model.config.types import NodepoolConfig
-from ..model.errors import PartlyFailed
+from ..model.errors import ConfigError, PartlyFailed
 from ..model.node import NodeState
 from ..model.request import RequestState
 from ..reporting.info import explain, labels, leases, providers
@@ -229,6 +229,8 @@ def lease_info(module: AnsibleModule) -> dict[str, Any]:
 def status(module: AnsibleModule) -> dict[str, Any]:
     """One screen of text about everything, or about one request or node."""
     config, name, width = load(module), module.params["id"], max(20, module.params["width"])
+    if name == "":
+        raise ConfigError(["id is empty: name a request or a node, for instance id=100-0000000011"])
 
     def launches(reading: TreeReading) -> list[str]:
         if not name:

@@ -88,3 +88,9 @@ def test_leftovers_of_a_provider_that_is_gone_need_no_force(site):
     before = site.tree()
     assert site.run("provider", name="south")["changed"] is False
     assert site.tree() == before
+
+
+def test_a_mistyped_provider_is_told_with_the_nearest_name(site):
+    done = site.run("provider", name="wset")
+    assert (done["failed"], done["changed"]) == (False, False)
+    assert "has a provider 'wset': nothing is erased; did you mean west?" in str(done["warnings"])

@@ -193,5 +193,7 @@ def test_the_screen_and_the_explanation_by_playbook(full):
     assert "  west/main: 2 instances needed, 1 left in west/main" in done.stdout.splitlines()
     done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, "-e", f"id={BUILDING}", folder=full.folder)
     assert f"node {BUILDING}: building in west/main, labels small, locked" in done.stdout.splitlines()
+    done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, folder=full.folder)
+    assert done.returncode != 0 and "id is empty: name a request or a node" in done.stdout + done.stderr
     done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, "-e", "id=0000000077", folder=full.folder)
     assert done.returncode != 0 and "did you mean" in done.stdout + done.stderr

@@ -151,7 +151,7 @@ def _verdict(
     if lacking:
         return reasons.LABEL_UNKNOWN, f"{where} does not offer {', '.join(lacking)}", {}
     for item in (*_documents(wait.get("pools")), wait):
-        if item.get("where") == where and item.get("code"):
+        if item.get("pool", item.get("where")) == where and item.get("code"):
             figures = {key: value for key, value in item.items() if is_number(value) and key not in ("since", "at")}
             return str(item["code"]), str(item.get("text")), figures
     if not pool["registered"]:
@@ -241,7 +241,8 @@ def _history(
             yield event("attempt failed", None, f"node {launch['id']}: {failure}")
         if launch["adopted"]:
             yield event("adopted", age(launch["adopted_at"], now), f"node {launch['id']}: {adoption_text(launch)}")
-        phase = f", phase {launch['phase']}, attempt {launch['attempt']}" if launch["phase"] else ""
-        yield event("node", launch["phase_age"], f"node {launch['id']} is {launch['state']}{phase}")
+        phase = f", phase {launch['phase']}" if launch["phase"] not in (None, launch["state"]) else ""
+        attempt = f", attempt {launch['attempt']}" if launch["phase"] else ""
+        yield event("node", launch["phase_age"], f"node {launch['id']} is {launch['state']}{phase}{attempt}")
     if row["state"] != RequestState.REQUESTED:
         yield event(str(row["state"]), row["age"], f"its record says {row['state']}")

@@ -155,10 +155,12 @@ def node_life(found: Found, launch: Found | None, now: float) -> dict[str, Any]:
     fields = Fields(found.document)
     created, state, since = fields.moment("created_time"), fields.read("state"), fields.moment("state_time")
     record, problem = _launch(launch)
-    steps = list(_launch_steps(record)) if record is not None else []
+    steps: list[tuple[str, float, str]] = []
     if created is not None:
-        steps.insert(0, ("recorded", created, "the record was made"))
-    steps += _assigned(found, record, created)
+        # A launch begins with its record; the two clocks are read a moment apart.
+        created = min(created, record.started or created) if record is not None else created
+        steps.append(("recorded", created, "the record was made"))
+    steps += [*_assigned(found, record, created), *(_launch_steps(record) if record is not None else ())]
     if state is not None and since is not None and (state, since) not in [step[:2] for step in steps]:
         steps.append((state, since, _state_text(state, found.document)))
     return {
@@ -191,7 +193,13 @@ def gone_life(found: Found, now: float) -> dict[str, Any]:
         stone, problem = Tombstone.from_document(found.document), found.problem
     except BadDocument as bad:
         stone, problem = Tombstone(found.name), f"what is kept of it cannot be used: {found.problem or bad}"
-    steps = [(name, at, GONE_STEPS.get(name, f"the record said {name}")) for name, at in stone.times.items()]
+    began = min((stone.times[name] for name in ("recorded", "launched") if name in stone.times), default=0.0)
+    # The record comes first; what began in the same moment was read from another clock.
+    names = sorted(stone.times, key=lambda name: name != "recorded")
+    steps = [
+        (name, began if name == "recorded" else stone.times[name], GONE_STEPS.get(name, f"the record said {name}"))
+        for name in names
+    ]
     if stone.buried:
         steps.append(("deleted", stone.buried, "deleted" + (f", because {stone.why}" if stone.why else "")))
     return {
@@ -214,7 +222,7 @@ GONE_STEPS = {
     "active": "the server became ACTIVE",
     "ready": READY_TEXT,
     "in-use": "the requestor began to use it",
-    "used": "the requestor had used it",
+    "used": "the node was given back",
 }
 """What a tombstone tells → what happened."""
 

@@ -14,12 +14,12 @@ from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import TreeReading
 from ...imaging.text import span
 from ...model.config.types import NodepoolConfig
-from ...model.documents import seconds, text
-from ...model.image import BuildState, UploadState, is_build_id
+from ...model.documents import text
 from ...model.lines import amount
 from ...model.request import RequestState
+from ...model.resources import INSTANCES
 from . import explain, providers
-from .fields import age
+from .image_lines import image_lines
 from .labels import label_rows
 from .nodes import odd_nodes
 from .providers import provider_rows
@@ -45,11 +45,14 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
         f"NODES {_counts(states)}": _shortened(
             [f"{row['label']}: {_counts(row['nodes'])}" for row in labels if row["nodes"]]
         ),
-        f"REQUESTS {_counts(Counter(row['state'] or 'unknown' for row in requests))}": _shortened(
-            [_request(row) for row in requests if row["state"] == RequestState.REQUESTED]
+        f"REQUESTS {_counts(Counter(row['state'] or 'unknown' for row in requests))}": [
+            *_shortened([_waiting(row) for row in requests if row["state"] == RequestState.REQUESTED]),
+            *_shortened([_failed(row) for row in requests if row["state"] == RequestState.FAILED]),
+        ],
+        "IMAGES": list(image_lines(config, reading, now)),
+        "STUCK": _shortened(
+            [*_stuck(known), *_odd("node", odd_nodes(reading.below(paths.NODES))), *_odd("request", requests)]
         ),
-        "IMAGES": list(_images(reading, now)),
-        "STUCK": _shortened([*_stuck(known), *_odd([*odd_nodes(reading.below(paths.NODES)), *requests])]),
     }
     lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body or ["nothing"]))]
     return wrapped(lines, width)
@@ -86,26 +89,37 @@ def _counts(counts: Mapping[str, int]) -> str:
 def _provider(row: Mapping[str, Any]) -> Iterator[str]:
     who = f"acted for on {', '.join(row['acted_for_by']) or 'a host that has registered no pool'}"
     other = f"served by another launcher on {', '.join(row['acted_for_by'])}" if row["acted_for_by"] else "no launcher"
-    yield f"{row['name']}: {who if row['acting'] else other}{', draining' if row['draining'] else ''}{_health(row)}"
-    for item in row["resources"]:
-        if item["limit"] is not None:
-            yield f"  {_bar(item)}"
+    notes = ["not in the configuration"] if not row["configured"] else []
+    notes += ["draining"] if row["draining"] else []
+    if not row["acting"] and row["reading_age"] is not None:
+        notes.append(f"limits read {span(row['reading_age'])} ago")
+    yield ", ".join([f"{row['name']}: {who if row['acting'] else other}", *notes, *_health(row)])
+    yield from (f"  {_bar(item)}" for item in row["resources"] if _tells(item))
     for breaker in row["breakers"]:
-        yield f"  breaker: {breaker['image']} with {breaker['flavor']} for {span(breaker['ends_in'])}"
+        what = f"{breaker['image']} with {breaker['flavor']}, {amount(breaker['failures'], 'failure', 'failures')}"
+        yield f"  breaker: {what}, next try in {span(breaker['ends_in'])}{_said(breaker)}"
     for pool in row["pools"]:
-        bounded = [item for item in pool["resources"] if item["limit"] is not None]
         yield f"  pool {pool['name']}: {_counts(pool['nodes'])}{', paused' if pool['paused'] else ''}"
-        yield from (f"    {_bar(item)}" for item in bounded)
+        yield from (f"    {_bar(item)}" for item in pool["resources"] if _tells(item))
         for freeze in pool["freezes"]:
-            yield f"    frozen: {freeze['resource']} for {span(freeze['ends_in'])}: {freeze['text']}"
+            yield f"    frozen: {freeze['resource']}, next try in {span(freeze['ends_in'])}{_said(freeze)}"
 
 
-def _health(row: Mapping[str, Any]) -> str:
+def _health(row: Mapping[str, Any]) -> Iterator[str]:
     health = row["health"]
-    if health is None or health["state"] == "ok":
-        return ""
-    since = f" for {span(health['age'])}" if health["age"] is not None else ""
-    return f", in trouble{since}: {health['text']}"
+    if health is not None and health["state"] != "ok":
+        since = f" for {span(health['age'])}" if health["age"] is not None else ""
+        yield f"in trouble{since}{_said(health)}"
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    return f": {row['text']}" if row["text"] else ""
+
+
+def _tells(item: Mapping[str, Any]) -> bool:
+    """Whether a resource has a bar: instances with a limit, and what is used by half."""
+    limit = item["limit"]
+    return limit is not None and (item["resource"] == INSTANCES or item["used"] + item["others"] >= limit / 2)
 
 
 def _bar(item: Mapping[str, Any]) -> str:
@@ -117,36 +131,22 @@ def _bar(item: Mapping[str, Any]) -> str:
     return f"{item['resource']:<12} [{drawn}] {item['used']:g}{others} of {limit:g}"
 
 
-def _request(row: Mapping[str, Any]) -> str:
+def _waiting(row: Mapping[str, Any]) -> str:
     waited = f" for {span(row['created_age'])}" if row["created_age"] is not None else ""
-    reason = row["reason"]["text"] if row["reason"] else "no launcher has said why"
-    return f"{row['place']}. {row['id']} ({', '.join(row['labels'])}){waited}: {reason}"
+    return f"{row['place']}. {_request(row)}{waited}: {_why(row)}"
 
 
-def _images(reading: TreeReading, now: float) -> Iterator[str]:
-    for image in reading.names(paths.IMAGES):
-        builds = [found for found in reading.below(paths.builds(image)) if is_build_id(found.name)]
-        newest = _newest((found.document for found in builds), BuildState.READY, now)
-        words = [f"built {span(newest)} ago" if newest is not None else "no ready build"]
-        for provider in sorted({name for build in builds for name in reading.names(_providers(image, build.name))}):
-            uploads = (
-                item.document for build in builds for item in reading.below(paths.uploads(image, build.name, provider))
-            )
-            uploaded = _newest(uploads, UploadState.READY, now)
-            words.append(f"{provider} {span(uploaded) if uploaded is not None else 'has no ready upload'}")
-        flags = reading.names(paths.image(image))
-        words += [told for flag, told in (("pause", "paused"), ("request-build", "build asked for")) if flag in flags]
-        yield f"{image}: {', '.join(words)}"
+def _failed(row: Mapping[str, Any]) -> str:
+    since = f" {span(row['age'])} ago" if row["age"] is not None else ""
+    return f"{_request(row)} failed{since}: {_why(row)}"
 
 
-def _providers(image: str, build_id: str) -> str:
-    return f"{paths.build(image, build_id)}/providers"
+def _request(row: Mapping[str, Any]) -> str:
+    return f"{row['id']} ({', '.join(row['labels'])})"
 
 
-def _newest(documents: Iterable[Mapping[str, Any]], state: str, now: float) -> float | None:
-    """Age of the newest in that state."""
-    times = (seconds(item.get("state_time")) for item in documents if text(item.get("state")) == state)
-    return min((passed for since in times if (passed := age(since, now)) is not None), default=None)
+def _why(row: Mapping[str, Any]) -> str:
+    return str(row["reason"]["text"]) if row["reason"] else "no launcher has said why"
 
 
 def _stuck(known: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -158,8 +158,8 @@ def _stuck(known: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{row['name']}: {what} is not deleted{passed}, {tries}: {item['answer']}"
 
 
-def _odd(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    return (f"{row['id']}: {'; '.join(row['problems'])}" for row in rows if row["problems"])
+def _odd(kind: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    return (f"record of {kind} {row['id']}: {'; '.join(row['problems'])}" for row in rows if row["problems"])
 
 
 # -- one thing -------------------------------------------------------------------------------------------------------
@@ -173,9 +173,12 @@ def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
             f"before it in the queue: {told['ahead_count']}; for the same: {', '.join(told['behind']) or 'none'}"
         )
         lines.append(f"unblocked when: {told['unblocked_by'] or 'not known'}")
-    left = told["expected_seconds"]
-    lines.append(f"expected wait: {span(left) + ', ' if left is not None else ''}{told['expected']}")
-    lines += ["POOLS", *(f"  {pool['pool']}: {pool['text']}" for pool in told["pools"])]
+    if told["state"] not in RequestState.FINISHED:
+        left = told["expected_seconds"]
+        lines.append(f"expected wait: {span(left) + ', ' if left is not None else ''}{told['expected']}")
+    open_or_failed = told["state"] in (RequestState.REQUESTED, RequestState.FAILED)
+    pools = [f"  {pool['pool']}: {pool['text']}" for pool in told["pools"] if open_or_failed or pool["declined"]]
+    lines += ["POOLS", *pools] if pools else []
     lines += ["HISTORY", *(f"  {_ago(item)} {item['text']}" for item in told["history"])]
     return wrapped(lines, width)
 

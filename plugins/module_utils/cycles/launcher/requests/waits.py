@@ -99,7 +99,7 @@ def _renewed(before: Mapping[str, Any], wait: Wait, now: float) -> dict[str, Any
         return None
     reason = wait.reason.document()
     same = all(before.get(key) == reason.get(key) for key in ("code", "where")) and is_number(before.get("since"))
-    pools = [item.document() for item in wait.pools]
+    pools = [{**item.document(), "pool": where} for where, item in wait.pools]
     return {**reason, "pools": pools, "since": before["since"] if same else now, "at": now}
 
 

@@ -19,7 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.no
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
 from tests.support.virtual_cloud import Timing
-from tests.support.world import Habit, World, one_provider
+from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 QUICK = Timing(boot=(5.0, 1.0), delete=(1.0, 0.2))
 
@@ -99,3 +99,24 @@ def waiting(world: World, request: str) -> dict[str, Any]:
     """The explanation, once the request waits for room."""
     assert world.run(60, until=lambda: (explained(world, request)["waits_for"] or "").startswith("1 instance needed"))
     return explained(world, request)
+
+
+def test_each_pool_says_why_also_the_one_that_can_never_serve_it_and_the_one_whose_cloud_is_away():
+    pools = {
+        name: {"name": "main", "labels": [label("small")], "max-servers": most}
+        for name, most in (("east", 2), ("west", 1), ("north", 9))
+    }
+    documents = site(*(provider_document(name, pool) for name, pool in pools.items()))
+    with World(documents, quota={name: {"instances": 9} for name in pools}, lag=0.02) as world:
+        world.fault("north")
+        world.start()
+        world.request("small", "small")
+        request = world.request("small", "small")
+        told = {}
+
+        def all_have_spoken() -> bool:
+            told.update({pool["pool"]: pool["code"] for pool in explained(world, request)["pools"]})
+            return "no-room" in told.values()
+
+        assert world.run(120, until=all_have_spoken)
+        assert told == {"east/main": "no-room", "west/main": "too-large-for-pool", "north/main": "provider-trouble"}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reading import Found
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.nodes import (
     NodeFilter,
+    gone_life,
     node_life,
     node_rows,
 )
@@ -30,7 +31,7 @@ from tests.support.populated_tree import (
     WEST,
     documents,
 )
-from tests.support.tree_reading import NOW, populated
+from tests.support.tree_reading import NOW, populated, reading_of
 
 NODES = "/nodepool/nodes"
 SERVER = "0e3f1b1c-3f4e-4f55-9f0b-6a3a3f1d1c52"
@@ -129,6 +130,22 @@ def test_the_life_of_a_node_that_boots():
         None,
         None,
     )
+
+
+def test_the_record_comes_before_the_launch_that_began_with_it_however_their_clocks_were_read():
+    path, record = f"{NODES}/{BUILDING}", documents(NOW)
+    record[path]["created_time"] = NOW - 30.9
+    record[f"/nodepool/stackci/launches/{BUILDING}"].update(started=NOW - 31, asked_at=NOW - 31)
+    reading = reading_of(record)
+    told = node_life(reading.one(path), reading.one(f"/nodepool/stackci/launches/{BUILDING}"), NOW)
+    assert [step["step"] for step in told["steps"]][:4] == ["recorded", "assigned", "launched", "asked"]
+
+
+def test_the_record_of_a_deleted_node_comes_first():
+    stone = {"node_id": READY, "times": {"launched": NOW - 90.1, "recorded": NOW - 90, "used": NOW - 5}, "buried": NOW}
+    told = gone_life(Found(READY, stone, None, False, NOW), NOW)
+    assert [step["step"] for step in told["steps"]][:3] == ["recorded", "launched", "used"]
+    assert told["steps"][2]["text"] == "the node was given back"
 
 
 def test_the_life_of_a_node_without_a_record_of_its_launch():

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
@@ -18,10 +20,29 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.st
     request_lines,
     status_lines,
 )
-from tests.support.populated_tree import BUILDING, ODD, WAITING, documents
+from tests.support.populated_tree import (
+    BROKEN,
+    BUILDING,
+    DONE,
+    FAILED,
+    IN_USE,
+    ODD,
+    WAITING,
+    documents,
+)
 from tests.support.tree_reading import NOW, populated, reading_of
 
-CONFIG = parse_config('{"zookeeper-servers": [{"host": "localhost"}], "labels": []}')
+IMAGE = {"name": "debian", "elements": ["debian-minimal"]}
+CONFIG = parse_config(
+    json.dumps(
+        {
+            "zookeeper-servers": [{"host": "localhost"}],
+            "labels": [],
+            "diskimages": [IMAGE, {**IMAGE, "name": "rocky", "pause": True}],
+            "providers": [{"name": "west", "cloud": "west", "diskimages": [{"name": "debian"}, {"name": "rocky"}]}],
+        }
+    )
+)
 
 
 def lines(width=200, reading=None):
@@ -31,18 +52,32 @@ def lines(width=200, reading=None):
 def test_one_screen_shows_what_there_is():
     shown = lines()
     for line in (
+        "  east: no launcher, not in the configuration",
         "  west: acted for on launcher1, in trouble for 40 s: provider west: 503",
         "    instances    [######------........] 3+3 of 10",
-        "    breaker: debian with small for 45 s",
+        "    breaker: debian with small, 5 failures, next try in 45 s: no valid host",
         "    pool main: 1 building, 1 in-use, 1 ready, paused",
-        "      frozen: instances for 30 s: Quota exceeded",
+        "      frozen: instances, next try in 30 s: Quota exceeded",
         "  small: 1 building, 1 hold, 1 in-use, 1 ready",
         f"  1. {WAITING} (small, small) for 5 min: 2 instances needed, 1 left in west/main",
-        "  debian: built 1 h 1 min ago, west 1 h, paused, build asked for",
+        f"  {FAILED} (huge) failed 8 min 20 s ago: east/main does not offer label small",
+        "  debian: built 1 h 1 min ago, west 1 h ago, paused, build asked for",
+        "  rocky: no ready build, west has no ready upload, paused",
         "  west: server s-9 is not deleted for 15 min, 4 tries: 409 Conflict",
     ):
         assert line in shown
-    assert any(line.startswith(f"  {ODD}: it has no 'provider'; ") for line in shown)
+    assert "    cores        [######------........] 6+6 of 20" in shown
+    assert not any(line.startswith("    ram ") for line in shown), "less than half of it is used"
+    assert any(line.startswith(f"  record of node {ODD}: it has no 'provider'; ") for line in shown)
+    assert f"  record of request {BROKEN}: it has no 'node_types'" in "\n".join(shown)
+
+
+def test_figures_that_no_launcher_renews_tell_their_age():
+    whole = documents(NOW)
+    whole["/nodepool/stackci/providers/west"]["reading"]["at"] = NOW - 7200
+    shown = lines(reading=reading_of(whole))
+    assert any(line.startswith("  west: ") and ", limits read 2 h ago" in line for line in shown), "no lock is held"
+    assert not any("limits read" in line for line in lines())
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -64,7 +99,19 @@ def test_many_requests_are_counted():
 
 
 def test_an_empty_tree_has_nothing_in_each_part():
-    assert lines(reading=reading_of({})).count("  nothing") == 5
+    assert lines(reading=reading_of({})) == [
+        "PROVIDERS (# ours, - others)",
+        "  west: no launcher",
+        "NODES none",
+        "  nothing",
+        "REQUESTS none",
+        "  nothing",
+        "IMAGES",
+        "  debian: no ready build, west has no ready upload",
+        "  rocky: no ready build, west has no ready upload, paused",
+        "STUCK",
+        "  nothing",
+    ]
 
 
 def test_a_request_and_a_node_as_text():
@@ -81,3 +128,15 @@ def test_a_request_and_a_node_as_text():
     assert shown[0] == f"node {BUILDING}: building in west/main, labels small, locked"
     assert "failed: attempt 1: fault: No valid host was found" in shown
     assert "  00:00:02:10 the record was made" in shown
+
+
+def test_a_request_that_has_its_nodes_tells_no_wait_and_names_only_pools_that_declined():
+    reading = populated()
+    told = request_lines(explanation(reading, request_rows(reading, NOW), DONE, NOW), 200)
+    assert told[:2] == [
+        f"request {DONE}: it is fulfilled with nodes {IN_USE}; its requestor has not taken them yet",
+        "HISTORY",
+    ]
+    failed = request_lines(explanation(reading, request_rows(reading, NOW), FAILED, NOW), 200)
+    assert "  east/main: east/main does not offer label small" in failed
+    assert not any(line.startswith("expected wait") for line in failed)
