@@ -10,7 +10,8 @@ others for data, locks and children.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -29,7 +30,10 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import Components
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import (
+    Components,
+    Registration,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.images import Images
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes, failure
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
@@ -54,7 +58,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import parse
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
-from tests.support.virtual_time import Agenda, Killed
+from tests.support.virtual_time import Agenda, Fiber, FiberLock, Killed, Taken
 
 SESSION_TIMEOUT = 11.0
 SETTINGS = ZooKeeperSettings(servers=(ZooKeeperServer("memory", 2181),))
@@ -348,23 +352,28 @@ class MemorySession(Session):
         return answer
 
     def _answer(self, request: Any, client: Any) -> Any:
-        if self.killed:
-            raise Killed
-        if self.state != CONNECTED or client is not self.client:
-            raise ConnectionLoss
+        self._look_for(client)
         if self.before is not None:
             self.before(request)
-        self._travel()
+        self._travel(client)
         value = self.keeper.answer(request, self)
         self._note(request, value)
-        self._travel()
+        self._travel(client)
         if self.after is not None:
             self.after(request)
         return value
 
-    def _travel(self) -> None:
+    def _travel(self, client: Any) -> None:
+        """What is under way when its session ends, or the connection, is lost."""
         if self.keeper.travel > 0:
             self.keeper.agenda.sleep(self.keeper.travel)
+            self._look_for(client)
+
+    def _look_for(self, client: Any) -> None:
+        if self.killed:
+            raise Killed
+        if self.state != CONNECTED or client is not self.client:
+            raise ConnectionLoss
 
     def settle(self, client: Any) -> None:
         """The cache knows at once what this session does."""
@@ -434,7 +443,11 @@ class MemorySession(Session):
         self.state = CONNECTED
         keeper.sessions.append(self)
         for todo in self.after_sync:
-            todo()
+            with contextlib.suppress(StoreError):
+                try:
+                    todo()
+                except Taken:
+                    Fiber(keeper.agenda, todo)
         self.notify("")
 
     def _leave(self) -> None:
@@ -447,6 +460,18 @@ class MemorySession(Session):
             self.client.dead = True
 
 
+class MemoryComponents(Components):
+    """A registration is renewed by one fiber while another one changes it."""
+
+    def register(
+        self, kind: str, hostname: str, fields: Mapping[str, Any], *, root: str = paths.COMPONENTS
+    ) -> Registration:
+        """As the real one."""
+        made = super().register(kind, hostname, fields, root=root)
+        made._lock = FiberLock(self._session.keeper.agenda)  # type: ignore[attr-defined, assignment]
+        return made
+
+
 class MemoryStore(Store):
     """The real store over a session in memory."""
 
@@ -455,6 +480,6 @@ class MemoryStore(Store):
         self.nodes = Nodes(session)
         self.requests = Requests(session)
         self.images = Images(session)
-        self.components = Components(session)
+        self.components = MemoryComponents(session)
         self.own = OwnDocuments(session)
         self.raw_images = RawImages(session)

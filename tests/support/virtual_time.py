@@ -155,6 +155,35 @@ class Fiber:
         self._back.release()
 
 
+class Taken(Exception):
+    """A lock is taken, and what asks for it cannot wait."""
+
+
+class FiberLock:
+    """Stands in for threading.Lock where a fiber waits for something else while it has the lock."""
+
+    def __init__(self, agenda: Agenda) -> None:
+        self._agenda = agenda
+        self._taken = False
+        self._waiting: deque[Fiber] = deque()
+
+    def __enter__(self) -> None:
+        while self._taken:
+            me = self._agenda.current
+            if me is None:
+                raise Taken
+            self._waiting.append(me)
+            me.park()
+        self._taken = True
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self._taken = False
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for fiber in waiting:
+            fiber.wake()
+
+
 class VirtualInbox(Inbox):
     """The inbox of a cycle on virtual time: waiting lets others go on."""
 

@@ -13,8 +13,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.workers import WorkerSet
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import ComponentKind
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from tests.support.memory_zookeeper import MemoryZooKeeper
 from tests.support.virtual_client import VirtualClient
-from tests.support.virtual_time import VirtualInbox, VirtualScanner, VirtualWorkers
+from tests.support.virtual_time import Agenda, Fiber, VirtualInbox, VirtualScanner, VirtualWorkers
 
 PAIRS = [(CloudClient, VirtualClient), (WorkerSet, VirtualWorkers), (Scanner, VirtualScanner), (Inbox, VirtualInbox)]
 
@@ -32,3 +35,28 @@ def test_every_verb_is_there_with_the_same_parameters(real, stand_in):
     for name in sorted(verbs(real) & verbs(stand_in)):
         wanted = list(inspect.signature(getattr(real, name)).parameters)
         assert list(inspect.signature(getattr(stand_in, name)).parameters)[: len(wanted)] == wanted, name
+
+
+def test_a_registration_is_renewed_by_a_new_session_while_a_fiber_changes_it():
+    agenda = Agenda()
+    keeper = MemoryZooKeeper(agenda)
+    store = keeper.store()
+    made = store.components.register(ComponentKind.POOL, "host", {"id": "1", "paused": False})
+    keeper.travel = 0.5
+    changes = Fiber(agenda, lambda: made.update(paused=True))
+    agenda.after(0.2, lambda: store.session.expire(0.1))
+    ends = Fiber(agenda, made.unregister)
+    agenda.run(10)
+    assert changes.ended and ends.ended and changes.error is None and ends.error is None
+    assert made.path is None and not [path for path in keeper.znodes if "/pool/" in path]
+
+
+def test_what_is_on_its_way_when_its_session_ends_is_lost():
+    agenda = Agenda()
+    keeper = MemoryZooKeeper(agenda)
+    store = keeper.store()
+    keeper.travel = 0.5
+    writes = Fiber(agenda, lambda: store.own.put("drain/east", {}))
+    agenda.after(0.2, lambda: store.session.expire(0.1))
+    agenda.run(10)
+    assert isinstance(writes.error, StoreError) and not [path for path in keeper.znodes if "drain" in path]
