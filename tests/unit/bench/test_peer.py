@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.bench.peer import table
+from tests.bench.peer import __main__ as program
+from tests.bench.peer import kept, table
 from tests.bench.peer.measuring import TITLES
 from tests.bench.peer.rooms import ROOMS
 from tests.bench.peer.sides import Ours, Theirs
@@ -54,6 +55,49 @@ def test_the_table_is_written_between_its_marks_and_only_there(tmp_path):
     readme.write_text("no marks")
     with pytest.raises(ValueError, match=r"README\.md lacks the lines"):
         table.write_readme(readme, [])
+
+
+def test_rooms_and_sides_that_were_measured_one_by_one_are_merged(tmp_path):
+    path = tmp_path / "bench" / "peer.json"
+    kept.keep(
+        path, "crash", "27 servers", {"theirs": {"thrown_away": 27.0}, "ours": {"thrown_away": 1.0}}, {"date": "a"}
+    )
+    kept.keep(path, "silent", "50 requests", {"theirs": {"recovered": math.nan}}, {"date": "b"})
+    kept.keep(path, "crash", "27 servers", {"ours": {"thrown_away": 0.0}}, {"date": "c"})
+    rooms = kept.read(path)
+    assert rooms["crash"]["sides"] == {"theirs": {"thrown_away": 27.0}, "ours": {"thrown_away": 0.0}}
+    assert rooms["crash"]["measured"] == {"theirs": {"date": "a"}, "ours": {"date": "c"}}
+    assert rooms["silent"]["sides"] == {"theirs": {"recovered": None}}
+
+
+def test_figures_of_another_load_are_not_mixed(tmp_path):
+    path = tmp_path / "peer.json"
+    kept.keep(path, "crash", "5 servers", {"theirs": {"thrown_away": 5.0}}, {})
+    kept.keep(path, "crash", "27 servers", {"ours": {"thrown_away": 0.0}}, {})
+    assert kept.read(path)["crash"]["sides"] == {"ours": {"thrown_away": 0.0}}
+
+
+def test_readme_is_written_from_rooms_of_both_sides_at_their_whole_load(tmp_path, monkeypatch, capsys):
+    (tmp_path / "README.md").write_text(f"{table.BEGIN}\nold\n{table.END}\n")
+    monkeypatch.setattr(program, "ROOT", tmp_path)
+    path = tmp_path / "peer.json"
+    crash, silent = ({room.name: room for room in ROOMS}[name] for name in ("crash", "silent"))
+    kept.keep(path, "crash", f"{crash.few} {crash.title}", {"theirs": {"thrown_away": 5.0}, "ours": {}}, {})
+    kept.keep(path, "silent", f"{silent.number} {silent.title}", {"ours": {"recovered": 5.6}}, {})
+    assert program.main(["--readme", str(path)]) == 1
+    assert "old" in (tmp_path / "README.md").read_text()
+    kept.keep(path, "silent", f"{silent.number} {silent.title}", {"theirs": {"recovered": math.nan}}, {})
+    assert program.main(["--readme", str(path)]) == 0
+    text = (tmp_path / "README.md").read_text()
+    assert "| never | 5.60 s |" in text and "crash" not in text and "old" not in text
+    assert "crash" in capsys.readouterr().out
+
+
+def test_a_file_of_something_else_is_not_taken(tmp_path):
+    path = tmp_path / "other.json"
+    path.write_text("[]")
+    with pytest.raises(ValueError, match="has no 'rooms'"):
+        kept.read(path)
 
 
 def test_readme_takes_only_figures_that_rooms_have():
