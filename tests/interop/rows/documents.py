@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 
 from tests.interop.documents import differences, lives
 from tests.interop.filling import build_directly, configure
@@ -41,6 +42,13 @@ def _one_request(world: World, at_work: AbstractContextManager[object]) -> None:
         nodes = requestor.accept(request)
         requestor.give_back(*nodes)
         requestor.wait_gone(nodes, PATIENCE)
+    # Nodepool's launcher is killed: its registrations end with its session.
+    for kind in ("pool", "launcher"):
+        eventually(partial(_none_left, world, f"/nodepool/components/{kind}"), PATIENCE)
+
+
+def _none_left(world: World, path: str) -> bool:
+    return not world.site.requestor.children(path)
 
 
 def _compare(lab: Lab, both: Mapping[str, World], entities: tuple[str, ...], allowed: Mapping[str, str]) -> str:
