@@ -88,7 +88,7 @@ test-interop: setup ## Nodepool 11 and Zuul on one tree with the collection; ARG
 	@$(PY) -m tests.interop $(ARGS)
 
 matrix: setup ## the tarball with the oldest versions that are supported: one cell of test-matrix
-	@$(STEP) $@ timeout 900 $(PY) -m tests.matrix --quick
+	@$(STEP) $@ timeout 1800 $(PY) -m tests.matrix --quick
 
 test-matrix: setup ## the tarball with several versions of Python, ansible-core and libraries; ARGS="--list"
 	@$(PY) -m tests.matrix $(ARGS)

@@ -9,7 +9,6 @@ python -m tests.matrix [--quick] [--list] [--only CELL ...]
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from tests.matrix import newer_zookeeper
 from tests.matrix.cells import CELLS, QUICK, ROOT, CannotRun, Cell, make
 from tests.matrix.smoke import Broken, Smoke
 from tests.support.launcher_case import CloudBank
@@ -78,7 +78,7 @@ def attempt(cell: Cell, folder: Path, tarball: Path, bank: CloudBank) -> str:
     :raises Broken: a step failed.
     """
     environment = make(cell)
-    jars = Path(os.environ[cell.jars]) if cell.jars else None
+    jars = newer_zookeeper.jars() if cell.newer_zookeeper else None
     place = folder / cell.name
     place.mkdir()
     with ZooKeeperServer(jars=jars) as zookeeper, closing(Smoke(environment, place, zookeeper, bank)) as smoke:
@@ -89,6 +89,7 @@ def attempt(cell: Cell, folder: Path, tarball: Path, bank: CloudBank) -> str:
             except Broken as problem:
                 raise Broken(f"{step.__name__}: {problem}") from problem
     told = f"Python {cell.python}, {environment.versions()}"
+    told += f", ZooKeeper {newer_zookeeper.version()}" if cell.newer_zookeeper else ""
     # A module whose playbook was ended may still be about to end.
     shutil.rmtree(place, ignore_errors=True)
     return told

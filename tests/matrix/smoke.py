@@ -21,8 +21,10 @@ from tests.support.builder_case import image
 from tests.support.launcher_case import CloudBank, Site, label, pool, provider
 from tests.support.zookeeper_server import HOST, ZooKeeperServer, free_port
 
-COMMAND_SECONDS = 240.0
-SERVE_SECONDS = 180.0
+COMMAND_SECONDS = 900.0
+"""Alone on two cores the longest command takes twenty seconds."""
+SERVE_SECONDS = 600.0
+END_SECONDS = 60.0
 CLOUD = "one"
 PAGES = {"/health": "OK", "/node-list": "", "/metrics": "stackci_nodepool_nodes", "/": "</html>"}
 """Path of the web service → what its answer has."""
@@ -125,8 +127,7 @@ class Smoke:
                 stdout=log,
                 stderr=log,
             )
-            stack.callback(process.wait)
-            stack.callback(process.terminate)
+            stack.callback(_end_process, process)
             limit = time.monotonic() + SERVE_SECONDS
             for path, part in PAGES.items():
                 while (text := _page(f"http://{HOST}:{port}{path}")) is None:
@@ -180,6 +181,15 @@ class Smoke:
 def _expect(true: bool, otherwise: str) -> None:
     if not true:
         raise Broken(otherwise)
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _end(text: str) -> str:
