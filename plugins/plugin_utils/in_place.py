@@ -11,7 +11,6 @@ any other case, and with an ansible-core without the functions that this needs, 
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import os
@@ -23,6 +22,24 @@ from ansible import constants as C  # noqa: N812
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import merge_hash
 
+
+def known_core(built: Any, run: Any) -> bool:
+    """Return True when ansible-core takes what is given here: these arguments, and no others without a default.
+
+    :param built: the class of a program to execute.
+    :param run: the function that runs a module in the started process.
+    """
+    return _takes(built, {"b_module_data", "module_style", "shebang", "serialization_profile"}) and _takes(
+        run, {"json_params", "profile", "module_fqn", "modlib_path", "extensions"}
+    )
+
+
+def _takes(target: Any, given: set[str]) -> bool:
+    parameters = inspect.signature(target).parameters
+    needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
+    return needed <= given <= parameters.keys()
+
+
 try:
     from ansible.executor.module_common import _BuiltModule
     from ansible.module_utils._internal._ansiballz._loader import run_module
@@ -31,11 +48,7 @@ except ImportError:
     KNOWN_CORE = False
 else:
     # They are not part of ansible-core's public interface, so their shape is checked before they are used.
-    KNOWN_CORE = {field.name for field in dataclasses.fields(_BuiltModule)} == {
-        "b_module_data", "module_style", "shebang", "serialization_profile",
-    } and set(inspect.signature(run_module).parameters) >= {
-        "json_params", "profile", "module_fqn", "modlib_path", "extensions",
-    }  # fmt: skip
+    KNOWN_CORE = known_core(_BuiltModule, run_module)
 
 HERE = "NODEPOOL_HERE"
 """Environment variable with the operator's current directory; see clients/openstack/clouds.py."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,61 @@ def installed(tmp_path: Path) -> Path:
 
 def test_what_this_ansible_core_offers_is_known() -> None:
     assert in_place.KNOWN_CORE, "ansible-core has changed: the modules are packed until in_place learns how"
+
+
+@dataclass(kw_only=True, frozen=True)
+class Built:
+    """A program to execute as ansible-core 2.19 and 2.20 have it."""
+
+    b_module_data: bytes
+    module_style: str
+    shebang: str | None
+    serialization_profile: str
+
+
+@dataclass(kw_only=True, frozen=True)
+class BuiltLater(Built):
+    """As 2.21 has it."""
+
+    has_async: bool = False
+    command_lookup: Any = None
+
+
+@dataclass(kw_only=True, frozen=True)
+class BuiltOtherwise(Built):
+    """With something that nobody knows how to fill."""
+
+    essential: str
+
+
+@dataclass(kw_only=True, frozen=True)
+class BuiltWithLess:
+    """Without what is filled today."""
+
+    b_module_data: bytes
+
+
+def run(
+    *, json_params: bytes, profile: str, module_fqn: str, modlib_path: str, extensions: Any, more: Any = None
+) -> None:
+    """ansible-core's ``run_module``."""
+
+
+def run_otherwise(
+    *, json_params: bytes, profile: str, module_fqn: str, modlib_path: str, extensions: Any, more: Any
+) -> None:
+    """One that needs more."""
+
+
+@pytest.mark.parametrize(
+    ("built", "runner", "expected"),
+    [
+        (Built, run, True), (BuiltLater, run, True), (BuiltOtherwise, run, False), (BuiltWithLess, run, False),
+        (Built, run_otherwise, False), (Built, lambda json_params: None, False),
+    ],
+)  # fmt: skip
+def test_an_ansible_core_is_known_that_needs_nothing_more(built: Any, runner: Any, expected: bool) -> None:
+    assert in_place.known_core(built, runner) is expected
 
 
 @pytest.mark.parametrize("by_name", [True, False], ids=["a file", "standard input"])
