@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -130,9 +131,13 @@ class Smoke:
             stack.callback(_end_process, process)
             limit = time.monotonic() + SERVE_SECONDS
             for path, part in PAGES.items():
-                while (text := _page(f"http://{HOST}:{port}{path}")) is None:
+                while True:
+                    text, problem = _page(f"http://{HOST}:{port}{path}")
+                    if not problem:
+                        break
                     if process.poll() is not None or time.monotonic() > limit:
-                        raise Broken(f"{path} is not served: {_end((self._folder / 'webapp.log').read_text('utf-8'))}")
+                        screen = _end((self._folder / "webapp.log").read_text("utf-8"))
+                        raise Broken(f"{path} is not served: {problem}\n{screen}")
                     time.sleep(0.1)
                 _expect((part or self.node) in text, f"{path} has no {part!r}: {text[:200]!r}")
 
@@ -196,10 +201,13 @@ def _end(text: str) -> str:
     return "\n".join(text.strip().splitlines()[-25:])
 
 
-def _page(url: str) -> str | None:
+def _page(url: str) -> tuple[str, str]:
+    """The text of a page, and why there is none."""
     request = urllib.request.Request(url, headers={"Accept": "text/html, text/plain;q=0.9, */*;q=0.1"})
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:
-            return str(answer.read().decode())
-    except OSError:
-        return None
+            return str(answer.read().decode()), ""
+    except urllib.error.HTTPError as refused:
+        return "", f"{refused.code} {refused.read().decode(errors='replace')[:500]}"
+    except OSError as problem:
+        return "", str(problem)
