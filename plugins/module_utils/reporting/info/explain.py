@@ -19,7 +19,7 @@ from ...model.stored import BadDocument, is_number
 from .expecting import PROVIDERS, expected_wait
 from .fields import age, age_text
 from .names import pool_documents
-from .requests import WAITS
+from .requests import WAITS, said_now
 
 DECLINES = f"{paths.OWN}/declines"
 LAUNCHES = f"{paths.OWN}/launches"
@@ -126,7 +126,7 @@ def _pool_row(
 ) -> dict[str, Any]:
     """What a pool says about a request."""
     where = f"{text(pool.get('provider_name')) or '?'}/{text(pool.get('name')) or '?'}"
-    code, said, figures = _verdict(pool, where, reading, row, wait)
+    code, said, figures = _verdict(pool, where, reading, row, wait, now)
     return {
         "id": pool["id"],
         "pool": where,
@@ -140,7 +140,12 @@ def _pool_row(
 
 
 def _verdict(
-    pool: Mapping[str, Any], where: str, reading: TreeReading, row: Mapping[str, Any], wait: Mapping[str, Any]
+    pool: Mapping[str, Any],
+    where: str,
+    reading: TreeReading,
+    row: Mapping[str, Any],
+    wait: Mapping[str, Any],
+    now: float,
 ) -> tuple[str, str, dict[str, Any]]:
     """Code, sentence and figures."""
     if pool["id"] in row["declined_by"]:
@@ -153,7 +158,7 @@ def _verdict(
     for item in (*_documents(wait.get("pools")), wait):
         if item.get("pool", item.get("where")) == where and item.get("code"):
             figures = {key: value for key, value in item.items() if is_number(value) and key not in ("since", "at")}
-            return str(item["code"]), str(item.get("text")), figures
+            return str(item["code"]), said_now(item, age(seconds(wait.get("at")), now)), figures
     if not pool["registered"]:
         return "absent", f"no launcher acts for {where} now", {}
     if not pool["id"].startswith(OURS):

@@ -5,18 +5,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
+from ...model import reasons
 from ...model.documents import seconds, text, whole, words
 from ...model.request import RequestState, id_parts
+from ...model.stored import is_number
 from .fields import Fields, age, age_text
 
 WAITS = f"{paths.OWN}/waits"
 PROBLEM = "the stored reason cannot be used"
+NEXT_TRY = re.compile(r" in \d+ s$")
+"""How the sentences about freezes and breakers end."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +109,24 @@ def reason_of(wait: Found | None, now: float) -> dict[str, Any] | None:
     if wait is None or wait.problem is not None:
         return None if wait is None else {"code": "", "text": f"{PROBLEM}: {wait.problem}", "since": None, "age": None}
     document = wait.document
-    since = seconds(document.get("since"))
+    at = seconds(document.get("at"))
+    told = age(wait.written if at is None else at, now)
     return {
         "code": text(document.get("code")) or "",
-        "text": text(document.get("text")) or PROBLEM,
-        "since": since,
-        "age": age(wait.written if seconds(document.get("at")) is None else seconds(document.get("at")), now),
+        "text": said_now(document, told),
+        "since": seconds(document.get("since")),
+        "age": told,
     }
+
+
+def said_now(document: Mapping[str, Any], told: float | None) -> str:
+    """The sentence of a stored reason; the seconds until the next try are those from now on.
+
+    :param told: seconds since it was stored, None where that is not known.
+    """
+    sentence, left = text(document.get("text")), document.get("seconds")
+    if sentence is None:
+        return PROBLEM
+    if told is None or not is_number(left) or document.get("code") not in (reasons.FROZEN, reasons.BREAKER):
+        return sentence
+    return NEXT_TRY.sub(f" in {max(0.0, float(left or 0) - told):.0f} s", sentence)

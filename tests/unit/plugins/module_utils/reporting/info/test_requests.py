@@ -166,3 +166,20 @@ def test_whatever_others_wrote_every_request_is_explained(path, data):
     every = request_rows(reading, NOW)
     for row in every:
         json.dumps(explanation(reading, every, row["id"], NOW))
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ({"code": "frozen", "seconds": 24.0, "text": "w refused (403 in 7 s); next attempt in 24 s"}, "in 4 s"),
+        ({"code": "breaker", "seconds": 5.0, "text": "launches failed; next try in 5 s"}, "next try in 0 s"),
+        ({"code": "frozen", "seconds": "x", "text": "w refused; next attempt in 24 s"}, "in 24 s"),
+        ({"code": "provider-trouble", "seconds": 24.0, "text": "it asks for a pause, in 24 s"}, "in 24 s"),
+    ],
+)
+def test_the_seconds_until_the_next_try_are_those_from_now_on(reason, shown):
+    stored = {**reason, "where": "west/main", "since": NOW - 90, "at": NOW - 20}
+    told = explained(WAITING, **{f"/nodepool/stackci/waits/{WAITING}": {**stored, "pools": [stored]}})
+    assert told["waits_for"].endswith(shown) and "403 in 4 s" not in told["waits_for"]
+    (west,) = [pool for pool in told["pools"] if pool["pool"] == "west/main"]
+    assert west["text"] == told["waits_for"] and told["summary"].endswith(shown)
