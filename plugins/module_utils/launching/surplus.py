@@ -124,5 +124,5 @@ def _hindrance(snapshot: Snapshot, rooms: Rooms, pool: PoolState, label: str) ->
     need = pool.offers[label].resources
     for room, what in ((rooms.in_pool(pool), "left in"), (rooms.frozen(pool), "left after a refused create in")):
         for resource, (needed, left) in room.short_of(need).items():
-            return f"{describe(resource, needed)} needed, {max(0, left):g} {what} {pool.where}"
+            return f"{describe(resource, needed)} needed, {max(0, left):.12g} {what} {pool.where}"
     return f"{pool.where} has no zone for it"

@@ -68,4 +68,4 @@ def collapsed(failures: Iterable[str]) -> str:
 
 def amount(number: float, noun: str, plural: str | None = None) -> str:
     """``1 request``, ``2 requests``."""
-    return f"{number:g} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number:.12g} {noun if number == 1 else plural or noun + 's'}"

@@ -61,9 +61,9 @@ LEASE_EXPIRED = "lease-expired"
 REQUEST_GONE = "request-gone"
 
 _TEXTS = {
-    TENANT_LIMIT: "tenant {tenant} is at its limit: {resource} needed {needed:g}, left {left:g}",
-    CONCURRENCY: "{where} has as many launches under way as its max-concurrency allows: {launching:g}",
-    BUILDING: "the cloud of {where} builds {count:g} at a time best, and so many are under way",
+    TENANT_LIMIT: "tenant {tenant} is at its limit: {resource} needed {needed:.12g}, left {left:.12g}",
+    CONCURRENCY: "{where} has as many launches under way as its max-concurrency allows: {launching:.12g}",
+    BUILDING: "the cloud of {where} builds {count:.12g} at a time best, and so many are under way",
     IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
     IMAGE_GONE: "image {image} of build {build} is not in the cloud of {where} any more, and no older one is there",
     FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",
@@ -80,12 +80,12 @@ _TEXTS = {
     NO_IMAGE: "{where} has no ready image {image} for label {label}, and none is being built",
     LAUNCH_FAILED: "{where}: launches failed: {text}",
     FITS: "fits into {where}",
-    REUSE: "uses {count:g} of the ready nodes of {where}",
-    MIN_READY: "min-ready of label {label}: {have:g} of {wanted:g}",
+    REUSE: "uses {count:.12g} of the ready nodes of {where}",
+    MIN_READY: "min-ready of label {label}: {have:.12g} of {wanted:.12g}",
     ROOM_NEEDED: "request {request} needs the room of this idle node",
     USED: "the node is {state} and no client holds it",
-    AGED: "ready for {age:.0f} s, max-ready-age is {limit:g} s",
-    HELD_TOO_LONG: "held for {age:.0f} s, the limit is {limit:g} s",
+    AGED: "ready for {age:.0f} s, max-ready-age is {limit:.12g} s",
+    HELD_TOO_LONG: "held for {age:.0f} s, the limit is {limit:.12g} s",
     SERVER_GONE: "{where} lists its server {server} as {status}: it cannot be used",
     OWNER_GONE: "the launch has no owner any more",
     LEASE_EXPIRED: "the lease {lease} of this request has expired",
@@ -122,9 +122,9 @@ class Reason:
         figures = self.figures
         needed = describe(figures["resource"], figures["needed"])
         if self.code == NO_ROOM:
-            text = f"{needed} needed, {max(0, figures['left']):g} left in {figures['where']}"
+            text = f"{needed} needed, {max(0, figures['left']):.12g} left in {figures['where']}"
             return text + (" behind earlier requests" if figures.get("behind") else "")
-        text = f"{needed} needed, {figures['where']} can never hold more than {figures['left']:g}"
+        text = f"{needed} needed, {figures['where']} can never hold more than {figures['left']:.12g}"
         return text + (" (to be confirmed by a second reading)" if self.code == UNCONFIRMED else "")
 
 

@@ -144,6 +144,6 @@ def describe(name: str, amount: float) -> str:
     """``4096 MiB ram``, ``3 instances``, ``1 instance``."""
     unit = UNITS.get(name)
     if unit:
-        return f"{amount:g} {unit} {name}"
+        return f"{amount:.12g} {unit} {name}"
     # What a tenant limit calls a thing is not ours to inflect.
-    return f"{amount:g} {name.removesuffix('s') if amount == 1 and name in ORDER else name}"
+    return f"{amount:.12g} {name.removesuffix('s') if amount == 1 and name in ORDER else name}"

@@ -391,7 +391,7 @@ class LauncherPass:
         begun = self._launches.begin([Wanted(spare.pool_id, spare.label, spare.az) for spare in plan.spare])
         for spare, node_id in zip(plan.spare, begun, strict=True):
             if node_id is not None:
-                context.account.say(Line(f"label {spare.label}: {spare.reason.text()}", label=spare.label))
+                context.account.say(Line(spare.reason.text(), label=spare.label))
         context.account.unmet_spares, context.account.unmet_reasons = dict(plan.unmet_spares), dict(plan.unmet_reasons)
         self._registry.set_paused(self._waits.publish(plan.wait, now))
 

@@ -95,7 +95,7 @@ def _until_room(
     total = max(0.0, nodes * distance - (now - gone[-1])) + (median(boots) if boots else 0.0)
     boot = "the median of the boots seen lately" if boots else "without the boot, of which none was seen lately"
     lately = f"{len(gone)} nodes of {where} were deleted within {span(now - gone[0])}"
-    return round(total, 1), f"about {nodes:g} must be deleted first, {lately}; {boot}"
+    return round(total, 1), f"about {nodes:.12g} must be deleted first, {lately}; {boot}"
 
 
 def _wanted_before(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], where: str, reading: TreeReading) -> int:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from .requests import request_rows
 ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES)))
 BAR = 20
 MOST_ROWS = 8
+MOST_FAILED = 3
 """Rows of a part; the others are counted."""
 
 
@@ -47,7 +49,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
         ),
         f"REQUESTS {_counts(Counter(row['state'] or 'unknown' for row in requests))}": [
             *_shortened([_waiting(row) for row in requests if row["state"] == RequestState.REQUESTED]),
-            *_shortened([_failed(row) for row in requests if row["state"] == RequestState.FAILED]),
+            *_shortened([_failed(row) for row in _latest(requests, RequestState.FAILED)], MOST_FAILED),
         ],
         "IMAGES": list(image_lines(config, reading, now)),
         "STUCK": _shortened(
@@ -74,9 +76,9 @@ def wrapped(lines: Iterable[str], width: int) -> list[str]:
     return parts
 
 
-def _shortened(lines: Sequence[str]) -> list[str]:
-    more = len(lines) - MOST_ROWS
-    return [*lines[:MOST_ROWS], *([f"and {more} more"] if more > 0 else [])]
+def _shortened(lines: Sequence[str], most: int = MOST_ROWS) -> list[str]:
+    more = len(lines) - most
+    return [*lines[:most], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -127,13 +129,19 @@ def _bar(item: Mapping[str, Any]) -> str:
     limit = item["limit"]
     ours, theirs = (round(BAR * min(1.0, item[key] / limit)) if limit > 0 else BAR for key in ("used", "others"))
     drawn = ("#" * ours + "-" * theirs)[:BAR].ljust(BAR, ".")
-    others = f"+{item['others']:g}" if item["others"] else ""
-    return f"{item['resource']:<12} [{drawn}] {item['used']:g}{others} of {limit:g}"
+    others = f"+{item['others']:.12g}" if item["others"] else ""
+    return f"{item['resource']:<12} [{drawn}] {item['used']:.12g}{others} of {limit:.12g}"
 
 
 def _waiting(row: Mapping[str, Any]) -> str:
     waited = f" for {span(row['created_age'])}" if row["created_age"] is not None else ""
     return f"{row['place']}. {_request(row)}{waited}: {_why(row)}"
+
+
+def _latest(rows: Iterable[Mapping[str, Any]], state: str) -> list[Mapping[str, Any]]:
+    """The requests that are in that state, the one that came into it last first."""
+    chosen = (row for row in rows if row["state"] == state)
+    return sorted(chosen, key=lambda row: math.inf if row["age"] is None else row["age"])
 
 
 def _failed(row: Mapping[str, Any]) -> str:

@@ -106,3 +106,9 @@ def test_a_cause_comes_before_who_does_not_offer_it_and_is_told_alone():
     assert reasons.cause([unknown, large, failed]) == f"{failed['text']}; {large['text']}"
     assert reasons.cause([unknown, unknown]) == unknown["text"]
     assert reasons.cause([]) == ""
+
+
+def test_large_figures_are_written_out():
+    figures = {"where": "east/main", "resource": "ram", "needed": 1048576, "left": 41246720.0}
+    assert Reason(reasons.NO_ROOM, figures).text() == "1048576 MiB ram needed, 41246720 left in east/main"
+    assert Reason(reasons.AGED, {"age": 2e6, "limit": 1209600}).text().endswith("max-ready-age is 1209600 s")

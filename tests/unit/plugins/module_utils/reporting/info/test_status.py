@@ -98,6 +98,23 @@ def test_many_requests_are_counted():
     assert "  and 16 more" in lines(reading=reading_of(whole))
 
 
+def test_the_latest_failures_are_shown_first():
+    whole = documents(NOW)
+    for number in range(5):
+        failed = {**whole[f"/nodepool/requests/{FAILED}"], "state_time": NOW - 10 * number - 10}
+        whole[f"/nodepool/requests/400-{number:010d}"] = failed
+    whole["/nodepool/requests/400-0000000009"] = {**failed, "state_time": None}
+    shown = [line for line in lines(reading=reading_of(whole)) if " failed " in line]
+    assert [line.split()[0] for line in shown] == [f"400-{number:010d}" for number in range(3)]
+    assert "  and 4 more" in lines(reading=reading_of(whole))
+
+
+def test_large_figures_are_whole_numbers():
+    whole = documents(NOW)
+    whole["/nodepool/stackci/providers/west"]["reading"].update(limits={"ram": 47185920}, others={"ram": 41246720})
+    assert "    ram          [-----------------...] 12288+41246720 of 47185920" in lines(reading=reading_of(whole))
+
+
 def test_an_empty_tree_has_nothing_in_each_part():
     assert lines(reading=reading_of({})) == [
         "PROVIDERS (# ours, - others)",
