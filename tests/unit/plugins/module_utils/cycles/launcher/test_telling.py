@@ -60,7 +60,8 @@ def test_what_each_pool_says_of_a_request_that_waits_is_stored_with_since_when()
         assert world.run(60, until=lambda: bool(world.store.own.get(f"waits/{request}")))
         first = world.store.own.get(f"waits/{request}")
         assert first["code"] == "no-room" and first["since"] == first["at"]
-        assert [(item["where"], item["code"]) for item in first["pools"]] == [("east/a", "no-room")]
+        said = [(item["pool"], item["code"]) for item in first["pools"]]
+        assert said == [("east/a", "no-room"), ("east/b", "too-large-for-pool")]
         world.run(90)
         world.request("small")
         assert world.run(300, until=lambda: world.store.own.get(f"waits/{request}")["at"] > first["at"])
