@@ -147,7 +147,7 @@ start_db() {
     --max-connections=2000 --innodb-buffer-pool-size=256M --innodb-log-file-size=128M \
     --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 \
     --character-set-server=utf8mb3 --collation-server=utf8mb3_general_ci
-  wait_for 60 mariadb sql -e 'SELECT 1'
+  wait_for 300 mariadb sql -e 'SELECT 1'
 }
 sql() {
   "$MARIADB" --no-defaults -h "$ADDR" -P "$P_DB" -u root --password="$PASSWORD" "$@"
@@ -651,15 +651,15 @@ do_start() {
   start_memcached; start_rabbit; start_db
   launch_wsgi keystone "$P_KEYSTONE" "$LIB/keystone_app.py"
   launch_wsgi placement "$P_PLACEMENT" "$LIB/placement_app.py"
-  wait_for 60 rabbitmq rabbit_up
+  wait_for 300 rabbitmq rabbit_up
   launch_entry glance-api glance.cmd.api --config-file "$ETC/glance-api.conf"
   launch_entry neutron-server neutron.cmd.eventlet.server --config-file "$ETC/neutron.conf"
   launch_entry nova-api nova.cmd.api_os_compute --config-file "$ETC/nova.conf" --config-file "$ETC/nova-api.conf"
-  wait_for 60 keystone http_up "$P_KEYSTONE"
+  wait_for 300 keystone http_up "$P_KEYSTONE"
   seed identity
   launch_entry nova-conductor nova.cmd.conductor --config-file "$ETC/nova.conf"
   launch_entry nova-scheduler nova.cmd.scheduler --config-file "$ETC/nova.conf"
-  wait_for 60 placement http_up "$P_PLACEMENT"
+  wait_for 300 placement http_up "$P_PLACEMENT"
   for ((i = 1; i <= COMPUTES; i++)); do
     launch_entry "nova-compute$i" nova.cmd.compute \
       --config-file "$ETC/nova.conf" --config-file "$ETC/nova-compute$i.conf"
@@ -667,10 +667,10 @@ do_start() {
   launch_entry cinder-api cinder.cmd.api --config-file "$ETC/cinder.conf"
   launch_entry cinder-scheduler cinder.cmd.scheduler --config-file "$ETC/cinder.conf"
   launch_entry cinder-volume cinder.cmd.volume --config-file "$ETC/cinder.conf"
-  wait_for 120 neutron-server http_up "$P_NEUTRON"
-  wait_for 60 glance-api http_up "$P_GLANCE"
-  wait_for 60 nova-api http_up "$P_NOVA"
-  wait_for 60 cinder-api http_up "$P_CINDER"
+  wait_for 300 neutron-server http_up "$P_NEUTRON"
+  wait_for 300 glance-api http_up "$P_GLANCE"
+  wait_for 300 nova-api http_up "$P_NOVA"
+  wait_for 300 cinder-api http_up "$P_CINDER"
   seed cloud
   say "up; clouds.yaml: $BASE/clouds.yaml"
 }

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m tests.openstack [--only ROW …] [--list] [--keep] [--lanes N] [--crowd N]``"""
+"""``python -m tests.openstack [--only ROW …] [--cloud NAME] [--slow PERCENT] [--list] [--keep] …``"""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
+from tests.openstack import verdicts
 from tests.openstack.control_plane import CannotRun, ControlPlane
-from tests.openstack.lab import ROWS, Lab, Row
+from tests.openstack.lab import ROWS, WITHOUT, Lab, Row
 from tests.openstack.rows import load
+from tests.openstack.simulated import SimulatedPlane
+from tests.openstack.slowness import Slowness
 from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer, class_path
 
 WIDTH = 20
+REAL, SIMULATED = "real", "simulated"
 LANES = 3
 CROWD = 40
 """So many nodes at once are served in the time that a whole run may take on two cores; by hand it is 100."""
@@ -39,25 +44,50 @@ def main() -> int:
             print(f"{row.name:{WIDTH}} {row.title}")
         return 0
     signal.signal(signal.SIGTERM, _interrupt)
+    clouds = (REAL, SIMULATED) if options.cloud == "both" else (options.cloud,)
+    try:
+        status = max(_run(cloud, options) for cloud in clouds)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+    if SIMULATED in clouds:
+        _compare()
+    return status
+
+
+def _run(cloud: str, options: argparse.Namespace) -> int:
+    """Run the rows on one cloud."""
     chosen = [row for row in ROWS if not options.only or row.name in options.only]
-    plane = ControlPlane()
+    plane = ControlPlane() if cloud == REAL else SimulatedPlane(*PROJECTS)
     try:
         class_path()
-        print(f"The control plane is installed ({plane.install():.0f} s).", flush=True)
+        print(f"The {cloud} control plane is installed ({plane.install():.0f} s).", flush=True)
     except (CannotRun, ZooKeeperMissing) as problem:
         print(f"skipped: {problem}", flush=True)
         return 0
     try:
         began = time.monotonic()
-        with plane, ZooKeeperServer() as zookeeper:
+        with ExitStack() as stack:
+            stack.enter_context(plane)
+            zookeeper = stack.enter_context(ZooKeeperServer())
             print(f"It answers ({time.monotonic() - began:.0f} s): {plane.clouds_yaml}", flush=True)
-            return _judge(chosen, plane, zookeeper, options)
+            if options.slow:
+                stack.enter_context(Slowness(plane.signal_all, options.slow))
+                print(f"Its services work {options.slow} % of the time.", flush=True)
+            return _judge(chosen, plane, zookeeper, options, "slow" if options.slow else cloud)
     except CannotRun as problem:
         print(f"It does not start: {problem}", flush=True)
         return 1
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        return 130
+
+
+def _compare() -> None:
+    """Print what both clouds were asked and did not do in the same way."""
+    real, simulated = verdicts.read(REAL), verdicts.read(SIMULATED)
+    both = [name for name in real if name in simulated]
+    found = list(verdicts.differences(real, simulated, WITHOUT))
+    print(f"\n{len(both)} rows of both clouds are compared:" if found else f"\nNo difference in {len(both)} rows.")
+    for line in found:
+        print(line)
 
 
 def _options() -> argparse.Namespace:
@@ -68,6 +98,15 @@ def _options() -> argparse.Namespace:
     names = [row.name for row in ROWS]
     parser.add_argument("--only", nargs="+", choices=names, metavar="ROW", help=f"some of {', '.join(names)}")
     parser.add_argument("--list", action="store_true", help="name the rows and end")
+    parser.add_argument(
+        "--cloud",
+        choices=(REAL, SIMULATED, "both"),
+        default=REAL,
+        help="the control plane, the simulated one, or both",
+    )
+    parser.add_argument(
+        "--slow", type=int, choices=range(1, 100), metavar="PERCENT", help="services work so much of the time"
+    )
     parser.add_argument("--lanes", type=int, choices=range(1, len(PROJECTS) + 1), default=LANES, help="rows at once")
     parser.add_argument("--crowd", type=int, default=CROWD, help="nodes at once in the row of that name")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the rows, and say where they are")
@@ -83,9 +122,8 @@ class Judge:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.ran = 0
         self.seconds = 0.0
-        self.wrong: list[str] = []
+        self.verdicts: dict[str, dict[str, str | float]] = {}
         self.stopped = threading.Event()
         """The control plane is about to end: what fails from now on says nothing."""
 
@@ -110,10 +148,12 @@ class Judge:
             print(f"{row.name:{WIDTH}} {verdict:6} {seconds:4.0f} s  {row.title}", flush=True)
             for line in seen.strip().splitlines() or [""]:
                 print(f"{'':{WIDTH}}   {line}", flush=True)
-            self.ran += 1
             self.seconds += seconds
-            if verdict != "ok":
-                self.wrong.append(row.name)
+            self.verdicts[row.name] = {"verdict": verdict, "seen": seen, "seconds": round(seconds, 1)}
+
+    def verdict(self, row: Row) -> str:
+        """How a row went; empty when it did not run."""
+        return str(self.verdicts.get(row.name, {}).get("verdict", ""))
 
     def run(self, labs: Sequence[Lab], rows: Sequence[Row]) -> None:
         """Run rows in as many lanes as there are labs."""
@@ -127,15 +167,17 @@ class Judge:
             lane.join()
 
 
-def _judge(rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, options: argparse.Namespace) -> int:
+def _judge(
+    rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, options: argparse.Namespace, name: str
+) -> int:
     began = time.monotonic()
     beside, alone = [row for row in rows if not row.alone], [row for row in rows if row.alone]
     folder = Path(tempfile.mkdtemp(prefix="openstack-"))
     judge = Judge()
     labs: list[Lab] = []
     try:
-        names = PROJECTS[: max(1, min(options.lanes, len(beside)))]
-        labs += [Lab(plane.beside(name), zookeeper, folder / name, options.crowd) for name in names]
+        projects = PROJECTS[: max(1, min(options.lanes, len(beside)))]
+        labs += [Lab(plane.beside(one), zookeeper, folder / one, options.crowd) for one in projects]
         judge.run(labs, beside)
         judge.run(labs[:1], alone)
     except KeyboardInterrupt:
@@ -144,17 +186,21 @@ def _judge(rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, opt
     finally:
         for lab in labs:
             lab.stop()
+        verdicts.keep(name, judge.verdicts)
         if options.keep:
             print(f"Folders of the rows: {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
     minutes, seconds = divmod(round(time.monotonic() - began), 60)
     took = f"{minutes} min {seconds} s, {len(labs)} at once; {judge.seconds:.0f} s one after the other"
-    wrong = [row.name for row in rows if row.name in judge.wrong]
-    if wrong or judge.ran < len(rows):
-        print(f"{len(wrong)} of {judge.ran} rows went wrong ({took}): {', '.join(wrong)}")
+    by_verdict = {verdict: [row.name for row in rows if judge.verdict(row) == verdict] for verdict in ("ok", WITHOUT)}
+    wrong = [row.name for row in rows if judge.verdict(row) not in by_verdict]
+    if by_verdict[WITHOUT]:
+        print(f"{len(by_verdict[WITHOUT])} rows cannot be tried here: {', '.join(by_verdict[WITHOUT])}")
+    if wrong:
+        print(f"{len(wrong)} of {len(rows)} rows went wrong ({took}): {', '.join(wrong)}")
         return 1
-    print(f"All {len(rows)} rows went well ({took}).")
+    print(f"All {len(by_verdict['ok'])} rows went well ({took}).")
     return 0
 
 

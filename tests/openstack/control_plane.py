@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +30,7 @@ BASE = ROOT / ".build" / "devcloud"
 FIRST_PORT = 18000
 PORTS = 11
 INSTALL_SECONDS = 900.0
-START_SECONDS = 400.0
+START_SECONDS = 900.0
 PATIENCE = 480
 """Seconds for which anything is waited for; on a quiet machine it takes some ten."""
 STOP_SECONDS = 120.0
@@ -43,6 +44,10 @@ IDS = re.compile(r"/[0-9a-f]{8}-[0-9a-f-]{27}")
 
 class CannotRun(Exception):
     """The control plane cannot be had on this machine; the text says why."""
+
+
+class NoHandle(Exception):
+    """A row cannot be tried on this cloud: it has no handle for what the row does to it; the text says which."""
 
 
 def wait_for(what: str, condition: Callable[[], Any], seconds: float = PATIENCE, pause: float = 0.5) -> Any:
@@ -74,6 +79,8 @@ class ControlPlane:
         self._admin: Any = None
         self._member: Any = None
         self._project_id = ""
+        self._frozen: set[str] = set()
+        self._signals = threading.Lock()
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -139,8 +146,8 @@ class ControlPlane:
 
     def _connect(self, entry: dict[str, Any]) -> None:
         self.entry = entry
-        self._admin = _connection(self._entries()["devcloud-admin"])
-        self._member = _connection(entry)
+        self._admin = connection(self._entries()["devcloud-admin"])
+        self._member = connection(entry)
         self._project_id = str(self._member.current_project_id)
 
     def beside(self, name: str) -> ControlPlane:
@@ -185,11 +192,15 @@ class ControlPlane:
 
     def freeze(self, name: str) -> None:
         """The service keeps its connections and says nothing any more."""
-        self._signal(name, signal.SIGSTOP)
+        with self._signals:
+            self._frozen.add(name)
+            self._signal(name, signal.SIGSTOP)
 
     def thaw(self, name: str) -> None:
         """It goes on."""
-        self._signal(name, signal.SIGCONT)
+        with self._signals:
+            self._frozen.discard(name)
+            self._signal(name, signal.SIGCONT)
 
     def kill(self, name: str) -> None:
         """SIGKILL a service with all its workers."""
@@ -200,6 +211,13 @@ class ControlPlane:
     def start_again(self) -> None:
         """Start what is not running."""
         self._script("start", START_SECONDS)
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """Send a signal to all services but those that are frozen."""
+        with self._signals:
+            for name in self.names():
+                if name not in self._frozen:
+                    self._signal(name, number)
 
     def _signal(self, name: str, number: signal.Signals) -> None:
         group = self._group(name)
@@ -302,7 +320,8 @@ class ControlPlane:
         return found
 
 
-def _connection(entry: dict[str, Any]) -> Any:
+def connection(entry: dict[str, Any]) -> Any:
+    """A connection by an entry of clouds.yaml."""
     return openstack.connect(load_yaml_config=False, load_envvars=False, api_timeout=120, **entry)
 
 

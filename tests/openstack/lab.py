@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-from tests.openstack.control_plane import PATIENCE, ControlPlane, wait_for
+from tests.openstack.control_plane import PATIENCE, ControlPlane, NoHandle, wait_for
 from tests.support.ansible_run import BIN, ROOT, command, environment
 from tests.support.launcher_case import Cloud, CloudBank, Site, label, pool, provider
 from tests.support.zookeeper_server import ZooKeeperServer
@@ -25,6 +25,8 @@ from tests.support.zookeeper_server import ZooKeeperServer
 PLAY_SECONDS = 600.0
 IMAGE = "base"
 FLAVOR = "m1.tiny"
+WITHOUT = "none"
+"""The verdict of a row that the cloud has no handle for."""
 
 __all__ = ["ROWS", "Lab", "RealSite", "Row", "Staying", "label", "one", "pool", "row", "tiny"]
 
@@ -252,6 +254,8 @@ class Row:
         try:
             lab.begin(self.name)
             seen, verdict = self.work(lab), "ok"
+        except NoHandle as problem:
+            seen, verdict = str(problem), WITHOUT
         except Exception as problem:
             seen, verdict = f"{type(problem).__name__}: {problem}", "WRONG"
         return verdict, seen, time.monotonic() - began

@@ -23,6 +23,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 CALL_TIMEOUT = 30.0
 STOP_SECONDS = 10.0
+LIKE_DEVCLOUD: dict[str, Any] = {
+    "flavors": [
+        {"name": "m1.tiny", "vcpus": 1, "ram": 512, "disk": 1},
+        {"name": "m1.small", "vcpus": 1, "ram": 2048, "disk": 20},
+        {"name": "m1.large", "vcpus": 4, "ram": 8192, "disk": 80},
+    ],
+    "images": [],
+    "azs": ["nova"],
+    "quota": {"instances": 10, "cores": 20, "ram": 51200},
+}
+"""Overrides of :func:`default_cloud` for what the control plane of ``tests/devcloud`` has."""
 
 
 def default_cloud(name: str, **overrides: Any) -> dict[str, Any]:
@@ -74,7 +85,7 @@ class SimCloud:
         *,
         state_dir: Path | None = None,
         port: int = 0,
-        timeout: float = 30.0,
+        timeout: float = 120.0,
     ) -> None:
         self._clouds = {name: dict(spec) for name, spec in clouds.items()}
         self._port = port

@@ -98,7 +98,7 @@ class ZooKeeperServer:
         port: int = 0,
         data_dir: Path | None = None,
         heap_mib: int = 128,
-        start_timeout: float = 30.0,
+        start_timeout: float = 120.0,
         jars: Path | None = None,
     ) -> None:
         self._class_path = f"{jars}/*" if jars else class_path()

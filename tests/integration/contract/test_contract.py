@@ -12,21 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.contract.observe import RECORDED, differences, observe
-from tests.support.simcloud_process import SimCloud, default_cloud
-
-# The development cloud's own furniture, so that both are asked the same.
-LIKE_DEVCLOUD = {
-    "flavors": [
-        {"name": "m1.tiny", "vcpus": 1, "ram": 512, "disk": 1},
-        {"name": "m1.small", "vcpus": 1, "ram": 2048, "disk": 20},
-        {"name": "m1.large", "vcpus": 4, "ram": 8192, "disk": 80},
-    ],
-    "images": [],
-    "azs": ["nova"],
-    "quota": {"instances": 10, "cores": 20, "ram": 51200},
-    "boot": 0.5,
-    "delete": 0.2,
-}
+from tests.support.simcloud_process import LIKE_DEVCLOUD, SimCloud, default_cloud
 
 
 def recorded():
@@ -34,7 +20,7 @@ def recorded():
 
 
 def test_the_simulated_cloud_answers_as_recorded():
-    with SimCloud(default_cloud("contract", **LIKE_DEVCLOUD)) as sim:
+    with SimCloud(default_cloud("contract", **LIKE_DEVCLOUD, boot=0.5, delete=0.2)) as sim:
         found = observe("contract", str(sim.clouds_yaml))
     assert not differences(recorded(), found), "\n".join(differences(recorded(), found))
 

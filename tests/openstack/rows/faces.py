@@ -96,7 +96,7 @@ def check_mode(lab: Lab) -> str:
 
 @row("contract", "the control plane answers as the simulated cloud has it on record")
 def contract(lab: Lab) -> str:
-    lab.plane.quota(instances=10, cores=20, ram=51200)
+    lab.plane.quota(instances=10, cores=20, ram=51200, port=500)
     expected = json.loads(RECORDED.read_text(encoding="utf-8"))
     found = observe("one", str(lab.site().clouds_yaml))
     told = differences(expected, found)
