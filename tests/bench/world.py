@@ -155,8 +155,13 @@ class World:
                 kinds[kind] = kinds.get(kind, 0) + number
         return kinds
 
+    def made(self) -> int:
+        """Servers that are there or were deleted, also those whose create has no answer yet."""
+        there = {str(server["id"]) for name in self.scene.providers for server in self.cloud.servers(name)}
+        return len(there | set(self.deletes()))
+
     def creates(self) -> int:
-        """Servers that were made."""
+        """Creates that were answered with yes."""
         clouds = (self.cloud.counts(name)["by_status"].get("POST /servers", {}) for name in self.scene.providers)
         return sum(int(answers.get("202", 0)) for answers in clouds)
 

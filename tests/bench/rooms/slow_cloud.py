@@ -120,7 +120,7 @@ def _burst(scene: Slow, number: int, seconds: float) -> Run:
         return Run(
             max(fulfilled[request] for request in requests) - began,
             len(requests) + len(beside),
-            world.creates(),
+            world.made(),
             sum(world.calls().values()),
             max((fulfilled[request] for request in beside), default=began) - began,
         )
