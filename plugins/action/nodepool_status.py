@@ -50,6 +50,12 @@ def screen(returned: dict[str, Any], seconds: float, now: str, *, clear: bool) -
     return [f"{CLEAR}{title}" if clear else f"\n{title}", *told, *map(str, returned.get("lines", ()))]
 
 
+def shown(returned: dict[str, Any]) -> list[str]:
+    """The lines of a result. A failed one loses them: Ansible shows it as a whole, and they would be there twice."""
+    lines = returned.pop("lines", ()) if returned.get("failed") else returned.get("lines", ())
+    return list(map(str, lines))
+
+
 class ActionModule(InPlaceAction):
     """The module does the work; see the base."""
 
@@ -58,17 +64,18 @@ class ActionModule(InPlaceAction):
         shows = not self._task.no_log and str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] not in MACHINE_READABLE
         seconds = _seconds(self._task.args.get("watch"))
         read = super().work
+        returned: dict[str, Any]
         if shows and seconds > 0 and not wrap_async:
             pause = max(SHORTEST, seconds)
-            returned: dict[str, Any] = follow(
+            returned = follow(
                 lambda: read(task_vars, wrap_async),
                 lambda result: _show(screen(result, pause, time.strftime("%H:%M:%S"), clear=bool(ANSIBLE_COLOR))),
                 lambda: time.sleep(pause),
             )
-            return returned
-        returned = read(task_vars, wrap_async)
+        else:
+            returned = read(task_vars, wrap_async)
         if shows:
-            _show(map(str, returned.get("lines", ())))
+            _show(shown(returned))
         return returned
 
 

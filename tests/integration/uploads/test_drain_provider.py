@@ -93,7 +93,7 @@ def test_a_provider_is_removed_in_the_order_of_the_manual(site: Site, builder: B
     went, said = drain(site, "--check")
     assert went and "records would be erased" in said and site.requestor.tree() == before
     went, said = drain(site)
-    assert went and "provider one is removed" in said, said
+    assert went and "provider one is removed" in said and "changed=1" in said, said
     assert [path for path in site.requestor.tree() if "one" in path.split("/")] == []
     went, said = drain(site)
     assert went and "nothing of provider one is left, and nothing was erased" in said and "changed=0" in said

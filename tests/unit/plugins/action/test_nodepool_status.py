@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.action.nodepool_status import CLEAR, follow, screen
+from ansible_collections.stackci.nodepool.plugins.action.nodepool_status import CLEAR, follow, screen, shown
 
 AWAY = {"failed": True, "msg": "no connection to ZooKeeper within 10 s", "error_kind": "StoreError"}
 
@@ -48,3 +48,11 @@ def test_a_screen_says_when_and_why():
         "b",
     ]
     assert screen(AWAY, 5.0, "03:00:00", clear=True) == [f"{CLEAR}03:00:00, every 5 s until Ctrl-C", AWAY["msg"]]
+
+
+def test_the_lines_of_a_failure_are_on_the_screen_and_not_once_more_in_what_ansible_shows_of_it():
+    failed = {"failed": True, "msg": "no launcher works on this tree", "lines": ["a", "b"]}
+    assert shown(failed) == ["a", "b"] and "lines" not in failed
+    good = {"lines": ["a"]}
+    assert shown(good) == ["a"] and good == {"lines": ["a"]}
+    assert shown(dict(AWAY)) == []
