@@ -294,8 +294,8 @@ class MemorySession(Session):
         self.after: Callable[[Any], None] | None = None
         self.log: list[tuple[str, str]] = []
 
-    def open(self, *, watch: bool = True, mutable: bool | None = None, roots: Iterable[str] = ()) -> None:
-        """Connect; all of the tree is there, whatever *roots* names."""
+    def open(self, *, watch: bool = True, mutable: bool | None = None, **what: Iterable[str]) -> None:
+        """Connect; all of the tree is there, whatever *what* names."""
         self.mutable = watch if mutable is None else mutable
         self._connect_anew()
 

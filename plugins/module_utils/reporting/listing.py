@@ -76,7 +76,7 @@ def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
     """All node records of the tree as rows, by one reading without a watch. Nothing else of the tree is read."""
     store = Store(config.zookeeper)
     try:
-        store.open(watch=False, roots=(paths.NODES,))
+        store.open(watch=False, roots=(paths.NODES,), locks=())
         return [
             {
                 **node_row(node),

@@ -96,6 +96,7 @@ def read_tree(
     config: NodepoolConfig,
     roots: Iterable[str],
     more: Callable[[TreeReading], Iterable[str]] = lambda _reading: (),
+    **how: Any,
 ) -> TreeReading:
     """Read the tree as :func:`clients.zookeeper.reading.read_tree` does, for a process that ends with its answer.
 
@@ -103,7 +104,7 @@ def read_tree(
     fifth of the time, and would find nothing.
     """
     gc.disable()
-    return tree_reading.read_tree(config.zookeeper, roots, more)
+    return tree_reading.read_tree(config.zookeeper, roots, more, **how)
 
 
 def tree_result(module: AnsibleModule, reading: TreeReading, result: dict[str, Any]) -> dict[str, Any]:
@@ -147,13 +148,16 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
     refuse_unknown("ids", ids, [*reading.names(paths.NODES), *gone], "ZooKeeper has no node")
     refuse_unknown_names(module, config, reading)
     wanted = NodeFilter(**{field.name: params[field.name] for field in fields(NodeFilter)})
-    rows = node_rows(reading.below(paths.NODES), wanted, now, detail=params["detail"] or bool(ids))
+    asked = [node for name in sorted({*ids}) if (node := reading.one(f"{paths.NODES}/{name}")) is not None]
+    nodes = asked if ids else reading.below(paths.NODES)
+    rows = node_rows(nodes, wanted, now, detail=params["detail"] or bool(ids))
     result: dict[str, Any] = {"nodes": rows}
     if ids:
+        shown = {row["id"] for row in rows}
         result["lives"] = [
             {"id": node.name, **node_life(node, reading.one(launch_path(node.name)), now)}
-            for node in map(reading.one, (f"{paths.NODES}/{row['id']}" for row in rows))
-            if node is not None
+            for node in asked
+            if node.name in shown
         ]
         result["lives"] += [{"id": node_id, **gone_life(found, now)} for node_id, found in gone.items()]
     return tree_result(module, reading, result)
@@ -175,7 +179,7 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
         return [launch_path(node.name) for request_id in ids for node in nodes_of(reading, request_id)]
 
     roots = (paths.REQUESTS, *LAUNCHERS, *(explain.ROOTS if ids else (WAITS,)))
-    reading = read_tree(config, roots, launches)
+    reading = read_tree(config, roots, launches, lasting=bool(ids))
     now = time.time()
     refuse_unknown("ids", ids, reading.names(paths.REQUESTS), "ZooKeeper has no request")
     refuse_unknown_names(module, config, reading)
@@ -190,7 +194,7 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
 def provider_info(module: AnsibleModule) -> dict[str, Any]:
     """Providers with their pools."""
     config, asked = load(module), module.params["providers"]
-    reading = read_tree(config, (*providers.ROOTS, *LAUNCHERS))
+    reading = read_tree(config, (*providers.ROOTS, *LAUNCHERS), locks=())
     refuse_unknown_names(module, config, reading)
     rows = provider_rows(config, reading, time.time())
     return tree_result(module, reading, {"providers": [row for row in rows if not asked or row["name"] in asked]})
@@ -199,7 +203,7 @@ def provider_info(module: AnsibleModule) -> dict[str, Any]:
 def label_info(module: AnsibleModule) -> dict[str, Any]:
     """Labels with their pools, nodes and requests."""
     config, asked, offering = load(module), module.params["labels"], set(module.params["providers"])
-    reading = read_tree(config, (*labels.ROOTS, *LAUNCHERS))
+    reading = read_tree(config, (*labels.ROOTS, *LAUNCHERS), locks=labels.LOCKS)
     refuse_unknown_names(module, config, reading)
     rows = label_rows(config, reading, time.time())
 
@@ -238,7 +242,9 @@ def status(module: AnsibleModule) -> dict[str, Any]:
         stones = tombstone_paths(name, known_names("provider", config, reading))
         return [launch_path(name), *stones, *(launch_path(node.name) for node in nodes_of(reading, name))]
 
-    reading = read_tree(config, (*screen.ROOTS, *LAUNCHERS), launches)
+    alone = name is not None
+    locks = paths.LOCKED if alone else screen.LOCKS
+    reading = read_tree(config, (*screen.ROOTS, *LAUNCHERS), launches, locks=locks, lasting=alone)
     now = time.time()
     if name is None:
         return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width)})

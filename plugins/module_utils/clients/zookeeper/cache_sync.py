@@ -42,6 +42,7 @@ class CacheSync:
     :param before: the tree of before the reconnection: what has not changed since need not be parsed again.
     :param notify: called with the path of each change after the walk.
     :param roots: what the walk reads, with everything below.
+    :param locks: which of :data:`paths.LOCKED` the walk reads with their locks.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class CacheSync:
         before: Tree,
         notify: Callable[[str], None],
         roots: Iterable[str] = paths.DOCUMENT_ROOTS,
+        locks: Iterable[str] = paths.LOCKED,
     ) -> None:
         self.tree = Tree()
         self.problem: Exception | None = None
@@ -58,6 +60,9 @@ class CacheSync:
         self._before = before
         self._notify = notify
         self._roots = tuple(roots)
+        self._without_locks = frozenset(paths.LOCKED).difference(locks)
+        # Names that the server gives need no check.
+        self._chroot = client.absolute(paths.ROOT).removesuffix(paths.ROOT)
         self._open = 0
         self._next: list[tuple[Any, Callable[[Any], None]]] = []
         self._walked = threading.Event()
@@ -145,49 +150,54 @@ class CacheSync:
             return
         self._open += 1
         for root in self._roots:
-            self._visit(root)
+            self._visit(root, paths.split(root)[0])
         self._send()
         self._close()
 
-    def _visit(self, path: str) -> None:
+    def _visit(self, path: str, parent: str) -> None:
         def answered(result: Any) -> None:
             self._received(path, result)
             if result.exception is None:
-                self._look_below(path, result.value[1].numChildren)
+                self._look_below(path, parent, result.value[1].numChildren)
 
-        self._gather(GetData(self._client.absolute(path), None), answered)
+        self._gather(GetData(self._chroot + path, None), answered)
 
-    def _look_below(self, path: str, children: int) -> None:
-        parent = paths.split(path)[0]
+    def _look_below(self, path: str, parent: str, children: int) -> None:
+        if parent in self._without_locks:
+            return
         if parent == paths.REQUESTS:
             # Locks of requests outlive them by hours; only those of living ones are of interest.
-            self._list(f"{paths.REQUEST_LOCKS}/{paths.split(path)[1]}")
+            self._list_lock(f"{paths.REQUEST_LOCKS}/{paths.split(path)[1]}")
         if parent == paths.NODES and children == 1:
             # That is its lock in all but strange trees; to ask for its name is one question more for each node.
-            self._list(f"{path}/{paths.LOCK}", otherwise=path)
+            self._list_lock(f"{path}/{paths.LOCK}", otherwise=path)
         elif children:
             self._list(path)
 
-    def _list(self, path: str, otherwise: str | None = None) -> None:
-        """Look at the children of *path*, or of *otherwise* where that does not exist."""
+    def _list(self, path: str) -> None:
+        """Look at the children of *path*."""
 
         def answered(result: Any) -> None:
-            if result.exception is not None:
-                if otherwise is not None and isinstance(result.exception, NoNodeError):
-                    self._list(otherwise)
-                return
-            if paths.is_lock(path):
-                self.tree.touch(path)
-            for name in result.value:
+            for name in result.value if result.exception is None else ():
                 child = f"{path}/{name}"
-                if not paths.is_lock(child):
-                    self._visit(child)
-                    continue
-                self.tree.touch(child)
-                if not paths.is_lock(path):
-                    self._list(child)
+                if paths.is_lock(child):
+                    self.tree.touch(child)
+                    self._list_lock(child)
+                else:
+                    self._visit(child, path)
 
-        self._gather(GetChildren(self._client.absolute(path), None), answered)
+        self._gather(GetChildren(self._chroot + path, None), answered)
+
+    def _list_lock(self, path: str, otherwise: str | None = None) -> None:
+        """Look at the contenders of the lock *path*, or at the children of *otherwise* where there is no such lock."""
+
+        def answered(result: Any) -> None:
+            if result.exception is None:
+                self.tree.touch(path, result.value)
+            elif otherwise is not None and isinstance(result.exception, NoNodeError):
+                self._list(otherwise)
+
+        self._gather(GetChildren(self._chroot + path, None), answered)
 
     def _gather(self, reading: Any, answered: Callable[[Any], None]) -> None:
         self._next.append((reading, answered))

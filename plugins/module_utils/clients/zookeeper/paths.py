@@ -20,6 +20,8 @@ OWN = f"{ROOT}/stackci"
 
 DOCUMENT_ROOTS = (NODES, REQUESTS, IMAGES, COMPONENTS, OWN)
 """Everything below these is kept in the cache."""
+LOCKED = (NODES, REQUESTS)
+"""What is in these has a lock each, which is a reading more for each."""
 LOCK = "lock"
 CONTENDER = "__lock__"
 _IMAGE_LOCKS = (4, 5, 8, 9)

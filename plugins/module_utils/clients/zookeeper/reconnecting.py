@@ -70,13 +70,20 @@ class ReconnectingClient:
         self.unusable = UnusableDocuments()
         self._watch = True
         self._roots: Iterable[str] = paths.DOCUMENT_ROOTS
+        self._locks: Iterable[str] = paths.LOCKED
 
     def open(
-        self, *, watch: bool = True, mutable: bool | None = None, roots: Iterable[str] = paths.DOCUMENT_ROOTS
+        self,
+        *,
+        watch: bool = True,
+        mutable: bool | None = None,
+        roots: Iterable[str] = paths.DOCUMENT_ROOTS,
+        locks: Iterable[str] = paths.LOCKED,
     ) -> None:
         """Connect and read the tree; see :meth:`Store.open`.
 
         :param mutable: False watches without writing anything, not even the chroot; None: what is watched is mutable.
+        :param locks: see :class:`CacheSync`.
         """
         require_kazoo()
         if self.client is not None:
@@ -85,7 +92,7 @@ class ReconnectingClient:
             connect_errors.check_tls(self._settings.tls)
         self._watch = watch
         self.mutable = watch if mutable is None else mutable
-        self._roots = roots
+        self._roots, self._locks = roots, locks
         self._closing = False
         try:
             self._connect(self.timeout)
@@ -201,7 +208,7 @@ class ReconnectingClient:
             raise StoreError("the ZooKeeper session was closed")
         if self.mutable:
             self._make_chroot(client)
-        feed = CacheSync(client, self.tree, self.notify, self._roots)
+        feed = CacheSync(client, self.tree, self.notify, self._roots, self._locks)
         feed.start(watch=self._watch)
         if not feed.wait(_WALK_TIMEOUT) or feed.problem is not None:
             hosts = ", ".join(connect_errors.host_names(self._settings))

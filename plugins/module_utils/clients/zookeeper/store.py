@@ -39,15 +39,18 @@ class Store:
         self.own = OwnDocuments(self._session)
         self.raw_images = RawImages(self._session)
 
-    def open(self, *, watch: bool = True, roots: Iterable[str] = paths.DOCUMENT_ROOTS) -> None:
+    def open(
+        self, *, watch: bool = True, roots: Iterable[str] = paths.DOCUMENT_ROOTS, locks: Iterable[str] = paths.LOCKED
+    ) -> None:
         """Connect and fill the cache.
 
         :param watch: False reads the tree once and neither watches nor writes anything, ever (check mode).
         :param roots: what is read, with everything below.
+        :param locks: in which of these roots it matters whether a node or request is locked.
         :raises StoreError: no server could be used in time; the sentence names the hosts and the remedy.
         :raises MissingLibraryError: kazoo is not installed.
         """
-        self._session.open(watch=watch, roots=roots)
+        self._session.open(watch=watch, roots=roots, locks=locks)
 
     def close(self) -> None:
         """Close the session, and with it every lock and registration. Never raises."""

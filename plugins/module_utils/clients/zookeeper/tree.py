@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from sys import intern
 from typing import Any, Protocol
 
@@ -70,14 +70,18 @@ class Entry:
             self._parsed = parse(name, self.data, self.stat.version)
         return self._parsed
 
+    def read(self) -> tuple[Mapping[str, Any] | None, str | None]:
+        """The JSON object and None, or None and why there is none."""
+        document = parse(self.data)
+        return document, why_unreadable(self.data) if document is None else None
+
     def document(self) -> tuple[Mapping[str, Any] | None, str | None]:
-        """The JSON object and None, or None and why there is none; read once. It belongs to the cache."""
+        """The same, read once. It belongs to the cache."""
         if self._document is None:
-            document = parse(self.data)
-            if document is None:
-                self._document = None, why_unreadable(self.data)
-            else:  # Thousands of documents have the same keys: a third of their memory.
-                self._document = {intern(key): value for key, value in document.items()}, None
+            document, why = self.read()
+            if document is not None:  # Thousands of documents have the same keys: a third of their memory.
+                document = {intern(key): value for key, value in document.items()}
+            self._document = document, why
         return self._document
 
 
@@ -127,7 +131,10 @@ class Tree:
         if lock_path not in self._names:
             return False
         with self._lock:
-            return any(paths.CONTENDER in name for name in self._names.get(lock_path, ()))
+            for name in self._names.get(lock_path, ()):
+                if paths.CONTENDER in name:
+                    return True
+        return False
 
     def exists(self, path: str) -> bool:
         """True for documents and locks alike."""
@@ -162,11 +169,13 @@ class Tree:
             self._names.setdefault(parent, {})[name] = None
             self._mark(path)
 
-    def touch(self, path: str) -> None:
-        """Store that *path* exists."""
+    def touch(self, path: str, names: Iterable[str] = ()) -> None:
+        """Store that *path* exists, with children of these *names* that are no documents."""
         parent, name = paths.split(path)
         with self._lock:
             self._names.setdefault(parent, {})[name] = None
+            if names:
+                self._names.setdefault(path, {}).update(dict.fromkeys(names))
             self._mark(path)
 
     def remove(self, path: str) -> None:

@@ -19,6 +19,8 @@ from .names import known_names
 from .requests import request_rows
 
 ROOTS = (paths.NODES, paths.REQUESTS)
+LOCKS = (paths.NODES,)
+"""Where :func:`label_rows` asks for locks: a free node is unlocked."""
 COMING = (NodeState.READY, NodeState.BUILDING, NodeState.INIT)
 """Of these a free node counts for min-ready."""
 
@@ -34,9 +36,7 @@ def label_rows(
     states: dict[str, Counter[str]] = defaultdict(Counter)
     free: Counter[str] = Counter()
     spare: Counter[str] = Counter()
-    for (labels, state, is_free, is_spare), count in Counter(
-        node.fact(_kind) for node in reading.below(paths.NODES)
-    ).items():
+    for (labels, state, is_free, is_spare), count in Counter(reading.facts(paths.NODES, kind_of_node)).items():
         for label in labels:
             states[label][state] += count
             free[label] += count * is_free
@@ -69,7 +69,7 @@ def label_rows(
     return rows
 
 
-def _kind(node: Found) -> tuple[tuple[str, ...], str, bool, bool]:
+def kind_of_node(node: Found) -> tuple[tuple[str, ...], str, bool, bool]:
     """Labels and state of a node, whether it is free, whether it counts for min-ready."""
     state, unused = text(node.document.get("state")), node.document.get("allocated_to") is None
     return (

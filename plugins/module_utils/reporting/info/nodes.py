@@ -74,8 +74,6 @@ def node_rows(found: Iterable[Found], wanted: NodeFilter, now: float, *, detail:
     """The rows of the nodes that are wanted, by id; with *detail* all that ``nodepool list --detail`` shows."""
     rows = []
     for one in found:
-        if wanted.ids and one.name not in wanted.ids:
-            continue
         row, since = one.fact(ageless_row)
         in_state = age(since, now)
         row = {**row, "age": in_state, "age_text": age_text(in_state)}
@@ -84,9 +82,10 @@ def node_rows(found: Iterable[Found], wanted: NodeFilter, now: float, *, detail:
     return rows
 
 
-def odd_nodes(found: Iterable[Found]) -> list[dict[str, Any]]:
-    """The rows, without ages, of the nodes whose records have problems."""
-    return [row for one in found if not _is_plain(one) and (row := one.fact(ageless_row)[0])["problems"]]
+def odd_row(found: Found) -> dict[str, Any] | None:
+    """The row, without ages, of a node whose record has problems; None for any other."""
+    row = None if _is_plain(found) else found.fact(ageless_row)[0]
+    return row if row is not None and row["problems"] else None
 
 
 def _is_plain(found: Found) -> bool:

@@ -57,7 +57,7 @@ class _Load:
             self.used[name] += count * amount
 
 
-def _kind(found: Found) -> tuple[str | None, str, str, tuple[tuple[str, Any], ...]]:
+def kind_of_node(found: Found) -> tuple[str | None, str, str, tuple[tuple[str, Any], ...]]:
     """Provider, pool, state and sizes of a node: most of them are like many others."""
     node = found.document
     sizes = {INSTANCES: 1, **(mapping(node.get("resources")) or {})}
@@ -72,7 +72,7 @@ def _kind(found: Found) -> tuple[str | None, str, str, tuple[tuple[str, Any], ..
 def provider_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list[dict[str, Any]]:
     """All providers of the configuration and of the tree, by name."""
     loads: dict[tuple[str, ...], _Load] = defaultdict(_Load)
-    kinds = Counter(node.fact(_kind) for node in reading.below(paths.NODES))
+    kinds = Counter(reading.facts(paths.NODES, kind_of_node))
     for (provider, pool, state, sizes), count in kinds.items():
         if provider:
             loads[(provider,)].add(state, sizes, count)

@@ -12,21 +12,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import TreeReading
+from ...clients.zookeeper.reading import Found, TreeReading
 from ...imaging.text import span
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text
 from ...model.lines import amount
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
-from . import explain, providers
+from . import explain, labels, providers
 from .image_lines import image_lines
 from .labels import label_rows
-from .nodes import odd_nodes
+from .nodes import odd_row
 from .providers import provider_rows
 from .requests import request_rows
 
 ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES)))
+LOCKS: tuple[str, ...] = ()
+"""The screen shows nothing that depends on the lock of a node or a request."""
 BAR = 20
 MOST_ROWS = 8
 MOST_FAILED = 3
@@ -38,14 +40,14 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
 
     :param width: columns of the screen; no line is longer.
     """
-    reading = reading.kept()
+    reading = reading.kept({paths.NODES: (providers.kind_of_node, labels.kind_of_node, _state, odd_row)})
     requests, known = request_rows(reading, now), provider_rows(config, reading, now)
-    labels = label_rows(config, reading, now, requests)
-    states = Counter(text(node.document.get("state")) or "unknown" for node in reading.below(paths.NODES))
+    offered = label_rows(config, reading, now, requests)
+    states = Counter(reading.facts(paths.NODES, _state))
     parts = {
         "PROVIDERS (# ours, - others)": [line for row in known for line in _provider(row)],
         f"NODES {_counts(states)}": _shortened(
-            [f"{row['label']}: {_counts(row['nodes'])}" for row in labels if row["nodes"]]
+            [f"{row['label']}: {_counts(row['nodes'])}" for row in offered if row["nodes"]]
         ),
         f"REQUESTS {_counts(Counter(row['state'] or 'unknown' for row in requests))}": [
             *_shortened([_waiting(row) for row in requests if row["state"] == RequestState.REQUESTED]),
@@ -53,11 +55,19 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
         ],
         "IMAGES": list(image_lines(config, reading, now)),
         "STUCK": _shortened(
-            [*_stuck(known), *_odd("node", odd_nodes(reading.below(paths.NODES))), *_odd("request", requests)]
+            [
+                *_stuck(known),
+                *_odd("node", filter(None, reading.facts(paths.NODES, odd_row))),
+                *_odd("request", requests),
+            ]
         ),
     }
     lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body or ["nothing"]))]
     return wrapped(lines, width)
+
+
+def _state(node: Found) -> str:
+    return text(node.document.get("state")) or "unknown"
 
 
 def fitted(line: str, width: int) -> str:

@@ -26,15 +26,16 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 class Server:
     """Answers when it is told to."""
 
-    def __init__(self, content=None):
+    def __init__(self, content=None, chroot=""):
         self.content = dict(content or {})
+        self.chroot = chroot
         self.asked = []
         self.read_paths = []
         self.forbidden = set()
         self.on_event = None
 
     def absolute(self, path):
-        return path
+        return self.chroot + path
 
     def watch_below(self, path, callback):
         self.asked.append((AddWatch(path), callback))
@@ -150,8 +151,8 @@ def test_a_document_that_may_not_be_read_ends_the_walk_with_its_reason(server, t
     assert isinstance(feed.problem, NoAuthError)
 
 
-def walked(server):
-    feed = CacheSync(server, Tree(), lambda _path: None)
+def walked(server, **options):
+    feed = CacheSync(server, Tree(), lambda _path: None, **options)
     feed.start(watch=True)
     requests = 0
     while server.asked:
@@ -175,6 +176,28 @@ def test_many_are_read_in_few_requests():
     # The watch, the roots, the names below; then the documents and the locks, a hundred at a time.
     assert requests == 1 + 1 + 1 + 10 + 10
     assert len(server.read_paths) < 2 * 1000 + 20
+
+
+@pytest.mark.parametrize("chroot", ["", "/ci"])
+def test_the_locks_of_nodes_are_not_asked_for_where_they_do_not_matter(chroot):
+    provider = "/nodepool/stackci/providers/east"
+    content = {"/nodepool/nodes": (b"", 1), "/nodepool/stackci": (b"", 1), "/nodepool/requests": (b"", 1)}
+    locks = ["/nodepool/nodes/1/lock", f"{provider}/lock", "/nodepool/requests-lock/5"]
+    for path in ("/nodepool/nodes/1", "/nodepool/requests/5", f"{provider[:-5]}", provider, *locks):
+        content[path] = (b"", 2)
+    content |= {f"{lock}/x__lock__0000000000": (b"", 2) for lock in locks}
+    server = Server({chroot + path: known for path, known in content.items()}, chroot)
+
+    def locked(**options):
+        feed, _requests = walked(server, **options)
+        assert feed.tree.entry("/nodepool/nodes/1") is not None
+        return [lock for lock in locks if feed.tree.is_locked(lock)]
+
+    assert locked() == locks
+    assert locked(locks=["/nodepool/nodes"]) == locks[:2]
+    server.read_paths.clear()
+    assert locked(locks=[]) == [f"{provider}/lock"]
+    assert not [path for path in server.read_paths if "requests-lock" in path or "nodes/1/" in path]
 
 
 def test_a_node_with_something_else_than_a_lock_below_it():

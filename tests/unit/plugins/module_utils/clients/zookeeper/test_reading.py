@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is found in a record is found again only after the record or its lock has changed."""
+"""What is found in a record is found again only after the record or its lock has changed, or where nothing lasts."""
 
 from __future__ import annotations
 
@@ -60,3 +60,23 @@ def test_two_functions_have_a_fact_each():
     assert found is not None
     assert found.fact(first) == found.fact(second)
     assert (first.seen, second.seen) == (["0000000001"], ["0000000001"])
+
+
+def test_a_reading_that_does_not_last_keeps_nothing_with_the_tree():
+    tree, finder = tree_of({ONE: {"state": "ready"}}), Finder()
+    reading = TreeReading(tree, lasting=False)
+    assert list(reading.facts(paths.NODES, finder)) == list(reading.facts(paths.NODES, finder)) == [("ready", False)]
+    assert finder.seen == ["0000000001"] * 2
+    entry = tree.entry(ONE)
+    assert entry is not None and entry.record is None
+
+
+def test_facts_that_are_named_beforehand_are_found_together_and_their_records_let_go():
+    tree, first, second, third = tree_of({ONE: {"state": "ready"}, OTHER: {}}), Finder(), Finder(), Finder()
+    reading = TreeReading(tree, lasting=False).kept({paths.NODES: (first, second)})
+    assert list(reading.facts(paths.NODES, first)) == [("ready", False), (None, False)]
+    assert (first.seen, second.seen) == (["0000000001", "0000000002"],) * 2
+    tree.put(OTHER, b'{"state": "used"}', Written(1_000))
+    assert list(reading.facts(paths.NODES, second)) == [("ready", False), (None, False)]
+    assert list(reading.facts(paths.NODES, third)) == [("ready", False), ("used", False)], "not named: found anew"
+    assert len(first.seen) == len(second.seen) == 2
