@@ -306,13 +306,18 @@ class Ended(Rule):
 
 
 class Refusals(Rule):
-    """A cloud refuses few creates: those that were on their way together count once."""
+    """A cloud refuses few creates: those that were on their way together count once.
+
+    A create that was sent before the launcher has stored the refusal of another one was on its way together with it.
+    """
 
     name = "refusals"
 
     def __init__(self) -> None:
         super().__init__()
         self._groups: dict[str, list[CreateRefused]] = {}
+        self._known: dict[str, float] = {}
+        """Provider → when the refusal that began its last group was stored."""
         self._pools: dict[str, int] = {}
 
     def after(self, event: Event, tree: Tree) -> None:
@@ -321,12 +326,18 @@ class Refusals(Rule):
                 provider = name.partition("/")[0]
                 many = sum(1 for other in event.pools if other.startswith(f"{provider}/"))
                 self._pools[provider] = max(self._pools.get(provider, 0), many)
-        if not isinstance(event, CreateRefused):
-            return
+        if isinstance(event, Change) and (pool := record_of(event.path, f"{OWN}/freezes")) is not None:
+            provider = str((tree.document(f"{OWN}/pools/{pool}") or {}).get("provider_name"))
+            self._known.setdefault(provider, event.at)
+        if isinstance(event, CreateRefused):
+            self._refused(event)
+
+    def _refused(self, event: CreateRefused) -> None:
         groups = self._groups.setdefault(event.cloud, [])
-        if groups and event.began <= groups[-1].at:
+        if groups and event.began <= max(groups[-1].at, self._known.get(event.cloud, 0.0)):
             return
         groups.append(event)
+        self._known.pop(event.cloud, None)
         recent = [one for one in groups if one.at > event.at - WINDOW]
         most = MOST_REFUSED * self._pools.get(event.cloud, 1)
         if len(recent) > most:

@@ -10,9 +10,18 @@ from typing import Any
 from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes, failure
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import FloatingIp, Image, Port, Volume
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+    FloatingIp,
+    Image,
+    Port,
+    ServerSpec,
+    Volume,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudQuotaRefused
 from tests.chaos.history import CREATE, DELETE, SET, Change, Configured, CreateRefused, Event, Remains, ServerDeleted
 from tests.support.memory_zookeeper import MemorySession
+from tests.support.virtual_client import VirtualClient
 from tests.support.virtual_cloud import VirtualCloud
 from tests.support.world import World
 
@@ -29,6 +38,7 @@ class VirtualRecorder:
         self._wrap_keeper()
         for name, cloud in world.clouds.items():
             self._wrap_cloud(name, cloud)
+        self._wrap_clients()
         self.configured()
 
     def configured(self) -> None:
@@ -111,20 +121,32 @@ class VirtualRecorder:
             self.events.append(Change(now, session, DELETE, change.path))
 
     def _wrap_cloud(self, name: str, cloud: VirtualCloud) -> None:
-        delete, refuse = cloud.delete, cloud.refuse_over_quota
+        delete = cloud.delete
 
         def deleted(server_id: str) -> None:
             self.events.append(ServerDeleted(self.world.agenda.now, name, server_id))
             delete(server_id)
 
-        def refused(*arguments: Any) -> None:
-            before = sum(cloud.refused.values())
-            try:
-                refuse(*arguments)
-            finally:
-                if sum(cloud.refused.values()) > before:
-                    now = self.world.agenda.now
-                    self.events.append(CreateRefused(now, now, name))
-
         cloud.delete = deleted  # type: ignore[method-assign]
-        cloud.refuse_over_quota = refused  # type: ignore[method-assign, assignment]
+
+    def _wrap_clients(self) -> None:
+        """A create is under way from when the launcher sends it, also while it waits for the rate of its provider."""
+        world, agenda = self.world, self.world.agenda
+        client = world.client
+
+        def made(provider: Provider) -> VirtualClient:
+            one = client(provider)
+            create = one.create_server
+
+            def created(spec: ServerSpec, seconds: float | None = None) -> str:
+                began = agenda.now
+                try:
+                    return create(spec, seconds)
+                except CloudQuotaRefused:
+                    self.events.append(CreateRefused(agenda.now, began, provider.name))
+                    raise
+
+            one.create_server = created  # type: ignore[method-assign]
+            return one
+
+        world.client = made  # type: ignore[method-assign]

@@ -16,6 +16,7 @@ from tests.chaos.checker import MOST_REFUSED, RULES, judge
 from tests.chaos.history import (
     CREATE,
     DELETE,
+    OWN,
     SET,
     Change,
     Configured,
@@ -337,6 +338,20 @@ def many_refusals() -> Story:
     return story
 
 
+def refused_again(apart: float) -> Story:
+    """Each create is sent so many seconds after the refusal of the one before has been stored."""
+    story = Story()
+    story.put(LAUNCHER, CREATE, f"{OWN}/pools/p1", provider_name="east", name="main")
+    for _turn in range(MOST_REFUSED + 1):
+        story.put(LAUNCHER, SET, f"{OWN}/freezes/p1", instances={})
+        story.events.append(CreateRefused(story.now + 0.5, story.now + apart, "east"))
+    return story
+
+
+def refused_although_known() -> Story:
+    return refused_again(0.1)
+
+
 PLANTED: dict[Callable[[], Story], str] = {
     two_requests: "one request",
     used_again: "one request",
@@ -361,6 +376,7 @@ PLANTED: dict[Callable[[], Story], str] = {
     failed_untruly: "ended",
     failed_without_launch: "ended",
     many_refusals: "refusals",
+    refused_although_known: "refusals",
 }
 
 
@@ -390,6 +406,10 @@ def test_refusals_of_creates_that_were_under_way_together_count_once():
     for _turn in range(30):
         story.events.append(CreateRefused(10.0, 9.0, "east"))
     assert story.wrong() == []
+
+
+def test_refusals_of_creates_that_were_sent_before_the_first_was_stored_count_once():
+    assert refused_again(-0.1).wrong() == []
 
 
 def test_refusals_that_are_far_apart_are_well():
