@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -190,16 +189,21 @@ class OwnDocuments:
         """Delete the document and all below it; one that is absent is fine."""
         self._session.delete(paths.own(path))
 
-    def delete_as_known(self, path: str) -> None:
-        """Delete the document if it is as the cache shows it; what others have made of it meanwhile stays."""
-        full = paths.own(path)
-        entry = self._session.tree.entry(full)
-        if entry is None:
-            return
+    def delete_as_known(self, *many: str) -> bool:
+        """Delete documents in one round trip if all of them are as the cache shows them.
+
+        :return: False when others have changed one of them meanwhile; then nothing is deleted.
+        """
         batch = Batch(self._session)
-        batch.remove(full, entry.stat.version)
-        with contextlib.suppress(StoreConflict, StoreGone):
+        for path in many:
+            entry = self._session.tree.entry(paths.own(path))
+            if entry is not None:
+                batch.remove(paths.own(path), entry.stat.version)
+        try:
             batch.commit()
+        except (StoreConflict, StoreGone):
+            return False
+        return True
 
     def lock(self, path: str) -> Held | None:
         """Take the lock at ``<path>/lock`` without waiting; None when it is held. Creates parents."""

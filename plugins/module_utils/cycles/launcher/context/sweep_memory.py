@@ -26,6 +26,8 @@ SIGHTINGS = "sightings"
 TREE = "tree-sightings"
 """Where the sightings of what belongs to no provider are."""
 _MOST_SIGHTINGS = 5000
+_MOST_EXPIRED = 500
+"""Tombstones that are deleted in one round trip."""
 
 
 @dataclass
@@ -103,8 +105,8 @@ def read_tombstones(store: Store, provider: str) -> Tombstones:
     return Tombstones(stone for stone in stones if stone is not None)
 
 
-def expire_tombstones(store: Store, provider: str, now: float, most_at_once: int = 200) -> int:
-    """Forget tombstones that are too old or too many; how many went."""
+def expire_tombstones(store: Store, provider: str, now: float) -> int:
+    """Forget tombstones that are too old or too many; how many went. The oldest go first."""
     root = f"{TOMBSTONES}/{segment(provider)}"
     found = [
         (store.own.understood(f"{root}/{name}", Tombstone.from_document, key="node_id"), name)
@@ -113,6 +115,5 @@ def expire_tombstones(store: Store, provider: str, now: float, most_at_once: int
     known = sorted(((stone, name) for stone, name in found if stone is not None), key=lambda pair: pair[0].buried)
     surplus = len(known) - MOST
     past = [name for place, (stone, name) in enumerate(known) if place < surplus or stone.is_past(now)]
-    for name in past[:most_at_once]:
-        store.own.delete(f"{root}/{name}")
-    return len(past[:most_at_once])
+    chosen = past[:_MOST_EXPIRED]
+    return len(chosen) if store.own.delete_as_known(*(f"{root}/{name}" for name in chosen)) else 0

@@ -35,7 +35,6 @@ IDLE = 300.0
 FLOATING_IPS_EVERY = 300.0
 VOLUMES_EVERY = 1800.0
 IMAGES_EVERY = 3600.0
-TOMBSTONES_EVERY = 900.0
 CLEARED_PER_PASS = 5
 PATIENCE = 5.0
 """Seconds for which the end of a settled cycle waits for a look under way."""
@@ -80,7 +79,6 @@ class LeakSweep:
         self._stuck: dict[str, list[dict[str, Any]]] = {}
         self._tree: TreeSweep | None = None
         self._tree_looked: float | None = None
-        self._expired_at: dict[str, float] = {}
 
     def step(self, now: float, *, tree: bool) -> None:
         """Begin what is due.
@@ -93,9 +91,6 @@ class LeakSweep:
             # By a list that lacks servers nothing is proven.
             if name not in self._running and actor.blocked is None and not actor.missing:
                 self._consider(name, actor, now)
-            if now - self._expired_at.setdefault(name, now) >= TOMBSTONES_EVERY:
-                self._expired_at[name] = now
-                expire_tombstones(self._context.store, name, now)
         if self._tree is not None:
             self._clear(self._tree, now)
         elif tree:
@@ -205,6 +200,8 @@ class LeakSweep:
         self._stuck[name] = _stuck(name, sweep.judgement)
         self._looked[name].update({kind: asked_at for kind, (asked_at, _unused) in sweep.shown.items()})
         sweep.delete()
+        # With each sweep: the time of the last one is stored, and a cycle may be shorter than any interval.
+        expire_tombstones(self._context.store, name, self._context.now())
 
     def _remove_server(self, actor: ProviderActor, candidate: LeakCandidate) -> None:
         deleted = partial(self._context.account.sweeps.deleted, actor.provider.name, Kind.SERVER)

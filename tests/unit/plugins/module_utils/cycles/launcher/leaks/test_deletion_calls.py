@@ -167,7 +167,9 @@ def test_tombstones_go_by_age_and_number(store):
     add_tombstone(store, "old", "east", None, "s-old", NOW - KEPT_SECONDS - 1)
     for number in range(MOST + 3):
         add_tombstone(store, f"n{number}", "east", None, f"s{number}", NOW - 2000 + number)
+    written = store.session.keeper.writes
     assert expire_tombstones(store, "east", NOW) == 4
+    assert store.session.keeper.writes == written + 1, "in one round trip"
     left = store.own.children("tombstones/east")
     assert len(left) == MOST
     assert not {"old", "n0", "n1", "n2"} & set(left)
