@@ -134,8 +134,8 @@ class VirtualRecorder:
         world, agenda = self.world, self.world.agenda
         client = world.client
 
-        def made(provider: Provider) -> VirtualClient:
-            one = client(provider)
+        def made(provider_of: Provider) -> VirtualClient:
+            one = client(provider_of)
             create = one.create_server
 
             def created(spec: ServerSpec, seconds: float | None = None) -> str:
@@ -143,7 +143,7 @@ class VirtualRecorder:
                 try:
                     return create(spec, seconds)
                 except CloudQuotaRefused:
-                    self.events.append(CreateRefused(agenda.now, began, provider.name))
+                    self.events.append(CreateRefused(agenda.now, began, provider_of.name))
                     raise
 
             one.create_server = created  # type: ignore[method-assign]
