@@ -196,6 +196,7 @@ from typing import Any
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable, get_cache_plugin
+from ansible.utils.path import basedir
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
@@ -236,6 +237,19 @@ def _no_collection() -> Iterator[None]:
     finally:
         if before:
             gc.enable()
+
+
+@contextmanager
+def _source_of_hosts(data: Any) -> Iterator[dict[str, Any]]:
+    """Give the variables that ansible-core sets for the source of a host.
+
+    It would ask the file system for the folder of the source once for each host.
+    """
+    source, data.current_source = data.current_source, None
+    try:
+        yield {"inventory_file": source, "inventory_dir": basedir(source) if source else None}
+    finally:
+        data.current_source = source
 
 
 class SaidOnce(AnsibleParserError):
@@ -419,15 +433,20 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         # they are no templates either way: the wrapper does not trust them (trusted_by_default), and untagged text is
         # not trusted.
         data: Any = getattr(self.inventory, "__wrapped__", self.inventory)
-        names: dict[str, str] = {}
-        for host in found:
-            data.add_host(host.name)
-            for group in host.groups:
-                if group not in names:
-                    names[group] = data.add_group(self._sanitize_group_name(group))
-                data.add_child(names[group], host.name)
-            for key, value in host.variables.items():
-                data.set_variable(host.name, key, value)
+        groups: dict[str, Any] = {}
+        with _source_of_hosts(data) as source:
+            for host in found:
+                variables = host.variables if host.name in data.hosts else {**source, **host.variables}
+                made = data.hosts[data.add_host(host.name)]
+                for name in host.groups:
+                    if name in groups:
+                        groups[name].add_host(made)
+                    else:
+                        group = data.add_group(self._sanitize_group_name(name))
+                        data.add_child(group, host.name)
+                        groups[name] = data.groups[group]
+                for key, value in variables.items():
+                    made.set_variable(key, value)
 
     def _construct(self, found: list[Host]) -> None:
         """Add what the expressions in the inventory's file make of the hosts."""

@@ -58,11 +58,13 @@ def test_texts_from_the_net_are_no_templates(site: Site) -> None:
     assert variables["copied"] == EVIL
     done = command(
         "ansible",
-        *("-i", site.write(), "np0000000003", "-c", "local", "-m", "ansible.builtin.debug", "-a", "var=nodepool.label"),
+        *("-i", site.write(), "np0000000003", "-c", "local", "-m", "ansible.builtin.debug"),
+        *("-a", "msg='{{ nodepool.label }} of {{ inventory_file }} in {{ inventory_dir }}'"),
         folder=site.folder,
     )
     assert done.returncode == 0, done.stderr
     assert "lookup" in done.stdout
+    assert f" in {site.folder}" in done.stdout and f" of {site.folder}" in done.stdout
     assert not (site.folder / "evil").exists()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from ...model.cloud import (
@@ -87,6 +88,7 @@ def _addresses(document: Json) -> tuple[Address, ...]:
     )
 
 
+@lru_cache(maxsize=1000)
 def size(cores: int, ram: int) -> Resources:
     """What one server with *cores* and *ram* (MiB) takes from the compute quota."""
     return Resources({INSTANCES: 1, CORES: cores, RAM: ram})
