@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from tests.bench.launcher import BenchError, LauncherRun
+from tests.bench.launcher import START_SECONDS, BenchError, LauncherRun
 from tests.bench.process_tree import ProcessTree
 from tests.bench.world import World, until
 from tests.interop.environments import Environment
 from tests.interop.stock import Stock
 
-START_SECONDS = 120.0
 STAY_SECONDS = 7200.0
 
 
