@@ -24,7 +24,7 @@ def single(lab: Lab) -> str:
     site.launch()
     site.requestor.wait_gone(nodes, PATIENCE)
     assert not lab.plane.servers()
-    return f"deleted with {dict(lab.plane.calls(since))}"
+    return f"deleted with {dict(sorted(lab.plane.calls(since).items()))}"
 
 
 @row("multi", "a request for three nodes of two labels: one pool, one zone")

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One service at a time is stopped, started again, and frozen, while nodes are asked for."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.openstack.control_plane import ControlPlane, wait_for
+from tests.openstack.lab import Lab, RealSite, one, pool, row, tiny
+
+AWAY_SECONDS = 30.0
+TOLD = re.compile(r"^\[node_launch\] (.*)$", re.MULTILINE)
+ROUTINE = re.compile(r": (?:acting$|launching |accepted |fulfilled |ready after )")
+"""What the launcher says when all is well."""
+SERVICES: dict[str, dict[str, Any]] = {
+    "keystone": {},
+    "glance-api": {},
+    "neutron-server": {},
+    "placement": {},
+    "cinder-api": {"boot_from_volume": True, "volume_size": 1},
+}
+"""Service → options of a label that needs it."""
+
+
+@contextmanager
+def stopped(plane: ControlPlane, service: str) -> Iterator[None]:
+    """SIGKILL; started again at the end."""
+    plane.kill(service)
+    try:
+        yield
+    finally:
+        plane.start_again()
+
+
+@contextmanager
+def frozen(plane: ControlPlane, service: str) -> Iterator[None]:
+    """SIGSTOP; SIGCONT at the end."""
+    plane.freeze(service)
+    try:
+        yield
+    finally:
+        plane.thaw(service)
+
+
+def meanwhile(site: RealSite, lab: Lab, service: str, how: Callable[[ControlPlane, str], Any]) -> str:
+    """Ask for two nodes while the service is away; it comes back, and both are served. What was told meanwhile."""
+    before = len(site.screen())
+    with how(lab.plane, service):
+        requests = site.ask_many(2)
+        time.sleep(AWAY_SECONDS)
+        served, reasons = site.fulfilled(requests), sorted(site.reasons())
+        said = [line for line in TOLD.findall(site.screen()[before:]) if not ROUTINE.search(line)]
+    site.wait_served(requests)
+    told = "; ".join([*reasons, *list(dict.fromkeys(said))[:2]])[:240] or "nothing"
+    return f"{how.__name__}: {served} of 2 served meanwhile, told {told}"
+
+
+def away(service: str) -> Callable[[Lab], str]:
+    """The row of a service."""
+
+    def work(lab: Lab) -> str:
+        site = lab.site(one(pool("main", tiny(**SERVICES[service])), launch_retries=5))
+        with site.launcher():
+            first = site.ask_many(1)
+            site.wait_served(first)
+            seen = [meanwhile(site, lab, service, how) for how in (stopped, frozen)]
+            nodes = site.requestor.nodes()
+            wait_for("no server too many", lambda: len(lab.plane.servers()) == len(site.requestor.nodes()) == 5)
+        assert {node["state"] for node in nodes.values()} == {"ready"}, nodes
+        return "\n".join(seen)
+
+    return work
+
+
+for _service in SERVICES:
+    row(
+        f"{_service}-away",
+        f"{_service} is killed and started again, then frozen, for {AWAY_SECONDS:.0f} s each: told; all served",
+        alone=True,
+    )(away(_service))
