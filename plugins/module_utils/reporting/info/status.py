@@ -203,9 +203,10 @@ def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
 
 def node_lines(row: Mapping[str, Any], life: Mapping[str, Any], width: int) -> list[str]:
     """A node's life as text."""
-    where, lock = f"{row['provider']}/{row['pool']}", "locked" if row["locked"] else "unlocked"
+    where = "/".join(part for part in (row["provider"], row["pool"]) if part) or "an unknown provider"
+    labels, lock = ", ".join(row["labels"]) or "unknown", "locked" if row["locked"] else "unlocked"
     lines = [
-        f"node {row['id']}: {row['state']} in {where}, labels {', '.join(row['labels'])}, {lock}",
+        f"node {row['id']}: {row['state'] or 'state unknown'} in {where}, labels {labels}, {lock}",
         f"server {life['server_id'] or 'none yet'}, attempt {life['attempt'] or '?'}, mark {life['mark'] or 'none'}",
         *(f"note: {told}" for told in (*row["problems"], life["problem"]) if told),
         *(f"failed: {failure}" for failure in life["failures"]),

@@ -26,6 +26,7 @@ from tests.support.populated_tree import (
     DONE,
     FAILED,
     IN_USE,
+    NOT_JSON,
     ODD,
     WAITING,
     documents,
@@ -145,6 +146,18 @@ def test_a_request_and_a_node_as_text():
     assert shown[0] == f"node {BUILDING}: building in west/main, labels small, locked"
     assert "failed: attempt 1: fault: No valid host was found" in shown
     assert "  00:00:02:10 the record was made" in shown
+
+
+@pytest.mark.parametrize(
+    ("node_id", "state", "told"), [(NOT_JSON, "state unknown", "it is not JSON"), (ODD, "7", "it has no 'provider'")]
+)
+def test_a_node_whose_record_cannot_be_used_is_told_in_words(node_id, state, told):
+    node = populated().one(f"/nodepool/nodes/{node_id}")
+    (row,) = node_rows([node], NodeFilter(), NOW, detail=False)
+    shown = node_lines(row, node_life(node, None, NOW), 200)
+    assert shown[0] == f"node {node_id}: {state} in an unknown provider, labels unknown, unlocked"
+    assert f"note: {told}" in shown
+    assert "None" not in "".join(shown)
 
 
 def test_a_request_that_has_its_nodes_tells_no_wait_and_names_only_pools_that_declined():
