@@ -22,6 +22,11 @@ from ansible import constants as C  # noqa: N812
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import merge_hash
 
+try:
+    from ansible.module_utils.secrets import _secret_masker as MASKER  # noqa: N812
+except ImportError:
+    MASKER = None
+
 
 def known_core(built: Any, run: Any) -> bool:
     """Return True when ansible-core takes what is given here: these arguments, and no others without a default.
@@ -29,9 +34,15 @@ def known_core(built: Any, run: Any) -> bool:
     :param built: the class of a program to execute.
     :param run: the function that runs a module in the started process.
     """
+    secrets = {"secrets"} if takes_secrets(run) else set()
     return _takes(built, {"b_module_data", "module_style", "shebang", "serialization_profile"}) and _takes(
-        run, {"json_params", "profile", "module_fqn", "modlib_path", "extensions"}
+        run, {"json_params", "profile", "module_fqn", "modlib_path", "extensions", *secrets}
     )
+
+
+def takes_secrets(run: Any) -> bool:
+    """Return True when the function that runs a module is told which texts to mask, as since ansible-core 2.22."""
+    return MASKER is not None and "secrets" in inspect.signature(run).parameters
 
 
 def _takes(target: Any, given: set[str]) -> bool:
@@ -67,7 +78,8 @@ import os, sys
 here = os.path.dirname(os.path.realpath(__file__)) if "__file__" in globals() else ""
 sys.path = [{root!r}, *(entry for entry in sys.path if entry not in ("", ".", here))]
 from ansible.module_utils._internal._ansiballz._loader import run_module
-run_module(json_params={params!r}, profile={profile!r}, module_fqn={name!r}, modlib_path={root!r}, extensions={{}})
+run_module(json_params={params!r}, profile={profile!r}, module_fqn={name!r}, modlib_path={root!r},
+           extensions={{}}{secrets})
 """
 
 
@@ -82,10 +94,13 @@ def starter(path: str, interpreter: str, arguments: dict[str, Any]) -> bytes | N
     if file.suffix != ".py" or file.parts[-len(PACKAGE) - 1 : -1] != PACKAGE:
         return None
     encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
-    params = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
+    params = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder)
+    secrets = f", secrets=frozenset({sorted(MASKER.secrets_in_json(params))!r})" if takes_secrets(run_module) else ""
     root = str(file.parents[len(PACKAGE)])
     name = ".".join((*PACKAGE, file.stem))
-    text = STARTER.format(interpreter=interpreter, root=root, params=params, profile=PROFILE, name=name)
+    text = STARTER.format(
+        interpreter=interpreter, root=root, params=params.encode(), profile=PROFILE, name=name, secrets=secrets
+    )
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -97,6 +97,29 @@ def test_an_ansible_core_is_known_that_needs_nothing_more(built: Any, runner: An
     assert in_place.known_core(built, runner) is expected
 
 
+def run_masking(
+    *, json_params: bytes, profile: str, module_fqn: str, modlib_path: str, extensions: Any, secrets: frozenset[str]
+) -> None:
+    """That of ansible-core 2.22, which masks secrets in what the module says."""
+
+
+class Masker:
+    """ansible-core's knowledge of secrets."""
+
+    def secrets_in_json(self, text: str) -> frozenset[str]:
+        return frozenset(word for word in ("it's secret",) if word in text)
+
+
+def test_the_module_is_told_the_secrets_among_its_arguments(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not in_place.known_core(Built, run_masking)
+    monkeypatch.setattr(in_place, "MASKER", Masker())
+    monkeypatch.setattr(in_place, "run_module", run_masking)
+    assert in_place.known_core(Built, run_masking)
+    program = starter(str(installed), sys.executable, {"password": "it's secret"})
+    assert program is not None
+    assert program.rstrip().endswith(b"""secrets=frozenset(["it's secret"]))""")
+
+
 @pytest.mark.parametrize("by_name", [True, False], ids=["a file", "standard input"])
 def test_the_module_is_run_where_it_is_with_its_arguments(installed: Path, tmp_path: Path, by_name: bool) -> None:
     arguments = {"word": "ümläut ' \" \\ {root}", "list": [1, None, True], "_ansible_check_mode": True}
