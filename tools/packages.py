@@ -54,7 +54,7 @@ def uv_options(settings: dict[str, str]) -> list[str]:
 
 def as_pip() -> tuple[list[str], dict[str, str]]:
     """Options and environment by which uv takes packages from where pip takes them on this machine."""
-    listing = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=False, timeout=60).stdout
+    listing = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=False, timeout=300).stdout
     settings = pip_settings(listing)
     environment = dict(os.environ)
     if "cert" in settings:
