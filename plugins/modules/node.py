@@ -33,7 +33,8 @@ options:
         O(hold_expiration) is over.
       - V(released) gives nodes in the state C(hold) back; they become C(used). Nodes in other states are left as they
         are.
-      - V(absent) puts the nodes into the state C(deleting).
+      - V(absent) puts the nodes into the state C(deleting). A record that no program can use (no JSON object, or one
+        without state, type and provider) is deleted instead; a launcher sweeps what the node has in a cloud as leaked.
       - A node that belongs to a lease is refused by all three. M(stackci.nodepool.nodepool_request) releases the lease.
     type: str
     choices: [held, released, absent]

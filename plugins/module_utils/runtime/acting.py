@@ -60,6 +60,7 @@ THROTTLE_ARGUMENTS: dict[str, Any] = {
 }
 _HOLD_OPTIONS = ("comment", "hold_job", "hold_expiration")
 _NARROWING = {FREEZE: ("pools", "resources"), BREAKER: ("images", "flavors")}
+UNUSABLE = "a record that no program can use"
 _POOLS = (paths.COMPONENTS, f"{paths.OWN}/pools")
 
 
@@ -80,11 +81,11 @@ def node(module: AnsibleModule) -> dict[str, Any]:
             outcomes = by_hand.carry_out(params["ids"], patience)
         now, served = time.time(), {pool.provider_name for pool in store.components.pools()}
     warnings = _hold_warnings(config, outcomes) if wish.state == HELD else _unserved(outcomes, served)
-    for warning in warnings:
+    for warning in (*warnings, *_erased(outcomes)):
         module.warn(warning)
     rows = [_node_row(outcome, now) for outcome in outcomes]
     before = {outcome.node_id: _shown(outcome.before) for outcome in outcomes if outcome.changed}
-    after = {outcome.node_id: _shown(outcome.after) for outcome in outcomes if outcome.changed}
+    after = {outcome.node_id: _shown(outcome.after) for outcome in outcomes if outcome.changed and not outcome.erased}
     return _result({"nodes": rows}, before, after, [outcome.refusal for outcome in outcomes])
 
 
@@ -171,6 +172,12 @@ def _unserved(outcomes: Iterable[NodeOutcome], served: Container[str | None]) ->
             yield f"node {outcome.node_id}: no launcher is registered for {where}; the next one deletes its server"
 
 
+def _erased(outcomes: Iterable[NodeOutcome]) -> Iterator[str]:
+    for outcome in outcomes:
+        if outcome.erased:
+            yield f"node {outcome.node_id}: {UNUSABLE}; what it has in a cloud is swept as leaked"
+
+
 def _node_row(outcome: NodeOutcome, now: float) -> dict[str, Any]:
     known = outcome.after or Node()
     ends = node_expiry(known) if known.state == "hold" else None
@@ -188,8 +195,8 @@ def _node_row(outcome: NodeOutcome, now: float) -> dict[str, Any]:
     }
 
 
-def _shown(known: Node | None) -> dict[str, Any]:
-    return {name: getattr(known, name) for name in ("state", *_HOLD_OPTIONS)}
+def _shown(known: Node | None) -> Any:
+    return UNUSABLE if known is None else {name: getattr(known, name) for name in ("state", *_HOLD_OPTIONS)}
 
 
 def _request_row(outcome: RequestOutcome) -> dict[str, Any]:

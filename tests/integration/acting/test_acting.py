@@ -155,8 +155,11 @@ def test_what_is_refused_is_said_and_the_rest_is_done(full, zk_client):
     assert told[READY] is None and document(zk_client, f"{NODES}/{READY}")["state"] == "deleting"
     assert f"node {IN_USE} is locked: it is used by zuul (example.org/project)" in told[IN_USE]
     assert f"it is being launched by the launcher {WEST} for request {PENDING}" in told[BUILDING]
-    assert "it needs state and type and provider" in told[ODD] and "no JSON object" in told[NOT_JSON]
     assert all(text in result["msg"] for text in told.values() if text)
+    for damaged in (ODD, NOT_JSON):
+        assert told[damaged] is None and zk_client.exists(f"{NODES}/{damaged}") is None
+        assert f"node {damaged}: a record that no program can use; what it has in a cloud" in str(result["warnings"])
+    assert not full.run("node", ids=[ODD, NOT_JSON], state="absent")["changed"]
     for wrong in ({"comment": "x"}, {"timeout": -1}):
         assert full.run("node", id=READY, state="released", **wrong)["failed"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.paths import segment
-from ...launching.node_changes import HELD, NodeWish, Verdict, at_work, decide
+from ...launching.node_changes import ABSENT, HELD, NodeWish, Verdict, at_work, decide
 from ...model.errors import StoreConflict, StoreGone
 from ...model.lease import LEASES, hold_job
 from ...model.node import Node, NodeState
@@ -35,6 +35,7 @@ class NodeOutcome:
     :ivar before: its record as it was; None for a node that is gone.
     :ivar after: its record as it is now, or would be.
     :ivar refusal: why it was left as it was, "" when it was not.
+    :ivar erased: its record, which no program can use, was deleted, or would be.
     """
 
     node_id: str
@@ -42,11 +43,12 @@ class NodeOutcome:
     after: Node | None = None
     refusal: str = ""
     busy: bool = False
+    erased: bool = False
 
     @property
     def changed(self) -> bool:
-        """True when the record was written, or would be."""
-        return self.before is not self.after
+        """True when the record was written or deleted, or would be."""
+        return self.erased or self.before is not self.after
 
 
 class NodesByHand:
@@ -109,7 +111,7 @@ class NodesByHand:
 
     def _look(self, node_id: str) -> NodeOutcome:
         node = self._store.nodes.read(node_id)
-        if node is None:
+        if node is None or (node.broken and self._wish.state == ABSENT):
             return self._unreadable(node_id)
         request = self._request(node)
         verdict = self._decide(node, request)
@@ -131,8 +133,30 @@ class NodesByHand:
         return outcome if verdict.node is None else NodeOutcome(node.id, node, verdict.node)
 
     def _try(self, node_id: str) -> NodeOutcome:
-        """Change one node, if it is its turn."""
+        """Change one node, if it is its turn, or delete its record, if no program can use it."""
+        outcome = self._change(node_id)
+        return self._erase(node_id) if outcome.erased else outcome
+
+    def _erase(self, node_id: str) -> NodeOutcome:
+        nodes = self._store.nodes
+        held = nodes.lock(node_id)
+        if held is None:
+            locked = f"node {node_id} is locked by another client" if nodes.exists(node_id) else ""
+            return NodeOutcome(node_id, refusal=locked, busy=bool(locked))
+        try:
+            node = nodes.read(node_id)
+            if node is not None and not node.broken:
+                return self._changed_meanwhile(node_id)
+            nodes.delete(node_id)
+            return NodeOutcome(node_id, erased=True)
+        finally:
+            held.release()
+
+    def _change(self, node_id: str) -> NodeOutcome:
         seen = self._look(node_id)
+        if seen.before is None:  # gone, or to be erased
+            self._leave(node_id)
+            return seen
         waits_unlocked = seen.busy and self._store.nodes.holder(node_id) is None
         if not (seen.changed or seen.busy) or waits_unlocked:
             self._leave(node_id)
@@ -163,7 +187,7 @@ class NodesByHand:
             self._store.nodes.write(verdict.node, held=held, if_unchanged=True)
             return NodeOutcome(node_id, node, verdict.node)
         except (StoreConflict, StoreGone):
-            return NodeOutcome(node_id, refusal=f"node {node_id} was changed by another client just now", busy=True)
+            return self._changed_meanwhile(node_id)
         finally:
             held.release()
 
@@ -193,9 +217,21 @@ class NodesByHand:
     def _refused(self, node: Node, refusal: str, *, busy: bool = False) -> NodeOutcome:
         return NodeOutcome(node.id, node, node, refusal, busy)
 
+    def _changed_meanwhile(self, node_id: str) -> NodeOutcome:
+        return NodeOutcome(node_id, refusal=f"node {node_id} was changed by another client just now", busy=True)
+
     def _unreadable(self, node_id: str) -> NodeOutcome:
-        if self._store.nodes.exists(node_id):
-            return NodeOutcome(node_id, refusal=f"the record of node {node_id} is no JSON object: correct it by hand")
+        """A node that is gone, or whose record no program can use: that can only be deleted."""
+        exists = self._store.nodes.exists(node_id)
+        if exists and self._wish.state != ABSENT:
+            return NodeOutcome(
+                node_id,
+                refusal=f"the record of node {node_id} is no JSON object: it can only be deleted (state=absent)",
+            )
+        if exists and self._store.nodes.holder(node_id) is not None:
+            return NodeOutcome(node_id, refusal=f"node {node_id} is locked by another client", busy=True)
+        if exists:
+            return NodeOutcome(node_id, erased=True)
         if self._wish.state == HELD:
             return NodeOutcome(node_id, refusal=f"node {node_id} was deleted meanwhile and cannot be held any more")
         return NodeOutcome(node_id)

@@ -202,9 +202,28 @@ def test_a_leased_node_is_refused_as_long_as_there_is_the_lease(world):
     assert act(world, RELEASED, node.id) == [""]
 
 
-def test_what_cannot_be_read_is_told(world):
+def test_what_cannot_be_read_can_only_be_deleted(world):
     world.keeper.store_raw("/nodepool/nodes/0000000099", b"{ no")
-    assert act(world, ABSENT, "0000000099") == ["the record of node 0000000099 is no JSON object: correct it by hand"]
+    (told,) = act(world, HELD, "0000000099")
+    assert told == "the record of node 0000000099 is no JSON object: it can only be deleted (state=absent)"
+    (planned,) = by_hand(world, ABSENT).preview(["0000000099"])
+    assert planned.changed and planned.erased and world.store.nodes.exists("0000000099")
+    (done,) = by_hand(world, ABSENT).carry_out(["0000000099"])
+    assert (done.refusal, done.erased, world.store.nodes.exists("0000000099")) == ("", True, False)
+    assert act(world, ABSENT, "0000000099") == [""]
+
+
+def test_a_record_without_what_every_program_needs_can_be_deleted_unless_a_client_has_its_lock(world):
+    path = "/nodepool/nodes/0000000099"
+    world.keeper.store_raw(path, b'{"state": "ready"}')
+    other = world.keeper.store()
+    held = other.nodes.lock("0000000099")
+    (refused,) = by_hand(world, ABSENT).carry_out(["0000000099"])
+    assert (refused.refusal, refused.busy) == ("node 0000000099 is locked by another client", True)
+    assert act(world, HELD, "0000000099")[0].startswith("the record of node 0000000099 cannot be used")
+    world.agenda.after(5, held.release)
+    (done,) = by_hand(world, ABSENT).carry_out(["0000000099"], 60)
+    assert (done.refusal, done.erased, world.store.nodes.exists("0000000099")) == ("", True, False)
 
 
 def test_the_record_is_written_only_in_the_version_that_was_read(world):
