@@ -26,7 +26,8 @@ READINGS = 40
 FEWEST = 10
 CYCLE = 60
 PATIENCE = 600.0
-MOST_TOMBSTONES = 1000 + 10
+MOST_TOMBSTONES = 2 * 1000
+"""1,000 are kept for a provider; those since the last sweep, which may be minutes ago, come to them."""
 
 
 class Soak:

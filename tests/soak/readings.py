@@ -27,7 +27,7 @@ BOUNDS = {
     "threads of the module": Bound(0.10, 6.0),
     "processes of all cycles": Bound(0.0, 2.0),
     "files of the loop": Bound(0.10, 30.0),
-    "size of these files, KiB": Bound(0.15, 200.0),
+    "size of these files for a life, KiB": Bound(0.25, 1.0),
     "znodes that do not age": Bound(0.05, 20.0),
     "sessions of ZooKeeper": Bound(0.0, 2.0),
     "log of a life, bytes": Bound(0.25, 200.0),
@@ -44,6 +44,8 @@ class Readings:
         self.figures: dict[str, list[tuple[float, float]]] = {name: [] for name in BOUNDS}
         self.tombstones = 0
         self._lives = 0
+        self._began: dict[int, int] = {}
+        """Number of a cycle → the lives that were over when its folder was first seen."""
         self._log = self._log_size()
 
     def take(self, lives: int) -> None:
@@ -58,7 +60,7 @@ class Readings:
             "threads of the loop": _count(loop, "task"),
             "processes of all cycles": float(len(self.loop.everything())),
             "files of the loop": float(len(files)),
-            "size of these files, KiB": sum(_size(path) for path in files) / 1024,
+            "size of these files for a life, KiB": self._size_of_life(files, lives),
             "znodes that do not age": self._figure("zk_znode_count") - self.tombstones - self._below(REQUEST_LOCKS),
             "sessions of ZooKeeper": self._figure("zk_num_alive_connections"),
             "log of a life, bytes": (log - before) / max(lives - self._lives, 1),
@@ -73,6 +75,14 @@ class Readings:
             if figure > 0:
                 self.figures[name].append((float(lives), figure))
         self._lives, self._log = lives, log
+
+    def _size_of_life(self, files: list[Path], lives: int) -> float:
+        """The files hold what the cycles that are kept have said; how many lives a cycle has depends on the machine."""
+        kept = [int(path.name) for path in (self.loop.state / "cycles").iterdir()]
+        for number in kept:
+            self._began.setdefault(number, lives)
+        theirs = lives - self._began[min(kept)] if kept else 0
+        return sum(_size(path) for path in files) / 1024 / theirs if theirs else 0.0
 
     def _module(self) -> int | None:
         number = self.loop.serving()
