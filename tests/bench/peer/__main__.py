@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import SubprocessError
 from types import FrameType
 
 from tests.bench import machine
@@ -96,7 +97,7 @@ def _run(rooms: Sequence[Room], sides: Sequence[Side], path: Path, *, quick: boo
             try:
                 with _within(LONGEST):
                     measured[side.name] = room.run(side, quick)
-            except (BenchError, ControlError, OSError, RuntimeError, AssertionError) as problem:
+            except (BenchError, ControlError, OSError, RuntimeError, AssertionError, SubprocessError) as problem:
                 print(f"{room.name}, {side.title}: could not be measured: {problem}", flush=True)
                 broken.append(f"{room.name} {side.name}")
         title = f"{room.few if quick else room.number} {room.title}"
