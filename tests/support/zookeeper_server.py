@@ -286,10 +286,10 @@ class ZooKeeperServer:
             os.kill(process.pid, signal.SIGCONT)
             os.kill(process.pid, signal_number)
         try:
-            process.wait(5.0)
+            process.wait(60.0)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(5.0)
+            process.wait(60.0)
 
 
 def main(arguments: list[str] | None = None) -> int:
