@@ -130,7 +130,7 @@ class Batch:
             else:
                 path, stat = client.unchroot(operation.path), None if isinstance(operation, Delete) else result
             if stat is not None:
-                self._session.written(path, operation.data, stat)
+                self._session.written(path, operation.data, stat, client)
             self.made.append((path, stat))
 
 

@@ -282,15 +282,18 @@ class Session(ReconnectingClient):
 
         def apply(answer: tuple[str, Stat]) -> None:
             made.append(client.unchroot(answer[0]))
-            self.written(made[0], data, answer[1])
+            self.written(made[0], data, answer[1], client)
 
         request = Create2(client.absolute(path), data, OPEN_ACL_UNSAFE, flags)
         _path, stat = self.perform(request, client=client, apply=apply)
         return made[0], stat
 
-    def written(self, path: str, data: bytes, stat: Stat) -> None:
-        """What was written is in the cache from now on."""
-        if not paths.is_cached(path):
+    def written(self, path: str, data: bytes, stat: Stat, client: TreeClient) -> None:
+        """What *client* has written is in the cache from now on; not if the cache is of a later session by now.
+
+        A lock taken in the session before is gone, and nothing would tell the cache so.
+        """
+        if not paths.is_cached(path) or client is not self.client:
             return
         if paths.is_lock(path):
             self.tree.touch(path)
@@ -346,7 +349,7 @@ class Session(ReconnectingClient):
         client = self.writer(path, client)
 
         def apply(stat: Stat) -> None:
-            self.written(path, data, stat)
+            self.written(path, data, stat, client)
 
         try:
             return self.perform(SetData(client.absolute(path), data, version), client=client, apply=apply)  # type: ignore[no-any-return]
