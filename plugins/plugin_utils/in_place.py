@@ -23,9 +23,9 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.vars import merge_hash
 
 try:
-    from ansible.module_utils.secrets import _secret_masker as MASKER  # noqa: N812
+    from ansible.module_utils.secrets import _secret_masker
 except ImportError:
-    MASKER = None
+    _secret_masker = None
 
 
 def known_core(built: Any, run: Any) -> bool:
@@ -42,7 +42,7 @@ def known_core(built: Any, run: Any) -> bool:
 
 def takes_secrets(run: Any) -> bool:
     """Return True when the function that runs a module is told which texts to mask, as since ansible-core 2.22."""
-    return MASKER is not None and "secrets" in inspect.signature(run).parameters
+    return _secret_masker is not None and "secrets" in inspect.signature(run).parameters
 
 
 def _takes(target: Any, given: set[str]) -> bool:
@@ -95,7 +95,9 @@ def starter(path: str, interpreter: str, arguments: dict[str, Any]) -> bytes | N
         return None
     encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
     params = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder)
-    secrets = f", secrets=frozenset({sorted(MASKER.secrets_in_json(params))!r})" if takes_secrets(run_module) else ""
+    secrets = ""
+    if takes_secrets(run_module):
+        secrets = f", secrets=frozenset({sorted(_secret_masker.secrets_in_json(params))!r})"
     root = str(file.parents[len(PACKAGE)])
     name = ".".join((*PACKAGE, file.stem))
     text = STARTER.format(

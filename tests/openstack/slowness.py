@@ -42,8 +42,12 @@ class Slowness:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._over.is_set():
-            self._signal_all(signal.SIGSTOP)
-            self._over.wait(PERIOD - self._works)
+        try:
+            while not self._over.is_set():
+                self._signal_all(signal.SIGSTOP)
+                self._over.wait(PERIOD - self._works)
+                self._signal_all(signal.SIGCONT)
+                self._over.wait(self._works)
+        finally:
+            # Whatever went wrong, the control plane must be able to end.
             self._signal_all(signal.SIGCONT)
-            self._over.wait(self._works)

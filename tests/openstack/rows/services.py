@@ -81,6 +81,6 @@ def away(service: str) -> Callable[[Lab], str]:
 for _service in SERVICES:
     row(
         f"{_service}-away",
-        f"{_service} is killed and started again, then frozen, for {AWAY_SECONDS:.0f} s each: told; all served",
+        f"{_service} is killed and started again, then frozen, for {AWAY_SECONDS:.0f} s each: all served afterwards",
         alone=True,
     )(away(_service))

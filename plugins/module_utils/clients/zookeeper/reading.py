@@ -91,10 +91,10 @@ class TreeReading:
     def _found(self, name: str, entry: Entry, locked: bool) -> Found:
         if not self._lasting:
             return _record(name, entry, entry.read(), locked)
-        known = entry.record
+        known: Found | None = entry.record
         if known is None or known.locked is not locked:
             known = entry.record = _record(name, entry, entry.document(), locked)
-        return known  # type: ignore[no-any-return]
+        return known
 
     @property
     def has_launcher(self) -> bool:

@@ -31,8 +31,9 @@ LOCKS: tuple[str, ...] = ()
 """The screen shows nothing that depends on the lock of a node or a request."""
 BAR = 20
 MOST_ROWS = 8
-MOST_FAILED = 3
 """Rows of a part; the others are counted."""
+MOST_FAILED = 3
+"""The same for failed requests; the latest are shown."""
 
 
 def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width: int) -> list[str]:

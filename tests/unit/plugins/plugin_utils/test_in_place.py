@@ -112,7 +112,7 @@ class Masker:
 
 def test_the_module_is_told_the_secrets_among_its_arguments(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not in_place.known_core(Built, run_masking)
-    monkeypatch.setattr(in_place, "MASKER", Masker())
+    monkeypatch.setattr(in_place, "_secret_masker", Masker())
     monkeypatch.setattr(in_place, "run_module", run_masking)
     assert in_place.known_core(Built, run_masking)
     program = starter(str(installed), sys.executable, {"password": "it's secret"})
