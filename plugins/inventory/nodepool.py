@@ -22,9 +22,8 @@ description:
   - Values from clouds and from ZooKeeper are data. They are never evaluated as templates. A server that is named
     C(localhost) or like a group of Ansible itself gets its id added to the name.
   - A cloud is asked for all servers of the project, 1,000 in each call as far as nova's C(max_limit) allows, and the
-    plugin selects among them. nova filters by metadata for administrators only (policy
-    C(os_compute_api:servers:allow_all_filters)) and silently ignores such a filter of any other user, in every
-    microversion.
+    plugin selects among them. nova has no filter by metadata. It answers 400 to administrators who send one and
+    silently ignores that of other users, in every microversion.
   - The file must be called C(nodepool.yml), or end with C(.nodepool.yml) or C(.nodepool.yaml).
 requirements:
   - openstacksdk >= 4.0.0

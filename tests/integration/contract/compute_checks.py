@@ -135,6 +135,15 @@ def life(lab: Lab) -> Iterator[tuple[str, Any]]:
         listing = lab.call("compute", "GET", "/servers/detail", version=version).json()
         yield f"servers/detail at {version}", _view(listing["servers"][0])
     yield "servers: short", shape(lab.call("compute", "GET", "/servers").json()["servers"][0])
+    for version in ("2.1", "2.53", "2.93"):
+        unmet = lab.call(
+            "compute",
+            "GET",
+            "/servers/detail",
+            version=version,
+            params={"metadata": '{"nodepool_provider_name": "none"}'},
+        ).json()
+        yield f"servers: a filter by metadata at {version}", [row["id"] == ident for row in unmet["servers"]]
     after = lab.call("compute", "GET", "/limits").json()["limits"]["absolute"]
     yield "limits: one server more", after["totalInstancesUsed"] - before["totalInstancesUsed"]
     assert after["totalRAMUsed"] - before["totalRAMUsed"] == lab.flavor.ram

@@ -64,6 +64,18 @@ def inventory(lab: Lab) -> str:
     return f"{len(nodes)} hosts"
 
 
+@row("metadata-filter", "nova filters servers by metadata for nobody, so the inventory lists all and selects")
+def metadata_filter(lab: Lab) -> str:
+    site = lab.site()
+    ours = site.serve_one()
+    query = {"metadata": json.dumps({"nodepool_provider_name": "another"})}
+    shown = lab.plane.member.compute.get("/servers/detail", params=query)
+    assert [server["id"] for server in shown.json()["servers"]] == [ours.id], shown.text[:2000]
+    refused = lab.plane.admin.compute.get("/servers/detail", params=query)
+    assert (refused.status_code, "Invalid filter field: metadata" in refused.text) == (400, True), refused.text[:2000]
+    return "ignored for a member of the project, 400 for an administrator"
+
+
 @row("request-launch", "nodepool_request with launch: asked, launched, held, given back, without any launcher")
 def request_launch(lab: Lab) -> str:
     site = lab.site()
