@@ -30,8 +30,11 @@ from tests.support.fixtures_zookeeper import end
 from tests.support.zookeeper_server import ZooKeeperServer
 
 CHROOT = "/chaos"
-SETTLE = 1200.0
-"""Seconds after which a site that is well must have come to rest, on a machine with much else to do."""
+STILL = 600.0
+"""Seconds for which nothing may change on a site that is well and has not come to rest; a freeze or a breaker waits at
+most 180 s for its next attempt."""
+MOST_NODES = 300
+"""Nodes that may be made before it comes to rest; more of them means that it never does."""
 TICK = 0.05
 PATIENCE = 300.0
 """Seconds for what begins or ends at once on a machine with nothing else to do."""
@@ -219,33 +222,43 @@ class RealRun:
         self._configure(site.providers())
 
     def _settle(self) -> list[str]:
-        """Wait until every request has ended and every node is ready and free."""
-        limit = time.monotonic() + SETTLE
-        left = ""
+        """Wait until every request has ended and every node is ready and free, as long as anything changes."""
+        before: tuple[object, ...] = ()
+        seen: set[str] = set()
+        limit = 0.0
         client = self._client()
         try:
-            while time.monotonic() < limit:
+            while True:
                 for host in self.hosts.values():
                     host.tend()
                 if self.requestors.idle():
                     self.requestors.forget_unknown()
-                    left = self._unfinished(client)
-                    if not left:
-                        return []
-                else:
-                    left = f"requests {sorted(self.requestors.open)}, {self.requestors.busy} in use or held"
+                nodes, left = self._unfinished(client)
+                if self.requestors.idle() and not left:
+                    return []
+                waiting = sorted(self.requestors.open)
+                now = (tuple(waiting), self.requestors.busy, left)
+                seen |= nodes
+                if now != before:
+                    before, limit = now, time.monotonic() + STILL
+                texts = [f"requests {waiting}" if waiting else "", f"{self.requestors.busy} in use or held", left]
+                told = ", ".join(filter(None, texts))
+                if time.monotonic() > limit:
+                    return [f"settled: end: nothing has changed for {STILL:g} s: {told}"]
+                if len(seen) > MOST_NODES:
+                    return [f"settled: end: still at work after {len(seen)} nodes: {told}"]
                 time.sleep(0.5)
         finally:
             end(client)
-        return [f"settled: end: still at work after {SETTLE:g} s: {left}"]
 
-    def _unfinished(self, client: Any) -> str:
+    def _unfinished(self, client: Any) -> tuple[set[str], str]:
+        """The names of all nodes, and what of them is not as it is at rest."""
         nodes = {}
         try:
             for name in client.get_children(NODES):
                 nodes[name] = document(client.get(f"{NODES}/{name}")[0]) or {}
         except KazooException as problem:
-            return repr(problem)
+            return set(nodes), repr(problem)
         wrong = {
             name: (node.get("state"), node.get("allocated_to"))
             for name, node in nodes.items()
@@ -253,7 +266,7 @@ class RealRun:
         }
         # min-ready is kept, or a launch may begin after the look.
         small = [name for name, node in nodes.items() if node.get("type") == ["small"]]
-        return f"nodes {wrong}" if wrong else "" if small else "no small node is ready"
+        return set(nodes), f"nodes {wrong}" if wrong else "" if small else "no small node is ready"
 
     def _sweep(self) -> int:
         """What a lost answer left is proven to be ours and removed, as the launcher does after ten minutes."""
