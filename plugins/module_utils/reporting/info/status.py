@@ -45,8 +45,10 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
     requests, known = request_rows(reading, now), provider_rows(config, reading, now)
     offered = label_rows(config, reading, now, requests)
     states = Counter(reading.facts(paths.NODES, _state))
+    nothing = ["nothing"]
+    # A title with counts says by itself that there is nothing to show.
     parts = {
-        "PROVIDERS (# ours, - others)": [line for row in known for line in _provider(row)],
+        "PROVIDERS (# ours, - others)": [line for row in known for line in _provider(row)] or nothing,
         f"NODES {_counts(states)}": _shortened(
             [f"{row['label']}: {_counts(row['nodes'])}" for row in offered if row["nodes"]]
         ),
@@ -54,16 +56,17 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
             *_shortened([_waiting(row) for row in requests if row["state"] == RequestState.REQUESTED]),
             *_shortened([_failed(row) for row in _latest(requests, RequestState.FAILED)], MOST_FAILED),
         ],
-        "IMAGES": list(image_lines(config, reading, now)),
+        "IMAGES": list(image_lines(config, reading, now)) or nothing,
         "STUCK": _shortened(
             [
                 *_stuck(known),
                 *_odd("node", filter(None, reading.facts(paths.NODES, odd_row))),
                 *_odd("request", requests),
             ]
-        ),
+        )
+        or nothing,
     }
-    lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body or ["nothing"]))]
+    lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body))]
     return wrapped(lines, width)
 
 
