@@ -388,8 +388,6 @@ class MemorySession(Session):
                 done = self.state == CONNECTED and amend()
             except StoreError:
                 done = False
-            except Killed:
-                return
             if not done:
                 self.keeper.agenda.after(1.0, again)
 

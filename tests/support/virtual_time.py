@@ -10,6 +10,7 @@ Nothing here ever sleeps: when everybody waits, the clock jumps to the next entr
 from __future__ import annotations
 
 import _thread
+import contextlib
 import heapq
 import threading
 from collections import deque
@@ -54,7 +55,10 @@ class Agenda:
         self.at(self.now + seconds, call)
 
     def step(self, end: float) -> bool:
-        """Make the next call that is due until *end*; False when there is none."""
+        """Make the next call that is due until *end*; False when there is none.
+
+        A call that ends with Killed was made for a process that died in it, say while its session connected anew.
+        """
         if not self._entries or self._entries[0][0] > end:
             return False
         when, _unused, call = heapq.heappop(self._entries)
@@ -62,7 +66,8 @@ class Agenda:
         if self._still > STANDSTILL:
             raise AssertionError(f"{STANDSTILL} calls happened at the same moment: somebody never waits")
         self.now = when
-        call()
+        with contextlib.suppress(Killed):
+            call()
         return True
 
     def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
