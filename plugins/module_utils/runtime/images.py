@@ -15,6 +15,7 @@ from ..clients.config_file import load_config
 from ..clients.diskimage_builder.images_dir import ImagesDir
 from ..clients.zookeeper.store import Store
 from ..cycles.builder.image_view import (
+    ROOTS,
     local_files,
     provider_formats,
     view_images,
@@ -61,7 +62,7 @@ def _view(module: AnsibleModule) -> ImagesView:
     files, builder_id = _disk(module, config)
     store = Store(config.zookeeper)
     try:
-        store.open(watch=False)
+        store.open(watch=False, roots=ROOTS, locks=())
         view = view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
     finally:
         store.close()

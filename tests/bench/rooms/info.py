@@ -31,6 +31,8 @@ WITH: dict[str, dict[str, Any]] = {
     "label_info": {},
     "lease_info": {},
     "nodepool_status": {},
+    "image_info": {},
+    "dib_image_info": {},
 }
 STARTER = """
 import atexit, runpy, sys, time

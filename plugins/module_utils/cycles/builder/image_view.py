@@ -12,11 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...clients.diskimage_builder.images_dir import ImagesDir
 from ...clients.diskimage_builder.scratch import claimed
 from ...clients.openstack.clouds import load_cloud_entry
+from ...clients.zookeeper import paths
 from ...clients.zookeeper.components import Registration
 from ...clients.zookeeper.store import Store
 from ...imaging.files import recognise
 from ...imaging.notes import (
+    BUILD_NOTES,
     BUILDER_NOTES,
+    UPLOAD_NOTES,
     BuilderNote,
     BuildNotes,
     Failures,
@@ -35,6 +38,8 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import CloudAuthError
 
 VERSION = "stackci.nodepool"
+ROOTS = (paths.IMAGES, *(f"{paths.OWN}/{name}" for name in (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES)))
+"""What :func:`view_images` looks at. Nodes and requests, which are many, say nothing about images."""
 
 
 def local_files(directory: ImagesDir) -> list[LocalFile]:
