@@ -49,7 +49,7 @@ CALLS = (
 )
 SETTLE = 4 * 3600.0
 ROOMY_AFTER = 10
-"""Minutes after which the limits of all clouds are raised: until then requests may wait for room in truth."""
+"""Minutes after which the limits of all clouds and tenants are raised: until then requests may wait for them in truth."""
 
 
 @dataclass(frozen=True)
@@ -426,7 +426,10 @@ class VirtualRun:
         return False
 
     def _raise_limits(self) -> None:
-        """What waits for room that resources of others use is served now."""
+        """What waits for room that resources of others use, or for more than its tenant may ever have, is served now."""
+        self.top.pop("tenant-resource-limits", None)
+        self.whole = self.document()
+        self._configure(self.whole)
         for cloud in self.world.clouds.values():
             cloud.limits = Limits({name: bound + 100 for name, bound in dict(cloud.limits).items()})
 

@@ -12,7 +12,7 @@ import re
 
 import pytest
 
-from tests.chaos.virtual import run_virtual
+from tests.chaos.virtual import VirtualRun, run_virtual
 from tests.support.effort import EFFORT
 
 SECONDS = 300.0 if EFFORT > 1 else 60.0
@@ -33,3 +33,15 @@ def test_the_same_seed_is_the_same_run():
     first, second = (RANDOM_NAME.sub("", "\n".join(run_virtual(7, 15.0).log)) for _turn in range(2))
     assert first == second
     assert len(first.splitlines()) > 15
+
+
+def test_what_waits_for_more_than_its_tenant_may_ever_have_is_served_when_the_limits_are_raised():
+    run = VirtualRun(7)
+    run.top["tenant-resource-limits"] = [{"tenant-name": "one", "max-servers": 1}]
+    run.world.configure(run.document())
+    with run.world as world:
+        world.hunt()
+        request = world.request("small", "small", tenant_name="one")
+        assert not world.run(120, until=lambda: world.state(request) != "requested")
+        run._raise_limits()
+        assert world.run(120, until=lambda: world.state(request) == "fulfilled")
