@@ -191,7 +191,7 @@ def _reason(number: int, needed: int, state: str) -> dict[str, Any]:
         return {
             "code": "tenant-limit",
             "tenant": "openstack",
-            "text": "tenant openstack is at its limit: cores needed 8, left 2",
+            "text": "8 cores needed, tenant openstack has 2 left of its limit of 40",
         }
     noun = "instances" if needed > 1 else "instance"
     told = f"{needed} {noun} needed, 0 left in cloud-fra/main behind earlier requests"

@@ -10,11 +10,12 @@ lacks least; what comes later in the queue gets only what is left beyond that.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..model import reasons
 from ..model.reasons import Reason
+from ..model.resources import Limits
 from .actions import Admit, Decline, Plan, PoolReason, Wait
 from .capacity import Rooms, worst_shortage
 from .options import Option, Stock, rank
@@ -222,9 +223,7 @@ class _Placement:
         """What keeps an option from being taken now."""
         short = self._rooms.of_tenant(request.tenant).short_of(option.whole)
         if short:
-            resource, needed, left = worst_shortage(short)
-            figures = {"tenant": request.tenant, "resource": resource, "needed": needed, "left": max(0, left)}
-            return Reason(reasons.TENANT_LIMIT, figures)
+            return self._tenant_limit(request, option, short)
         labels = option.to_launch
         if not labels:
             return None
@@ -254,6 +253,14 @@ class _Placement:
         if launching > 0 and len(labels) > self._rooms.launches_left(pool):
             return Reason(reasons.CONCURRENCY, {"where": pool.where, "launching": launching})
         return None
+
+    def _tenant_limit(self, request: OpenRequest, option: Option, short: Mapping[str, tuple[float, float]]) -> Reason:
+        """What exceeds the whole limit is told first: no node that is given back ends that."""
+        limits = self._snapshot.tenant_limits.get(request.tenant or "", Limits())
+        beyond = limits.short_of(option.whole)
+        resource, needed, left = worst_shortage({name: short[name] for name in beyond if name in short} or short)
+        figures = {"tenant": request.tenant, "resource": resource, "needed": needed, "left": max(0, left)}
+        return Reason(reasons.TENANT_LIMIT, {**figures, "limit": limits[resource]})
 
 
 def _lack(reason: Reason) -> float:

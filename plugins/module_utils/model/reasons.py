@@ -61,7 +61,6 @@ LEASE_EXPIRED = "lease-expired"
 REQUEST_GONE = "request-gone"
 
 _TEXTS = {
-    TENANT_LIMIT: "tenant {tenant} is at its limit: {resource} needed {needed:.12g}, left {left:.12g}",
     CONCURRENCY: "{where} has as many launches under way as its max-concurrency allows: {launching:.12g}",
     BUILDING: "the cloud of {where} builds {count:.12g} at a time best, and so many are under way",
     IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
@@ -107,7 +106,7 @@ class Reason:
 
     def text(self) -> str:
         """The sentence that is shown."""
-        if self.code in (NO_ROOM, UNCONFIRMED, TOO_LARGE_FOR_POOL, TOO_LARGE_FOR_CLOUD):
+        if self.code in (NO_ROOM, TENANT_LIMIT, UNCONFIRMED, TOO_LARGE_FOR_POOL, TOO_LARGE_FOR_CLOUD):
             return self._room_text()
         figures = self.figures
         if self.code == PROVIDER_TROUBLE and str(figures.get("text")).startswith(f"provider {figures.get('where')}:"):
@@ -121,6 +120,11 @@ class Reason:
     def _room_text(self) -> str:
         figures = self.figures
         needed = describe(figures["resource"], figures["needed"])
+        if self.code == TENANT_LIMIT:
+            text = f"{needed} needed, tenant {figures['tenant']}"
+            if figures["needed"] > figures["limit"]:
+                return f"{text} may never have more than its limit of {figures['limit']:.12g}"
+            return f"{text} has {max(0, figures['left']):.12g} left of its limit of {figures['limit']:.12g}"
         if self.code == NO_ROOM:
             text = f"{needed} needed, {max(0, figures['left']):.12g} left in {figures['where']}"
             return text + (" behind earlier requests" if figures.get("behind") else "")

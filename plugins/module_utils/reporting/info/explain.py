@@ -28,9 +28,10 @@ MOST_AHEAD = 10
 OURS = "stackci-PoolWorker."
 """How the ids of pools of this collection's launchers begin."""
 
+_RAISED = "its limit in tenant-resource-limits is raised"
 _ENDS = {
     reasons.NO_ROOM: "nodes are given back, or the limit of the pool or the quota of the cloud is raised",
-    reasons.TENANT_LIMIT: "nodes of the tenant are given back, or its limit in tenant-resource-limits is raised",
+    reasons.TENANT_LIMIT: f"nodes of the tenant are given back, or {_RAISED}",
     reasons.CONCURRENCY: "launches under way end, or max-concurrency of the provider is raised",
     reasons.BUILDING: "servers that the cloud is building become ACTIVE",
     reasons.IMAGE_BUILDING: "the builder finishes the build or the upload of the image",
@@ -68,13 +69,21 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
         "behind": _behind(reading, rows, row, figures) if waiting else [],
         "waits_for": reason["text"] if waiting and reason else None,
         "since": reason["since"] if waiting and reason else None,
-        "unblocked_by": _ENDS.get(reason["code"]) if waiting and reason else None,
+        "unblocked_by": _end(reason["code"], figures) if waiting and reason else None,
         "pools": [_pool_row(pool, reading, row, figures, now) for pool in _pools(reading)],
         "nodes": launches,
         "history": list(_history(row, reading, reason, launches, now)),
         "expected_seconds": seconds_left,
         "expected": basis,
     }
+
+
+def _end(code: str, figures: Mapping[str, Any]) -> str | None:
+    """What would end the wait."""
+    needed, limit = figures.get("needed"), figures.get("limit")
+    if code == reasons.TENANT_LIMIT and is_number(needed) and is_number(limit) and needed > limit:
+        return _RAISED
+    return _ENDS.get(code)
 
 
 def nodes_of(reading: TreeReading, request_id: str) -> list[Found]:

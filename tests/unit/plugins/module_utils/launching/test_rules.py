@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms, worst_shortage
@@ -204,3 +206,19 @@ def test_requests_are_looked_at_by_priority_then_relative_priority_then_age():
     assert [admit.request_id for admit in plan.admit] == ["first", "soon"]
     assert [wait.request_id for wait in plan.wait] == ["old", "late"]
     assert plan.wait[1].reason.text().endswith("behind earlier requests")
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        ({"instances": 3}, "2 instances needed, tenant t has 0 left of its limit of 3"),
+        ({"instances": 3, "cores": 3}, "4 cores needed, tenant t may never have more than its limit of 3"),
+    ],
+)
+def test_of_the_limits_of_a_tenant_one_that_can_never_be_kept_is_told_first(limits, text):
+    asked = request("a", "a", tenant="t")
+    bounds = Limits(limits)
+    left = bounds.less(Resources({"instances": 3}))
+    snapshot = replace(world(pool()), requests=(asked,), tenant_room={"t": left}, tenant_limits={"t": bounds})
+    (waits,) = place(snapshot).wait
+    assert (waits.reason.code, waits.reason.text()) == (reasons.TENANT_LIMIT, text)

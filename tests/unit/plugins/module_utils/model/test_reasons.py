@@ -83,6 +83,14 @@ def test_room_names_amount_and_unit():
     assert too_large == "4096 MiB ram needed, east can never hold more than 1024"
 
 
+def test_the_limit_of_a_tenant_is_named_and_whether_it_can_ever_be_kept():
+    figures = {"tenant": "acme", "resource": "instances", "needed": 1, "left": 0, "limit": 6}
+    text = Reason(reasons.TENANT_LIMIT, figures).text()
+    assert text == "1 instance needed, tenant acme has 0 left of its limit of 6"
+    text = Reason(reasons.TENANT_LIMIT, {**figures, "needed": 8}).text()
+    assert text == "8 instances needed, tenant acme may never have more than its limit of 6"
+
+
 def test_a_provider_in_trouble_is_named_once():
     for text in ("no answer to GET /limits for 9 s", "provider east: no answer to GET /limits for 9 s"):
         trouble = Reason(reasons.PROVIDER_TROUBLE, {"where": "east", "text": text})

@@ -105,6 +105,22 @@ def test_what_it_waits_behind():
     assert (told["ahead"], told["ahead_count"], told["behind"]) == ([WAITING], 1, [WAITING])
 
 
+@pytest.mark.parametrize(
+    ("figures", "ends"),
+    [
+        ({"needed": 8, "limit": 6}, "its limit in tenant-resource-limits is raised"),
+        (
+            {"needed": 4, "limit": 6},
+            "nodes of the tenant are given back, or its limit in tenant-resource-limits is raised",
+        ),
+        ({}, "nodes of the tenant are given back, or its limit in tenant-resource-limits is raised"),
+    ],
+)
+def test_what_is_larger_than_the_limit_of_its_tenant_waits_until_that_is_raised(figures, ends):
+    waits = {"code": "tenant-limit", "tenant": "acme", "text": "x", "since": NOW - 10, "at": NOW - 10, **figures}
+    assert explained(BEHIND, **{f"/nodepool/stackci/waits/{BEHIND}": waits})["unblocked_by"] == ends
+
+
 def test_a_pool_that_declined_says_why():
     told = explained(DECLINED)
     east = next(pool for pool in told["pools"] if pool["id"] == EAST)
