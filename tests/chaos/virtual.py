@@ -49,7 +49,7 @@ CALLS = (
 )
 SETTLE = 4 * 3600.0
 ROOMY_AFTER = 10
-"""Minutes after which the limits of all clouds and tenants are raised: until then requests may wait for them in truth."""
+"""Minutes after which the limits of all clouds and tenants are raised: until then requests may wait for them."""
 
 
 @dataclass(frozen=True)
@@ -426,7 +426,7 @@ class VirtualRun:
         return False
 
     def _raise_limits(self) -> None:
-        """What waits for room that resources of others use, or for more than its tenant may ever have, is served now."""
+        """What waits for room that others use, or for more than its tenant may ever have, is served now."""
         self.top.pop("tenant-resource-limits", None)
         self.whole = self.document()
         self._configure(self.whole)
