@@ -80,7 +80,8 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
 
 def _end(code: str, figures: Mapping[str, Any]) -> str | None:
     """What would end the wait."""
-    needed, limit = figures.get("needed"), figures.get("limit")
+    needed: Any = figures.get("needed")
+    limit: Any = figures.get("limit")
     if code == reasons.TENANT_LIMIT and is_number(needed) and is_number(limit) and needed > limit:
         return _RAISED
     return _ENDS.get(code)
