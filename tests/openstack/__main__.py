@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import queue
 import shutil
 import signal
 import sys
@@ -21,6 +20,7 @@ from types import FrameType
 from tests.openstack import verdicts
 from tests.openstack.control_plane import CannotRun, ControlPlane
 from tests.openstack.lab import ROWS, WITHOUT, Lab, Row
+from tests.openstack.lanes import Turns
 from tests.openstack.rows import load
 from tests.openstack.simulated import SimulatedPlane
 from tests.openstack.slowness import Slowness
@@ -127,19 +127,17 @@ class Judge:
         self.stopped = threading.Event()
         """The control plane is about to end: what fails from now on says nothing."""
 
-    def lane(self, lab: Lab, rows: queue.SimpleQueue[Row]) -> None:
-        """Run what is in the queue, one after the other."""
-        while True:
-            try:
-                row = rows.get_nowait()
-            except queue.Empty:
-                break
+    def lane(self, lab: Lab, turns: Turns) -> None:
+        """Run rows, one after the other, as long as there are any."""
+        while (row := turns.take()) is not None:
             self._tell(row, *row.run(lab))
-        try:
-            lab.close()
-        except Exception:
-            if not self.stopped.is_set():
-                raise
+            try:
+                lab.close()
+            except Exception as problem:
+                # The next row of this lane tries it again, and tells.
+                if not self.stopped.is_set():
+                    print(f"{row.name}: what it has left is not gone: {problem}", file=sys.stderr)
+            turns.done(row)
 
     def _tell(self, row: Row, verdict: str, seen: str, seconds: float) -> None:
         if self.stopped.is_set():
@@ -155,12 +153,9 @@ class Judge:
         """How a row went; empty when it did not run."""
         return str(self.verdicts.get(row.name, {}).get("verdict", ""))
 
-    def run(self, labs: Sequence[Lab], rows: Sequence[Row]) -> None:
+    def run(self, labs: Sequence[Lab], turns: Turns) -> None:
         """Run rows in as many lanes as there are labs."""
-        waiting: queue.SimpleQueue[Row] = queue.SimpleQueue()
-        for row in rows:
-            waiting.put(row)
-        lanes = [threading.Thread(target=self.lane, args=(lab, waiting), daemon=True) for lab in labs]
+        lanes = [threading.Thread(target=self.lane, args=(lab, turns), daemon=True) for lab in labs]
         for lane in lanes:
             lane.start()
         for lane in lanes:
@@ -171,15 +166,14 @@ def _judge(
     rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, options: argparse.Namespace, name: str
 ) -> int:
     began = time.monotonic()
-    beside, alone = [row for row in rows if not row.alone], [row for row in rows if row.alone]
+    turns = Turns(rows, {key: float(found["seconds"]) for key, found in verdicts.read(name).items()})
     folder = Path(tempfile.mkdtemp(prefix="openstack-"))
     judge = Judge()
     labs: list[Lab] = []
     try:
-        projects = PROJECTS[: max(1, min(options.lanes, len(beside)))]
+        projects = PROJECTS[: max(1, min(options.lanes, sum(not row.alone for row in rows)))]
         labs += [Lab(plane.beside(one), zookeeper, folder / one, options.crowd) for one in projects]
-        judge.run(labs, beside)
-        judge.run(labs[:1], alone)
+        judge.run(labs, turns)
     except KeyboardInterrupt:
         judge.stopped.set()
         raise

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,10 +25,12 @@ from tests.support.zookeeper_server import ZooKeeperServer
 PLAY_SECONDS = 600.0
 IMAGE = "base"
 FLAVOR = "m1.tiny"
+COMPUTE = "nova-compute1"
+VOLUMES = "cinder-api"
 WITHOUT = "none"
 """The verdict of a row that the cloud has no handle for."""
 
-__all__ = ["ROWS", "Lab", "RealSite", "Row", "Staying", "label", "one", "pool", "row", "tiny"]
+__all__ = ["COMPUTE", "ROWS", "VOLUMES", "Lab", "RealSite", "Row", "Staying", "label", "one", "pool", "row", "tiny"]
 
 
 def tiny(name: str = "tiny", **options: Any) -> dict[str, Any]:
@@ -208,6 +210,7 @@ class Lab:
         folder.mkdir(parents=True, exist_ok=True)
         self._sites: list[RealSite] = []
         self._row = ""
+        self._empty = False
 
     def site(self, *providers: dict[str, Any], **top: Any) -> RealSite:
         """A fresh tree and its configuration; the usual provider when none is given."""
@@ -221,8 +224,9 @@ class Lab:
 
     def begin(self, row_name: str) -> None:
         """Before a row."""
-        self.close()
-        self._row = row_name
+        if not self._empty:
+            self.close()
+        self._row, self._empty = row_name, False
 
     def stop(self) -> None:
         """End what a row has started."""
@@ -231,9 +235,10 @@ class Lab:
         self._sites.clear()
 
     def close(self) -> None:
-        """Take away what the row before has left."""
+        """Take away what a row has left."""
         self.stop()
         self.plane.clean()
+        self._empty = True
 
 
 @dataclass(frozen=True)
@@ -241,12 +246,16 @@ class Row:
     """One line of the matrix. *work* returns what was seen, or raises AssertionError.
 
     :ivar alone: it disturbs, or is disturbed by, whoever else works with the control plane.
+    :ivar disturbs: a service that it stops or freezes, where not every row needs that one.
+    :ivar needs: those of such services that it works with.
     """
 
     name: str
     title: str
     work: Callable[[Lab], str]
     alone: bool = False
+    disturbs: str = ""
+    needs: Collection[str] = (COMPUTE,)
 
     def run(self, lab: Lab) -> tuple[str, str, float]:
         """(verdict, what was seen, seconds)."""
@@ -264,11 +273,13 @@ class Row:
 ROWS: list[Row] = []
 
 
-def row(name: str, title: str, *, alone: bool = False) -> Callable[[Callable[[Lab], str]], Callable[[Lab], str]]:
-    """Register a row; rows begin in the order in which they are registered, those that want to be alone at the end."""
+def row(
+    name: str, title: str, *, alone: bool = False, disturbs: str = "", needs: Collection[str] = (COMPUTE,)
+) -> Callable[[Callable[[Lab], str]], Callable[[Lab], str]]:
+    """Register a row."""
 
     def register(work: Callable[[Lab], str]) -> Callable[[Lab], str]:
-        ROWS.append(Row(name, title, work, alone))
+        ROWS.append(Row(name, title, work, alone, disturbs, needs))
         return work
 
     return register

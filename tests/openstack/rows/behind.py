@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from tests.openstack.control_plane import wait_for
-from tests.openstack.lab import Lab, one, row
+from tests.openstack.lab import COMPUTE, Lab, one, row
 
 DIRECT = "/nodepool/images/base/builds"
 
@@ -42,18 +42,20 @@ def server_error(lab: Lab) -> str:
 
 
 @row(
-    "server-gone-booting", "a server is deleted by hand while it boots: its request is served all the same", alone=True
+    "server-gone-booting",
+    "a server is deleted by hand while it boots: its request is served all the same",
+    disturbs=COMPUTE,
 )
 def server_gone_booting(lab: Lab) -> str:
     site = lab.site(one(launch_retries=3))
-    lab.plane.freeze("nova-compute1")
+    lab.plane.freeze(COMPUTE)
     try:
         request = site.requestor.ask("tiny")
         with site.launcher():
             wait_for("a server", lab.plane.servers)
             lab.plane.member.compute.delete_server(lab.plane.servers()[0].id)
-            lab.plane.thaw("nova-compute1")
+            lab.plane.thaw(COMPUTE)
             site.wait_served([request])
     finally:
-        lab.plane.thaw("nova-compute1")
+        lab.plane.thaw(COMPUTE)
     return "served"

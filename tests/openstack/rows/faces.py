@@ -9,11 +9,15 @@ import json
 
 from tests.integration.contract.observe import RECORDED, differences, observe
 from tests.openstack.control_plane import PATIENCE, ids
-from tests.openstack.lab import Lab, one, pool, row, tiny
+from tests.openstack.lab import COMPUTE, VOLUMES, Lab, one, pool, row, tiny
 from tests.support.ansible_run import command, run_module
 
 
-@row("leaks", "a server and a floating IP of ours without a record go; what others have there stays")
+@row(
+    "leaks",
+    "a server and a floating IP of ours without a record go; what others have there stays",
+    needs=(COMPUTE, VOLUMES),
+)
 def leaks(lab: Lab) -> str:
     plane = lab.plane
     net = plane.member.network
@@ -95,7 +99,7 @@ def request_launch(lab: Lab) -> str:
     return "2 nodes, unchanged when repeated, 0 servers left"
 
 
-@row("check-mode", "check mode tells the plan and changes nothing")
+@row("check-mode", "check mode tells the plan and changes nothing", needs=())
 def check_mode(lab: Lab) -> str:
     site = lab.site(one(pool("main", tiny())))
     site.requestor.ask("tiny")
@@ -106,7 +110,7 @@ def check_mode(lab: Lab) -> str:
     return next(line.strip() for line in said.splitlines() if "1 request" in line)[:160]
 
 
-@row("contract", "the control plane answers as the simulated cloud has it on record")
+@row("contract", "the control plane answers as the simulated cloud has it on record", needs=(COMPUTE, VOLUMES))
 def contract(lab: Lab) -> str:
     lab.plane.quota(instances=10, cores=20, ram=51200, port=500)
     expected = json.loads(RECORDED.read_text(encoding="utf-8"))

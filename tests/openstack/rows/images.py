@@ -75,7 +75,9 @@ def build_upload(lab: Lab) -> str:
     return ", ".join(f"{image.disk_format} {image.size} bytes" for image in found)
 
 
-@row("upload-killed", "the builder is killed in an upload: the next run leaves one good image and nothing else")
+@row(
+    "upload-killed", "the builder is killed in an upload: the next run leaves one good image and nothing else", needs=()
+)
 def upload_killed(lab: Lab) -> str:
     site = builder(lab, {**QUICK, "env-vars": {"FAKE_SIZE": "400000000"}}, one="raw")
     process = site.start("builder.yml")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 
 from tests.openstack.control_plane import PATIENCE, ids, wait_for
-from tests.openstack.lab import FLAVOR, Lab, label, one, pool, row, tiny
+from tests.openstack.lab import COMPUTE, FLAVOR, VOLUMES, Lab, label, one, pool, row, tiny
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl judge"
 USER_DATA = "#cloud-config\n{}\n"
@@ -38,7 +38,7 @@ def multi(lab: Lab) -> str:
     return f"zone {nodes[0]['az']}"
 
 
-@row("floating-ip", "a pool with floating IPs: one each, given back with the node")
+@row("floating-ip", "a pool with floating IPs: one each, given back with the node", needs=(COMPUTE, VOLUMES))
 def floating_ip(lab: Lab) -> str:
     site = lab.site(one(pool("main", tiny(), auto_floating_ip=True)))
     site.add_cloud("one", private=False)
@@ -86,7 +86,11 @@ def options(lab: Lab) -> str:
     return f"host name {seen['name']}"
 
 
-@row("volume", "boot from volume: a volume each, gone with its node; the one that nova leaves behind is swept")
+@row(
+    "volume",
+    "boot from volume: a volume each, gone with its node; the one that nova leaves behind is swept",
+    needs=(COMPUTE, VOLUMES),
+)
 def volume(lab: Lab) -> str:
     storage, compute = lab.plane.member.block_storage, lab.plane.admin.compute
     for stale in storage.volumes():

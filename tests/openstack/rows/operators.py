@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.openstack.control_plane import PATIENCE, ids
-from tests.openstack.lab import Lab, RealSite, one, pool, row, tiny
+from tests.openstack.lab import COMPUTE, VOLUMES, Lab, RealSite, one, pool, row, tiny
 from tests.openstack.rows.images import built, in_glance
 from tests.support.ansible_run import run_module
 
@@ -26,7 +26,7 @@ def drain(site: RealSite, *, fails: bool) -> str:
     return " ".join(said.split())
 
 
-@row("config-check", "config_validate.yml names what the cloud lacks, and accepts what it has")
+@row("config-check", "config_validate.yml names what the cloud lacks, and accepts what it has", needs=(VOLUMES,))
 def config_check(lab: Lab) -> str:
     site = lab.site(one(pool("main", tiny(), tiny("lost", flavor_name="m9.lost", key_name="lost-key"))))
     said = site.play("config_validate.yml", fails=True)
@@ -56,7 +56,7 @@ def node_by_hand(lab: Lab) -> str:
     return f"{held} kept, then gone"
 
 
-@row("usage", "provider_info shows nova's limits, and what others use of them")
+@row("usage", "provider_info shows nova's limits, and what others use of them", needs=(COMPUTE, VOLUMES))
 def usage(lab: Lab) -> str:
     plane = lab.plane
     plane.quota(instances=7)
@@ -94,7 +94,7 @@ def image_data(lab: Lab) -> str:
     return "1 image, kept"
 
 
-@row("drain", "a provider is drained: its nodes, its images and its records go")
+@row("drain", "a provider is drained: its nodes, its images and its records go", needs=(COMPUTE, VOLUMES))
 def drained(lab: Lab) -> str:
     site = built(lab, 1)
     site.serve_one("tiny")

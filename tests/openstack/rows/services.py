@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.openstack.control_plane import ControlPlane, wait_for
-from tests.openstack.lab import Lab, RealSite, one, pool, row, tiny
+from tests.openstack.lab import COMPUTE, VOLUMES, Lab, RealSite, one, pool, row, tiny
 
 AWAY_SECONDS = 30.0
 TOLD = re.compile(r"^\[node_launch\] (.*)$", re.MULTILINE)
@@ -23,7 +23,7 @@ SERVICES: dict[str, dict[str, Any]] = {
     "glance-api": {},
     "neutron-server": {},
     "placement": {},
-    "cinder-api": {"boot_from_volume": True, "volume_size": 1},
+    VOLUMES: {"boot_from_volume": True, "volume_size": 1},
 }
 """Service → options of a label that needs it."""
 
@@ -82,5 +82,7 @@ for _service in SERVICES:
     row(
         f"{_service}-away",
         f"{_service} is killed and started again, then frozen, for {AWAY_SECONDS:.0f} s each: all served afterwards",
-        alone=True,
+        alone=_service != VOLUMES,
+        disturbs=_service,
+        needs=(COMPUTE, VOLUMES),
     )(away(_service))

@@ -9,12 +9,12 @@ import re
 import time
 
 from tests.openstack.control_plane import wait_for
-from tests.openstack.lab import Lab, one, pool, row, tiny
+from tests.openstack.lab import COMPUTE, Lab, one, pool, row, tiny
 
 NO_ANSWER = re.compile(r"provider one: no answer to \w+ /servers\S* for \d+ s")
 
 
-@row("no-valid-host", "a flavor that no host has room for: the request fails and says 'No valid host'")
+@row("no-valid-host", "a flavor that no host has room for: the request fails and says 'No valid host'", needs=())
 def no_valid_host(lab: Lab) -> str:
     compute = lab.plane.admin.compute
     if compute.find_flavor("huge") is None:
@@ -28,7 +28,7 @@ def no_valid_host(lab: Lab) -> str:
     return next(line.strip() for line in said.splitlines() if "No valid host" in line)[:160]
 
 
-@row("no-network", "a network that is not there: the pool says so, no create is sent")
+@row("no-network", "a network that is not there: the pool says so, no create is sent", needs=())
 def no_network(lab: Lab) -> str:
     site = lab.site(one(pool("main", tiny(), networks=["nonet"])))
     site.requestor.ask("tiny")
@@ -39,20 +39,20 @@ def no_network(lab: Lab) -> str:
     return next(line.strip() for line in said.splitlines() if "nonet" in line)[:160]
 
 
-@row("compute-stopped", "nova-compute is killed with servers in BUILD, and comes back: all served", alone=True)
+@row("compute-stopped", "nova-compute is killed with servers in BUILD, and comes back: all served", disturbs=COMPUTE)
 def compute_stopped(lab: Lab) -> str:
     site = lab.site(one(launch_timeout=600))
     requests = site.ask_many(5)
-    lab.plane.freeze("nova-compute1")
+    lab.plane.freeze(COMPUTE)
     try:
         with site.launcher():
             wait_for("servers in BUILD", lambda: len(lab.plane.servers()) >= 3)
             time.sleep(10)
             assert site.fulfilled(requests) == 0
-            lab.plane.thaw("nova-compute1")
+            lab.plane.thaw(COMPUTE)
             site.wait_served(requests)
     finally:
-        lab.plane.thaw("nova-compute1")
+        lab.plane.thaw(COMPUTE)
     assert len(lab.plane.servers()) == 5, lab.plane.servers()
     return "5 served, 5 servers"
 

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which row of ``make test-openstack`` begins when a lane is free."""
+
+from __future__ import annotations
+
+import threading
+
+from tests.openstack.lab import COMPUTE, VOLUMES, Row
+from tests.openstack.lanes import Turns
+
+
+def made(name, **options):
+    return Row(name, "", lambda lab: "", **options)
+
+
+SHORT, LONG = made("short"), made("long")
+ALONE, SECOND_ALONE = made("alone", alone=True), made("second-alone", alone=True)
+FROZEN, KILLED = made("frozen", disturbs=COMPUTE), made("killed", disturbs=COMPUTE)
+PLAIN, STORED = made("plain", needs=()), made("stored", needs=(COMPUTE, VOLUMES))
+NO_VOLUMES = made("no-volumes", disturbs=VOLUMES, needs=(COMPUTE, VOLUMES))
+SECONDS = {"short": 5.0, "long": 50.0, "plain": 1.0}
+
+
+def one_after_the_other(rows):
+    turns, taken = Turns(rows, SECONDS), []
+    while (row := turns.take()) is not None:
+        taken.append(row.name)
+        turns.done(row)
+    return taken
+
+
+def test_the_longest_first_and_at_the_end_those_that_want_to_be_alone():
+    assert one_after_the_other([ALONE, SHORT, LONG, SECOND_ALONE]) == ["long", "short", "alone", "second-alone"]
+
+
+def test_a_row_of_which_no_time_is_known_comes_before_the_others():
+    assert one_after_the_other([SHORT, LONG, STORED]) == ["stored", "long", "short"]
+
+
+def test_beside_a_row_that_disturbs_a_service_run_those_that_do_not_need_it():
+    turns = Turns([LONG, PLAIN, FROZEN], SECONDS)
+    assert [turns.take(), turns.take()] == [FROZEN, PLAIN]
+    turns = Turns([STORED, SHORT, NO_VOLUMES], SECONDS)
+    assert [turns.take(), turns.take()] == [NO_VOLUMES, SHORT]
+
+
+def waiting(turns):
+    """A lane that waits for a row, and what it gets."""
+    got = []
+    lane = threading.Thread(target=lambda: got.append(turns.take()), daemon=True)
+    lane.start()
+    return lane, got
+
+
+def test_a_row_waits_until_the_one_that_it_clashes_with_has_ended():
+    for first, second in ((FROZEN, LONG), (FROZEN, KILLED), (NO_VOLUMES, STORED), (LONG, ALONE), (ALONE, SECOND_ALONE)):
+        turns = Turns([first, second], SECONDS)
+        assert turns.take() is first
+        lane, got = waiting(turns)
+        assert not got
+        turns.done(first)
+        lane.join(60)
+        assert got == [second]
+
+
+def test_a_lane_ends_when_no_row_waits_though_others_still_run():
+    turns = Turns([LONG], SECONDS)
+    assert turns.take() is LONG
+    assert turns.take() is None
