@@ -188,8 +188,11 @@ class VirtualCloud:
         return made
 
     def remove(self, machine: Machine) -> None:
-        """It is gone at once."""
+        """It is gone at once, and its port with it: neutron leaves its floating IPs to nobody."""
         if self.machines.pop(machine.id, None) is not None:
+            for ident, (floating, owner) in self.floating_ips.items():
+                if owner == machine.id:
+                    self.floating_ips[ident] = replace(floating, port_id=None, status="DOWN"), None
             machine.removed = self.agenda.now
             if machine.status != "DELETED":
                 # That its record goes some time later is no change.

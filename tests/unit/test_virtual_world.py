@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.component i
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from tests.support.memory_zookeeper import MemoryZooKeeper
 from tests.support.virtual_client import VirtualClient
+from tests.support.virtual_cloud import VirtualCloud
 from tests.support.virtual_time import Agenda, Fiber, VirtualInbox, VirtualScanner, VirtualWorkers
 
 PAIRS = [(CloudClient, VirtualClient), (WorkerSet, VirtualWorkers), (Scanner, VirtualScanner), (Inbox, VirtualInbox)]
@@ -60,3 +61,12 @@ def test_what_is_on_its_way_when_its_session_ends_is_lost():
     agenda.after(0.2, lambda: store.session.expire(0.1))
     agenda.run(10)
     assert isinstance(writes.error, StoreError) and not [path for path in keeper.znodes if "drain" in path]
+
+
+def test_a_floating_ip_of_a_server_that_goes_stays_and_has_no_port():
+    cloud = VirtualCloud(Agenda(), direct=False)
+    (machine,) = cloud.add_foreign()
+    made = cloud.create_floating_ip(f"port-{machine.id}", "")
+    cloud.remove(machine)
+    floating, owner = cloud.floating_ips[made.id]
+    assert (floating.port_id, floating.status, owner) == (None, "DOWN", None)
