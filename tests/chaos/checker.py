@@ -40,6 +40,8 @@ MOST_REFUSED = 6
 WINDOW = 120.0
 """In so many seconds a provider is allowed MOST_REFUSED refusals for each of its pools, and as many in the worst case
 again when it has learned of room; creates that were on their way together count once."""
+STORED = 2.0
+"""Seconds that a launcher on a busy machine may take from the answer to the record of it."""
 
 
 class Rule:
@@ -334,7 +336,7 @@ class Refusals(Rule):
 
     def _refused(self, event: CreateRefused) -> None:
         groups = self._groups.setdefault(event.cloud, [])
-        if groups and event.began <= max(groups[-1].at, self._known.get(event.cloud, 0.0)):
+        if groups and event.began <= self._known.get(event.cloud, groups[-1].at + STORED):
             return
         groups.append(event)
         self._known.pop(event.cloud, None)

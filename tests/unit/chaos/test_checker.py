@@ -412,6 +412,16 @@ def test_refusals_of_creates_that_were_sent_before_the_first_was_stored_count_on
     assert refused_again(-0.1).wrong() == []
 
 
+def test_refusals_of_creates_that_were_sent_and_answered_before_the_first_was_stored_count_once():
+    story = Story()
+    story.put(LAUNCHER, CREATE, f"{OWN}/pools/p1", provider_name="east", name="main")
+    first = story.now
+    for turn in range(MOST_REFUSED + 1):
+        story.events.append(CreateRefused(first + 0.01 * turn + 0.005, first + 0.01 * turn, "east"))
+    story.put(LAUNCHER, SET, f"{OWN}/freezes/p1", instances={})
+    assert story.wrong() == []
+
+
 def test_refusals_that_are_far_apart_are_well():
     story = Story()
     for _turn in range(30):
