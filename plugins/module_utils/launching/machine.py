@@ -202,6 +202,8 @@ def seen(
     if server.status == "ERROR":
         return fault_class(server.fault or "")
     if server.status == "ACTIVE":
+        # Another cycle got a floating IP that this list does not show, or not any more: it is looked for first.
+        launch.floating_doubt |= needs_address and launch.floating_ip_id is not None
         launch.active_at = now
         launch.enter(Phase.ADDRESSING if needs_address else Phase.REACHING, now)
         return None

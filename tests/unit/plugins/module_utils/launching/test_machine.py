@@ -155,6 +155,16 @@ def test_an_active_server_that_needs_an_address_gets_one():
     assert (booting.phase, booting.since) == (Phase.READY, NOW + 2)
 
 
+@pytest.mark.parametrize(
+    ("known", "shown", "doubt"), [("fip-1", False, True), ("fip-1", True, False), (None, False, False)]
+)
+def test_an_address_that_is_known_and_not_shown_is_looked_for_before_another_is_made(known, shown, doubt):
+    adopted = launch(Phase.REACHING, server_id="s", floating_ip_id=known)
+    machine.adopt(adopted, NOW)
+    seen(adopted, server(), needs_address=not shown)
+    assert adopted.floating_doubt is doubt
+
+
 @pytest.mark.parametrize(("age", "failure"), [(599.0, None), (601.0, Failure.TIMEOUT)])
 def test_a_server_stuck_in_build_runs_into_launch_timeout(age, failure):
     booting = launch(Phase.BOOTING, server_id="s1", started=NOW - age, created_at=NOW - age)

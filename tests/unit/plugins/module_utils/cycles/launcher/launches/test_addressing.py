@@ -136,3 +136,33 @@ def test_what_a_killed_cycle_had_asked_for_goes_with_the_node():
         world.start()
         assert world.run(300, until=lambda: not world.nodes())
         assert floating(world) == []
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_cycle_that_goes_on_with_a_launch_looks_for_its_address_where_the_server_list_does_not_show_it(gone):
+    """nova's list is behind neutron's; some networks give a port a second address when asked for it."""
+    with World(one_provider(), clouds={"east": {"direct": False, "double_addresses": True}}) as world:
+        cloud = world.clouds["east"]
+        first = world.start()
+        request = world.request("small")
+
+        def written() -> bool:
+            return any(cloud.floating_ips) and all(
+                first.context.launch(node.id).floating_ip_id for node in world.nodes()
+            )
+
+        assert world.run(60, until=written)
+        (machine,) = cloud.machines.values()
+        address, machine.floating = machine.floating, ""
+        (before,) = floating(world)
+        if gone:
+            cloud.floating_ips.clear()
+        first.kill()
+        second = world.start()
+        world.run(40)
+        if not gone:
+            assert floating(world) == [before]
+            machine.floating = address
+        assert world.run(200, until=lambda: request in world.fulfilled)
+        (node,) = world.nodes("ready")
+        assert [second.context.launch(node.id).floating_ip_id] == floating(world)
