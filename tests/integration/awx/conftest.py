@@ -6,18 +6,23 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.ansible_run import COLLECTIONS, ROOT, command
+from tests.support.ansible_run import COLLECTIONS, ROOT, command, environment
 from tests.support.awx.server import TOKEN, AwxServer
 from tests.support.awx.store import Awx
+from tests.support.warm_python import WarmPython
 from tools import neighbours
 
 PROJECT = ROOT / "examples" / "awx"
+TASKS = "".join(path.read_text("utf-8") for path in (ROOT / "roles" / "awx" / "tasks").glob("*.yml"))
 SECRET = "password-of-a-cloud"
 OPTIONS = {
     "awx_token": TOKEN,
@@ -28,14 +33,16 @@ OPTIONS = {
     "awx_disk_images": ["debian-12", "ubuntu"],
     "awx_builder_instance_groups": ["builders"],
 }
+MODULES = sorted(set(re.findall(r"^ +awx\.awx\.(\w+):$", TASKS, re.MULTILINE)))
 
 
 class Site:
-    """Applies the role; ``options`` may be changed."""
+    """Applies the role; ``options`` may be changed. *python* is what the modules are run by."""
 
-    def __init__(self, folder: Path, server: AwxServer) -> None:
+    def __init__(self, folder: Path, server: AwxServer, python: Path) -> None:
         self.folder = folder
         self.server = server
+        self.python = python
         self.awx = server.awx
         self.options: dict[str, Any] = {**OPTIONS, "awx_host": server.url}
 
@@ -43,7 +50,9 @@ class Site:
         """Run the playbook; *options* are added for this time, those in capitals to the environment."""
         environment = {name: str(options.pop(name)) for name in list(options) if name.isupper()}
         given = self.folder / "options.json"
-        given.write_text(json.dumps({**self.options, **options}), encoding="utf-8")
+        # Ansible gives the implicit localhost its own interpreter, whatever the environment says.
+        python = {"ansible_python_interpreter": str(self.python)}
+        given.write_text(json.dumps({**python, **self.options, **options}), encoding="utf-8")
         paths = f"{COLLECTIONS}:{neighbours.main()}"
         playbook = ROOT / "playbooks" / "awx.yml"
         return command(
@@ -53,7 +62,16 @@ class Site:
             # As many modules as that take minutes on a machine with much else to do.
             timeout=900,
             # Two dozen modules, each with four processes less.
-            **{"ANSIBLE_COLLECTIONS_PATH": paths, "ANSIBLE_PIPELINING": "true", **environment},
+            **{
+                "ANSIBLE_COLLECTIONS_PATH": paths,
+                "ANSIBLE_PIPELINING": "true",
+                # While a module works, Ansible asks 20 times a second whether it has ended, not 1,000 times.
+                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+                # Ansible reads the system's authorities for each request, also one without TLS like all of these.
+                "SSL_CERT_FILE": os.devnull,
+                "SSL_CERT_DIR": os.devnull,
+                **environment,
+            },
         )
 
     def refused(self, **options: Any) -> str:
@@ -69,8 +87,16 @@ def playbooks_of(project: Path) -> list[str]:
     return sorted(path.name for path in project.glob("*.yml") if any(word in path.read_text("utf-8") for word in words))
 
 
+@pytest.fixture(scope="session")
+def python() -> Iterator[Path]:
+    """The interpreter of the role's modules, which are most of what a run of the role costs."""
+    names = [f"ansible_collections.awx.awx.plugins.modules.{module}" for module in MODULES]
+    with WarmPython(names, environment(ROOT, PYTHONPATH=str(neighbours.main()))) as warm:
+        yield warm.path
+
+
 @pytest.fixture
-def site(tmp_path):
+def site(tmp_path, python):
     """AWX with nothing in it, and the means to fill it."""
     with AwxServer(Awx(playbooks_of(PROJECT))) as server:
-        yield Site(tmp_path, server)
+        yield Site(tmp_path, server, python)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -156,7 +157,8 @@ SMALL = {
 @pytest.mark.long
 def test_a_smaller_set_with_a_login_and_a_cleanup_is_changed(site):
     site.options |= {"awx_token": "", "awx_username": USER, "awx_password": PASSWORD, **SMALL}
-    run(site)
+    # By the interpreter that users have.
+    run(site, ansible_python_interpreter=sys.executable)
     assert names(site) == {
         **NAMES,
         "execution_environments": ["nodepool launcher"],
