@@ -161,7 +161,7 @@ class Fiber:
 
 
 class Taken(Exception):
-    """A lock is taken, and what asks for it cannot wait."""
+    """A lock is taken, and what asks for it cannot wait: it has it itself, or is no fiber."""
 
 
 class FiberLock:
@@ -170,16 +170,17 @@ class FiberLock:
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda
         self._taken = False
+        self._holder: Fiber | None = None
         self._waiting: deque[Fiber] = deque()
 
     def __enter__(self) -> None:
+        me = self._agenda.current
         while self._taken:
-            me = self._agenda.current
-            if me is None:
+            if me is None or me is self._holder:
                 raise Taken
             self._waiting.append(me)
             me.park()
-        self._taken = True
+        self._taken, self._holder = True, me
 
     def __exit__(self, *_exc_info: object) -> None:
         self._taken = False

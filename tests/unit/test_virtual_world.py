@@ -52,6 +52,25 @@ def test_a_registration_is_renewed_by_a_new_session_while_a_fiber_changes_it():
     assert made.path is None and not [path for path in keeper.znodes if "/pool/" in path]
 
 
+def test_a_registration_ends_although_a_new_session_begins_within_that():
+    agenda = Agenda()
+    keeper = MemoryZooKeeper(agenda)
+    store = keeper.store()
+    made = store.components.register(ComponentKind.POOL, "host", {"id": "1", "paused": False})
+    owner, ends = store.session.owner, Fiber(agenda, made.unregister)
+
+    def swap(_request: object) -> None:
+        store.session.before = None
+        keeper.end_session(store.session.owner)
+        store.session._end()
+        store.session._connect_anew()
+
+    store.session.before = swap
+    agenda.run(10)
+    assert store.session.owner != owner and ends.ended and ends.error is None
+    assert made.path is None and not [path for path in keeper.znodes if "/pool/" in path]
+
+
 def test_what_is_on_its_way_when_its_session_ends_is_lost():
     agenda = Agenda()
     keeper = MemoryZooKeeper(agenda)
