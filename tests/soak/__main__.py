@@ -87,6 +87,7 @@ def _soak(site: Site, lives: int, cycles: int) -> int:
         every = max(lives // READINGS, AT_ONCE)
         while soak.lives < lives or _cycles(loop) < cycles or len(readings.figures[next(iter(BOUNDS))]) < FEWEST:
             soak.round()
+            readings.look()
             if soak.lives // every > (soak.lives - AT_ONCE) // every:
                 soak.rest()
                 readings.take(soak.lives)

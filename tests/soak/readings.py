@@ -43,14 +43,31 @@ class Readings:
         self.loop = loop
         self.figures: dict[str, list[tuple[float, float]]] = {name: [] for name in BOUNDS}
         self.tombstones = 0
+        self._peaks: dict[str, float] = {}
         self._lives = 0
         self._began: dict[int, int] = {}
         """Number of a cycle → the lives that were over when its folder was first seen."""
         self._log = self._log_size()
 
+    def look(self) -> None:
+        """Note what the module has now, at some moment of its cycle; a reading has the most since the one before.
+
+        A module grows while its cycle is young, so that readings at arbitrary moments of cycles cannot be compared.
+        """
+        module = self._module()
+        if module is None:
+            return
+        found = {
+            "memory of the module, MiB": _memory(module),
+            "file descriptors of the module": _count(module, "fd"),
+            "threads of the module": _count(module, "task"),
+        }
+        for name, figure in found.items():
+            self._peaks[name] = max(figure, self._peaks.get(name, 0.0))
+
     def take(self, lives: int) -> None:
         """Read everything; *lives* are over so far."""
-        loop, module = self.loop.process.pid, self._module()
+        loop = self.loop.process.pid
         files = [path for path in self.loop.state.rglob("*") if path.is_file()]
         log, before = self._log_size(), self._log
         self.tombstones = self._below(TOMBSTONES)
@@ -65,12 +82,8 @@ class Readings:
             "sessions of ZooKeeper": self._figure("zk_num_alive_connections"),
             "log of a life, bytes": (log - before) / max(lives - self._lives, 1),
         }
-        if module is not None:
-            found |= {
-                "memory of the module, MiB": _memory(module),
-                "file descriptors of the module": _count(module, "fd"),
-                "threads of the module": _count(module, "task"),
-            }
+        found |= self._peaks
+        self._peaks = {}
         for name, figure in found.items():
             if figure > 0:
                 self.figures[name].append((float(lives), figure))
