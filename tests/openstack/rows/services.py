@@ -15,6 +15,8 @@ from tests.openstack.control_plane import ControlPlane, wait_for
 from tests.openstack.lab import COMPUTE, VOLUMES, Lab, RealSite, one, pool, row, tiny
 
 AWAY_SECONDS = 30.0
+ATTEMPTS = 100
+"""More than a node can have meanwhile: without placement nova accepts a create and says soon that no host is valid."""
 TOLD = re.compile(r"^\[node_launch\] (.*)$", re.MULTILINE)
 ROUTINE = re.compile(r": (?:acting$|launching |accepted |fulfilled |ready after )")
 """What the launcher says when all is well."""
@@ -65,7 +67,7 @@ def away(service: str) -> Callable[[Lab], str]:
     """The row of a service."""
 
     def work(lab: Lab) -> str:
-        site = lab.site(one(pool("main", tiny(**SERVICES[service])), launch_retries=5))
+        site = lab.site(one(pool("main", tiny(**SERVICES[service])), launch_retries=ATTEMPTS))
         with site.launcher():
             first = site.ask_many(1)
             site.wait_served(first)
