@@ -48,6 +48,8 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
         **kept,
         "HOME": str(folder),
         "PATH": f"{BIN}:{os.environ['PATH']}",
+        # By default ansible-playbook asks its worker 1,000 times a second whether it has ended.
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         "ANSIBLE_LOCALHOST_WARNING": "false",
         "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
