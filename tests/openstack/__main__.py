@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -21,6 +21,7 @@ from tests.openstack import verdicts
 from tests.openstack.control_plane import CannotRun, ControlPlane
 from tests.openstack.lab import ROWS, WITHOUT, Lab, Row
 from tests.openstack.lanes import Turns
+from tests.openstack.planes import Planes, control_planes
 from tests.openstack.rows import load
 from tests.openstack.simulated import SimulatedPlane
 from tests.openstack.slowness import Slowness
@@ -28,7 +29,8 @@ from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer, cl
 
 WIDTH = 20
 REAL, SIMULATED = "real", "simulated"
-LANES = 3
+LANES = 4
+PLANES = 3
 CROWD = 40
 """So many nodes at once are served in the time that a whole run may take on two cores; by hand it is 100."""
 PROJECTS = ("demo", "judge2", "judge3", "judge4")
@@ -58,23 +60,25 @@ def main() -> int:
 def _run(cloud: str, options: argparse.Namespace) -> int:
     """Run the rows on one cloud."""
     chosen = [row for row in ROWS if not options.only or row.name in options.only]
-    plane = ControlPlane() if cloud == REAL else SimulatedPlane(*PROJECTS)
+    stopping = sum(row.disturbs_all for row in chosen)
+    number = min(options.planes, 1 + stopping) if stopping < len(chosen) else 1
+    planes = Planes(control_planes(number) if cloud == REAL else [SimulatedPlane(*PROJECTS)])
     try:
         class_path()
-        print(f"The {cloud} control plane is installed ({plane.install():.0f} s).", flush=True)
+        print(f"The {cloud} control plane is installed ({planes.install():.0f} s).", flush=True)
     except (CannotRun, ZooKeeperMissing) as problem:
         print(f"skipped: {problem}", flush=True)
         return 0
     try:
         began = time.monotonic()
         with ExitStack() as stack:
-            stack.enter_context(plane)
+            stack.enter_context(planes)
             zookeeper = stack.enter_context(ZooKeeperServer())
-            print(f"It answers ({time.monotonic() - began:.0f} s): {plane.clouds_yaml}", flush=True)
+            print(f"It answers ({time.monotonic() - began:.0f} s): {planes.get(0).clouds_yaml}", flush=True)
             if options.slow:
-                stack.enter_context(Slowness(plane.signal_all, options.slow))
+                stack.enter_context(Slowness(planes.signal_all, options.slow))
                 print(f"Its services work {options.slow} % of the time.", flush=True)
-            return _judge(chosen, plane, zookeeper, options, "slow" if options.slow else cloud)
+            return _judge(chosen, planes, zookeeper, options, "slow" if options.slow else cloud)
     except CannotRun as problem:
         print(f"It does not start: {problem}", flush=True)
         return 1
@@ -108,6 +112,13 @@ def _options() -> argparse.Namespace:
         "--slow", type=int, choices=range(1, 100), metavar="PERCENT", help="services work so much of the time"
     )
     parser.add_argument("--lanes", type=int, choices=range(1, len(PROJECTS) + 1), default=LANES, help="rows at once")
+    parser.add_argument(
+        "--planes",
+        type=int,
+        choices=range(1, 5),
+        default=PLANES,
+        help="control planes; rows that stop services get all but the first",
+    )
     parser.add_argument("--crowd", type=int, default=CROWD, help="nodes at once in the row of that name")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the rows, and say where they are")
     return parser.parse_args()
@@ -127,9 +138,15 @@ class Judge:
         self.stopped = threading.Event()
         """The control plane is about to end: what fails from now on says nothing."""
 
-    def lane(self, lab: Lab, turns: Turns) -> None:
+    def lane(self, lane: Lane, turns: Turns) -> None:
         """Run rows, one after the other, as long as there are any."""
-        while (row := turns.take()) is not None:
+        while (row := turns.take(lane.plane)) is not None:
+            try:
+                lab = lane.lab()
+            except Exception as problem:
+                self._tell(row, "WRONG", f"{type(problem).__name__}: {problem}", 0.0)
+                turns.done(row)
+                continue
             self._tell(row, *row.run(lab))
             try:
                 lab.close()
@@ -153,40 +170,72 @@ class Judge:
         """How a row went; empty when it did not run."""
         return str(self.verdicts.get(row.name, {}).get("verdict", ""))
 
-    def run(self, labs: Sequence[Lab], turns: Turns) -> None:
-        """Run rows in as many lanes as there are labs."""
-        lanes = [threading.Thread(target=self.lane, args=(lab, turns), daemon=True) for lab in labs]
-        for lane in lanes:
-            lane.start()
-        for lane in lanes:
-            lane.join()
+    def run(self, lanes: Sequence[Lane], turns: Turns) -> None:
+        """Run rows in the lanes."""
+        threads = [threading.Thread(target=self.lane, args=(lane, turns), daemon=True) for lane in lanes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
-def _judge(
-    rows: list[Row], plane: ControlPlane, zookeeper: ZooKeeperServer, options: argparse.Namespace, name: str
-) -> int:
+class Lane:
+    """Where rows run one after the other: a project of a control plane.
+
+    :param plane: the number of the control plane.
+    """
+
+    def __init__(self, planes: Planes, plane: int, make: Callable[[ControlPlane], Lab], project: str) -> None:
+        self.plane = plane
+        self._planes = planes
+        self._make = make
+        self._project = project
+        self._lab: Lab | None = None
+
+    def lab(self) -> Lab:
+        """Its lab, as soon as the control plane answers.
+
+        :raises CannotRun: the control plane does not start.
+        """
+        if self._lab is None:
+            self._lab = self._make(self._planes.get(self.plane).beside(self._project))
+        return self._lab
+
+    def stop(self) -> None:
+        """End what its row has started."""
+        if self._lab is not None:
+            self._lab.stop()
+
+
+def _judge(rows: list[Row], planes: Planes, zookeeper: ZooKeeperServer, options: argparse.Namespace, name: str) -> int:
     began = time.monotonic()
-    turns = Turns(rows, {key: float(found["seconds"]) for key, found in verdicts.read(name).items()})
+    turns = Turns(rows, {key: float(found["seconds"]) for key, found in verdicts.read(name).items()}, len(planes))
     folder = Path(tempfile.mkdtemp(prefix="openstack-"))
     judge = Judge()
-    labs: list[Lab] = []
+
+    def lane(plane: int, project: str) -> Lane:
+        return Lane(
+            planes, plane, lambda seen: Lab(seen, zookeeper, folder / f"{plane}-{project}", options.crowd), project
+        )
+
+    ordinary = sum(not row.alone and not row.disturbs_all for row in rows)
+    lanes = [lane(0, project) for project in PROJECTS[: max(1, min(options.lanes, ordinary))]]
+    lanes += [lane(plane, PROJECTS[0]) for plane in range(1, len(planes))]
     try:
-        projects = PROJECTS[: max(1, min(options.lanes, sum(not row.alone for row in rows)))]
-        labs += [Lab(plane.beside(one), zookeeper, folder / one, options.crowd) for one in projects]
-        judge.run(labs, turns)
+        judge.run(lanes, turns)
     except KeyboardInterrupt:
         judge.stopped.set()
         raise
     finally:
-        for lab in labs:
-            lab.stop()
+        for one in lanes:
+            one.stop()
         verdicts.keep(name, judge.verdicts)
         if options.keep:
             print(f"Folders of the rows: {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
     minutes, seconds = divmod(round(time.monotonic() - began), 60)
-    took = f"{minutes} min {seconds} s, {len(labs)} at once; {judge.seconds:.0f} s one after the other"
+    took = f"{minutes} min {seconds} s, {len(lanes)} at once; {judge.seconds:.0f} s one after the other"
     by_verdict = {verdict: [row.name for row in rows if judge.verdict(row) == verdict] for verdict in ("ok", WITHOUT)}
     wrong = [row.name for row in rows if judge.verdict(row) not in by_verdict]
     if by_verdict[WITHOUT]:

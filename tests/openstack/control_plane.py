@@ -29,6 +29,7 @@ SCRIPT = ROOT / "tests" / "devcloud" / "devcloud.sh"
 BASE = ROOT / ".build" / "devcloud"
 FIRST_PORT = 18000
 PORTS = 11
+PORTS_TRIED = 990
 INSTALL_SECONDS = 900.0
 START_SECONDS = 900.0
 PATIENCE = 480
@@ -72,8 +73,9 @@ def ids(things: Iterable[Any]) -> set[str]:
 class ControlPlane:
     """keystone, glance, placement, nova with fake computes, neutron, and cinder without disks, on loopback."""
 
-    def __init__(self, base: Path = BASE) -> None:
+    def __init__(self, base: Path = BASE, first_port: int = FIRST_PORT) -> None:
         self.base = base
+        self._first_port = first_port
         self.clouds_yaml = base / "clouds.yaml"
         self.entry: dict[str, Any] = {}
         self._admin: Any = None
@@ -95,7 +97,7 @@ class ControlPlane:
         self.base.mkdir(parents=True, exist_ok=True)
         port = self.base / "port"
         if not port.exists():
-            port.write_text(str(_free_block()), encoding="utf-8")
+            port.write_text(str(_free_block(self._first_port)), encoding="utf-8")
         installed = self.base / "state" / "installed"
         script = hashlib.sha256(SCRIPT.read_bytes()).hexdigest()
         if not installed.exists() or installed.read_text(encoding="utf-8") != script:
@@ -254,9 +256,10 @@ class ControlPlane:
         """The project's servers."""
         return list(self._admin.compute.servers(all_projects=True, project_id=self.project_id))
 
-    def _server_ids(self) -> set[str]:
-        """The same by a list without details, for which nova asks neutron nothing."""
-        return ids(self._admin.compute.servers(details=False, all_projects=True, project_id=self.project_id))
+    def server_ids(self, **filters: str) -> set[str]:
+        """Their ids. Cheaper: nova asks neutron nothing for a list without details."""
+        found = self._admin.compute.servers(details=False, all_projects=True, project_id=self.project_id, **filters)
+        return ids(found)
 
     def revoke_tokens(self) -> None:
         """All tokens of the launcher's user are worth nothing from now on."""
@@ -275,7 +278,7 @@ class ControlPlane:
     def clean(self) -> None:
         """An empty project with wide quotas, as every row finds it."""
         self.quota(**WIDE, **WIDE_NETWORK)
-        self.delete(ids(self.servers()))
+        self.delete(self.server_ids())
         for ip in self._member.network.ips():
             self._member.network.delete_ip(ip.id, ignore_missing=True)
 
@@ -284,7 +287,7 @@ class ControlPlane:
         going = set(servers)
         for server_id in going:
             self._admin.compute.delete_server(server_id, ignore_missing=True)
-        wait_for("the end of servers", lambda: not going & self._server_ids(), pause=1.0)
+        wait_for("the end of servers", lambda: not going & self.server_ids(), pause=1.0)
 
     def image(self, name: str, properties: Mapping[str, str] | None = None) -> str:
         """The id of an image of that name with a little data in it."""
@@ -329,9 +332,9 @@ def connection(entry: dict[str, Any]) -> Any:
     return openstack.connect(load_yaml_config=False, load_envvars=False, api_timeout=120, **entry)
 
 
-def _free_block() -> int:
+def _free_block(begin: int) -> int:
     """The first of so many loopback ports in a row that nobody listens on."""
-    for first in range(FIRST_PORT, FIRST_PORT + 2000, PORTS):
+    for first in range(begin, begin + PORTS_TRIED, PORTS):
         try:
             for port in range(first, first + PORTS):
                 with socket.socket() as probe:
@@ -340,7 +343,7 @@ def _free_block() -> int:
         except OSError:
             continue
         return first
-    raise CannotRun(f"no {PORTS} free ports in a row between {FIRST_PORT} and {FIRST_PORT + 2000}")
+    raise CannotRun(f"no {PORTS} free ports in a row between {begin} and {begin + PORTS_TRIED}")
 
 
 def _is_zombie(pid: int | None) -> bool:

@@ -27,6 +27,8 @@ IMAGE = "base"
 FLAVOR = "m1.tiny"
 COMPUTE = "nova-compute1"
 VOLUMES = "cinder-api"
+ESSENTIAL = frozenset({"keystone", "glance-api", "placement", "neutron-server", "nova-api"})
+"""Every row works with these."""
 WITHOUT = "none"
 """The verdict of a row that the cloud has no handle for."""
 
@@ -245,9 +247,9 @@ class Lab:
 class Row:
     """One line of the matrix. *work* returns what was seen, or raises AssertionError.
 
-    :ivar alone: it disturbs, or is disturbed by, whoever else works with the control plane.
-    :ivar disturbs: a service that it stops or freezes, where not every row needs that one.
-    :ivar needs: those of such services that it works with.
+    :ivar alone: it measures, so no other row works with its control plane meanwhile.
+    :ivar disturbs: a service that it stops or freezes.
+    :ivar needs: the services that it works with besides the essential ones.
     """
 
     name: str
@@ -256,6 +258,11 @@ class Row:
     alone: bool = False
     disturbs: str = ""
     needs: Collection[str] = (COMPUTE,)
+
+    @property
+    def disturbs_all(self) -> bool:
+        """No other row can run on its control plane meanwhile, because of what it does to a service."""
+        return self.disturbs in ESSENTIAL
 
     def run(self, lab: Lab) -> tuple[str, str, float]:
         """(verdict, what was seen, seconds)."""

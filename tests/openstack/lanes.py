@@ -12,44 +12,59 @@ from tests.openstack.lab import Row
 
 
 def clash(one: Row, other: Row) -> bool:
-    """Whether two rows cannot run at the same time."""
-    return one.alone or other.alone or one.disturbs in other.needs or other.disturbs in one.needs
+    """Whether two rows cannot run on the same control plane at the same time."""
+    return one.alone or other.alone or _disturbs(one, other) or _disturbs(other, one)
+
+
+def _disturbs(one: Row, other: Row) -> bool:
+    return bool(one.disturbs) and (one.disturbs_all or one.disturbs in other.needs)
 
 
 class Turns:
-    """Gives rows to lanes, none beside one that it clashes with.
+    """Gives rows to lanes, none beside one that it clashes with on the same control plane.
 
-    Rows that disturb others begin at once, while there are still rows that they do not disturb; then the longest; at
-    the end those that want to be alone.
+    Rows that disturb some others begin at once, while there are still rows that they do not disturb; then the longest;
+    then those that disturb all; at the end those that want to be alone. Where there are several control planes, those
+    that disturb all get all but the first.
 
     :param seconds: how long rows took the last time; rows that it does not name come before the others, in their order.
+    :param planes: how many control planes there are.
     """
 
-    def __init__(self, rows: Iterable[Row], seconds: Mapping[str, float]) -> None:
+    def __init__(self, rows: Iterable[Row], seconds: Mapping[str, float], planes: int = 1) -> None:
         rows = list(rows)
-        disturbed = {row.name: sum(clash(row, other) for other in rows) if row.disturbs else 0 for row in rows}
+        disturbed = {row.name: sum(_disturbs(row, other) for other in rows) for row in rows}
         length = {row.name: seconds.get(row.name, float("inf")) for row in rows}
-        self._waiting = sorted(rows, key=lambda row: (row.alone, -disturbed[row.name], -length[row.name]))
-        self._running: list[Row] = []
+        self._waiting = sorted(
+            rows, key=lambda row: (row.alone, row.disturbs_all, -disturbed[row.name], -length[row.name])
+        )
+        self._planes = planes
+        self._running: list[tuple[Row, int]] = []
         self._changed = threading.Condition()
 
-    def take(self) -> Row | None:
-        """A row for a lane, which says :meth:`done` when nothing of it is left; None when no row waits any more.
+    def take(self, plane: int = 0) -> Row | None:
+        """A row for a lane, which says :meth:`done` when nothing of it is left; None when no row waits for it any more.
 
         It returns when a row may begin, which may be when others have ended.
+
+        :param plane: the number of the lane's control plane.
         """
         with self._changed:
-            while self._waiting:
-                for row in self._waiting:
-                    if not any(clash(row, other) for other in self._running):
+            while own := [row for row in self._waiting if self._is_of(row, plane)]:
+                beside = [running for running, where in self._running if where == plane]
+                for row in own:
+                    if not any(clash(row, other) for other in beside):
                         self._waiting.remove(row)
-                        self._running.append(row)
+                        self._running.append((row, plane))
                         return row
                 self._changed.wait()
             return None
 
+    def _is_of(self, row: Row, plane: int) -> bool:
+        return self._planes == 1 or row.disturbs_all == bool(plane)
+
     def done(self, row: Row) -> None:
         """A row has ended."""
         with self._changed:
-            self._running.remove(row)
+            self._running = [(other, where) for other, where in self._running if other is not row]
             self._changed.notify_all()

@@ -19,11 +19,11 @@ def server_gone(lab: Lab) -> str:
     ready = {document["external_id"]: ident for ident, document in before.items() if document["state"] == "ready"}
     victim = lab.plane.servers()[0]
     lab.plane.member.compute.delete_server(victim.id)
-    wait_for("its end", lambda: victim.id not in {server.id for server in lab.plane.servers()}, 60)
+    wait_for("its end", lambda: victim.id not in lab.plane.server_ids(), 60)
     requests = site.ask_many(2)
     site.play("launcher.yml", launcher_duration=240)
     given = [node for ident in requests for node in site.requestor.nodes_of(ident)]
-    alive = {server.id for server in lab.plane.servers()}
+    alive = lab.plane.server_ids()
     assert {site.requestor.node(node)["external_id"] for node in given} <= alive, (given, ready)
     return f"node {ready[victim.id]} was not given to anybody"
 

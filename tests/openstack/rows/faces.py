@@ -39,8 +39,8 @@ def leaks(lab: Lab) -> str:
     # The node's record is lost; its server is told by its metadata.
     site.requestor.client.delete(f"/nodepool/nodes/{node}", recursive=True)
     site.requestor.client.delete(f"/nodepool/stackci/launches/{node}", recursive=True)
-    site.sweep(lambda: ours.id not in ids(plane.servers()) and our_ip not in ids(net.ips()))
-    left = ids(plane.servers()), ids(net.ips()), ids(net.ports(name="somebody-else"))
+    site.sweep(lambda: ours.id not in plane.server_ids() and our_ip not in ids(net.ips()))
+    left = plane.server_ids(), ids(net.ips()), ids(net.ports(name="somebody-else"))
     net.delete_port(port)
     assert left == ({server.id}, {ip}, {port}), (left, site.screen()[-4000:])
     return "a server and a floating IP deleted; a server, a floating IP and a port of others left alone"
@@ -95,7 +95,7 @@ def request_launch(lab: Lab) -> str:
     again = run_module("nodepool_request", {**options, "labels": ["tiny", "tiny"]}, site.folder, timeout=PATIENCE)
     assert again.result["changed"] is False, again.result
     gone = run_module("nodepool_request", {**options, "state": "absent"}, site.folder, timeout=PATIENCE)
-    assert not gone.result["failed"] and not lab.plane.servers(), gone.screen[-3000:]
+    assert not gone.result["failed"] and not lab.plane.server_ids(), gone.screen[-3000:]
     return "2 nodes, unchanged when repeated, 0 servers left"
 
 
@@ -105,7 +105,7 @@ def check_mode(lab: Lab) -> str:
     site.requestor.ask("tiny")
     before = site.requestor.tree("/nodepool")
     said = site.play("launcher.yml", "--check", "--diff")
-    assert site.requestor.tree("/nodepool") == before and not lab.plane.servers()
+    assert site.requestor.tree("/nodepool") == before and not lab.plane.server_ids()
     assert "1 request" in said, said[-2000:]
     return next(line.strip() for line in said.splitlines() if "1 request" in line)[:160]
 

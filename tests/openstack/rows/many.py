@@ -9,7 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.openstack.control_plane import ControlPlane, ids, wait_for
+from tests.openstack.control_plane import ControlPlane, wait_for
 from tests.openstack.lab import Lab, row
 
 FIXED = (5, 20)
@@ -38,9 +38,9 @@ class ByHand:
 
     def rate(self, in_flight: int) -> float:
         """Servers per minute with so many in flight; they are gone afterwards."""
-        before = ids(self._plane.servers())
+        before = self._plane.server_ids()
         seconds = self.make(self._number, in_flight)
-        self._plane.delete(ids(self._plane.servers()) - before)
+        self._plane.delete(self._plane.server_ids() - before)
         return 60 * self._number / seconds
 
     def make(self, number: int, in_flight: int) -> float:
@@ -59,10 +59,9 @@ class ByHand:
                 wanted.add(server.id)
 
         def look() -> bool:
-            for server in self._plane.servers():
-                if server.status == "ACTIVE" and server.id not in active and server.id in wanted:
-                    active.add(server.id)
-                    room.release()
+            for server in (self._plane.server_ids(status="ACTIVE") & wanted) - active:
+                active.add(server)
+                room.release()
             return len(active) == number
 
         began = time.monotonic()

@@ -23,7 +23,7 @@ def single(lab: Lab) -> str:
     nodes = site.give_all_back(site.requestor.children("/nodepool/requests"))
     site.launch()
     site.requestor.wait_gone(nodes, PATIENCE)
-    assert not lab.plane.servers()
+    assert not lab.plane.server_ids()
     return f"deleted with {dict(sorted(lab.plane.calls(since).items()))}"
 
 
@@ -124,7 +124,7 @@ def min_ready(lab: Lab) -> str:
     request = site.requestor.ask("tiny")
     site.launch()
     assert set(site.requestor.nodes_of(request)) < set(ready)
-    assert len(lab.plane.servers()) == 3
+    assert len(lab.plane.server_ids()) == 3
     return f"flavor {FLAVOR}"
 
 
@@ -133,5 +133,5 @@ def two_pools(lab: Lab) -> str:
     site = lab.site(one(pool("main", tiny(), max_servers=2)))
     requests = site.ask_many(5)
     site.launch()
-    assert site.fulfilled(requests) == 2 and len(lab.plane.servers()) == 2
+    assert site.fulfilled(requests) == 2 and len(lab.plane.server_ids()) == 2
     return f"reasons: {sorted(site.reasons())}"

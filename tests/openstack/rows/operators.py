@@ -48,11 +48,11 @@ def node_by_hand(lab: Lab) -> str:
     request = site.requestor.ask("tiny")
     site.launch()
     (given,) = site.requestor.nodes_of(request)
-    assert given != held and kept in ids(lab.plane.servers()), site.screen()[-3000:]
+    assert given != held and kept in lab.plane.server_ids(), site.screen()[-3000:]
     act(site, "node", ids=[held], state="released")
     site.requestor.give_back(*site.requestor.accept(request))
     site.launch()
-    assert not site.requestor.nodes() and not lab.plane.servers(), site.screen()[-3000:]
+    assert not site.requestor.nodes() and not lab.plane.server_ids(), site.screen()[-3000:]
     return f"{held} kept, then gone"
 
 
@@ -106,7 +106,7 @@ def drained(lab: Lab) -> str:
     assert "1 left" in drain(site, fails=True)
     site.give_all_back([request])
     site.launch()
-    assert not lab.plane.servers(), site.screen()[-3000:]
+    assert not lab.plane.server_ids(), site.screen()[-3000:]
     site.configure(one(pool("main", labels=[], max_servers=0), **{**images, "diskimages": []}))
     site.play("uploads.yml")
     assert not in_glance(lab), site.screen()[-3000:]

@@ -73,7 +73,7 @@ def away(service: str) -> Callable[[Lab], str]:
             site.wait_served(first)
             seen = [meanwhile(site, lab, service, how) for how in (stopped, frozen)]
             nodes = site.requestor.nodes()
-            wait_for("no server too many", lambda: len(lab.plane.servers()) == len(site.requestor.nodes()) == 5)
+            wait_for("no server too many", lambda: len(lab.plane.server_ids()) == len(site.requestor.nodes()) == 5)
         assert {node["state"] for node in nodes.values()} == {"ready"}, nodes
         return "\n".join(seen)
 
@@ -84,7 +84,6 @@ for _service in SERVICES:
     row(
         f"{_service}-away",
         f"{_service} is killed and started again, then frozen, for {AWAY_SECONDS:.0f} s each: all served afterwards",
-        alone=_service != VOLUMES,
         disturbs=_service,
         needs=(COMPUTE, VOLUMES),
     )(away(_service))

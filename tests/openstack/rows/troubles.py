@@ -11,6 +11,7 @@ import time
 from tests.openstack.control_plane import wait_for
 from tests.openstack.lab import COMPUTE, Lab, one, pool, row, tiny
 
+NOVA = "nova-api"
 NO_ANSWER = re.compile(r"provider one: no answer to \w+ /servers\S* for \d+ s")
 
 
@@ -24,7 +25,7 @@ def no_valid_host(lab: Lab) -> str:
     said = site.launch()
     assert site.requestor.state(request) == "failed", said[-2000:]
     assert "No valid host" in said, said[-3000:]
-    assert not lab.plane.servers()
+    assert not lab.plane.server_ids()
     return next(line.strip() for line in said.splitlines() if "No valid host" in line)[:160]
 
 
@@ -46,39 +47,39 @@ def compute_stopped(lab: Lab) -> str:
     lab.plane.freeze(COMPUTE)
     try:
         with site.launcher():
-            wait_for("servers in BUILD", lambda: len(lab.plane.servers()) >= 3)
+            wait_for("servers in BUILD", lambda: len(lab.plane.server_ids()) >= 3)
             time.sleep(10)
             assert site.fulfilled(requests) == 0
             lab.plane.thaw(COMPUTE)
             site.wait_served(requests)
     finally:
         lab.plane.thaw(COMPUTE)
-    assert len(lab.plane.servers()) == 5, lab.plane.servers()
+    assert len(lab.plane.server_ids()) == 5, lab.plane.servers()
     return "5 served, 5 servers"
 
 
-@row("api-stopped", "nova-api is killed with creates under way: all served, no server too many", alone=True)
+@row("api-stopped", "nova-api is killed with creates under way: all served, no server too many", disturbs=NOVA)
 def api_stopped(lab: Lab) -> str:
     site = lab.site()
     requests = site.ask_many(10)
     since = lab.plane.mark()
     with site.launcher():
         wait_for("a first create", lambda: lab.plane.calls(since)["POST /servers 202"], pause=0.1)
-        lab.plane.kill("nova-api")
+        lab.plane.kill(NOVA)
         time.sleep(15)
         lab.plane.start_again()
         site.wait_served(requests)
-        wait_for("no server too many", lambda: len(lab.plane.servers()) == len(site.requestor.nodes()) == 10)
+        wait_for("no server too many", lambda: len(lab.plane.server_ids()) == len(site.requestor.nodes()) == 10)
     return "10 served, 10 servers"
 
 
-@row("api-frozen", "nova-api is frozen for 45 s: it is told, and everything goes on afterwards", alone=True)
+@row("api-frozen", "nova-api is frozen for 45 s: it is told, and everything goes on afterwards", disturbs=NOVA)
 def api_frozen(lab: Lab) -> str:
     site = lab.site()
     with site.launcher():
         first = site.ask_many(2)
         site.wait_served(first)
-        lab.plane.freeze("nova-api")
+        lab.plane.freeze(NOVA)
         try:
             requests = site.ask_many(4)
             thawed_at = time.monotonic() + 45
@@ -86,7 +87,7 @@ def api_frozen(lab: Lab) -> str:
             told = NO_ANSWER.findall(site.screen())[0]
             time.sleep(max(0.0, thawed_at - time.monotonic()))
         finally:
-            lab.plane.thaw("nova-api")
+            lab.plane.thaw(NOVA)
         site.wait_served(requests)
     return f"4 served after it went on; told: {told}"
 
@@ -110,17 +111,17 @@ def cell_away(lab: Lab) -> str:
     with site.launcher():
         first = site.ask_many(4)
         site.wait_served(first)
-        ids = {server.id for server in plane.servers()}
+        ids = plane.server_ids()
         # The instances exist and no list shows them, as when a cell does not answer.
         ours = f"project_id = '{plane.project_id}'"
         plane.sql("nova", f"UPDATE instances SET hidden = 1 WHERE deleted = 0 AND {ours}")
         try:
-            wait_for("an empty list", lambda: not plane.servers())
+            wait_for("an empty list", lambda: not plane.server_ids())
             requests = site.ask_many(3)
             time.sleep(30)
         finally:
             plane.sql("nova", f"UPDATE instances SET hidden = 0 WHERE hidden = 1 AND {ours}")
         site.wait_served(requests)
-        assert ids <= {server.id for server in plane.servers()}, "servers of ready nodes were deleted"
+        assert ids <= plane.server_ids(), "servers of ready nodes were deleted"
     assert "failed" not in {site.requestor.state(ident) for ident in [*first, *requests]}
     return "4 servers kept, 3 requests served"

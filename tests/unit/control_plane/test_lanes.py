@@ -19,6 +19,7 @@ SHORT, LONG = made("short"), made("long")
 ALONE, SECOND_ALONE = made("alone", alone=True), made("second-alone", alone=True)
 FROZEN, KILLED = made("frozen", disturbs=COMPUTE), made("killed", disturbs=COMPUTE)
 PLAIN, STORED = made("plain", needs=()), made("stored", needs=(COMPUTE, VOLUMES))
+NO_NOVA, NO_GLANCE = made("no-nova", disturbs="nova-api"), made("no-glance", disturbs="glance-api")
 NO_VOLUMES = made("no-volumes", disturbs=VOLUMES, needs=(COMPUTE, VOLUMES))
 SECONDS = {"short": 5.0, "long": 50.0, "plain": 1.0}
 
@@ -39,6 +40,10 @@ def test_a_row_of_which_no_time_is_known_comes_before_the_others():
     assert one_after_the_other([SHORT, LONG, STORED]) == ["stored", "long", "short"]
 
 
+def test_rows_that_disturb_all_run_after_the_others_and_before_those_that_want_to_be_alone():
+    assert one_after_the_other([NO_NOVA, ALONE, SHORT, FROZEN]) == ["frozen", "short", "no-nova", "alone"]
+
+
 def test_beside_a_row_that_disturbs_a_service_run_those_that_do_not_need_it():
     turns = Turns([LONG, PLAIN, FROZEN], SECONDS)
     assert [turns.take(), turns.take()] == [FROZEN, PLAIN]
@@ -46,16 +51,39 @@ def test_beside_a_row_that_disturbs_a_service_run_those_that_do_not_need_it():
     assert [turns.take(), turns.take()] == [NO_VOLUMES, SHORT]
 
 
-def waiting(turns):
+def test_rows_that_disturb_all_get_the_control_planes_but_the_first():
+    turns = Turns([NO_NOVA, NO_GLANCE, FROZEN, PLAIN, ALONE, LONG], SECONDS, planes=2)
+    assert [turns.take(0), turns.take(0), turns.take(1)] == [FROZEN, PLAIN, NO_NOVA]
+    lane, got = waiting(turns, 1)
+    assert not got
+    turns.done(NO_NOVA)
+    lane.join(60)
+    assert got == [NO_GLANCE]
+    assert turns.take(1) is None
+    turns.done(FROZEN)
+    turns.done(PLAIN)
+    assert turns.take(0) is LONG
+    turns.done(LONG)
+    assert turns.take(0) is ALONE, "though a row runs on the other"
+
+
+def waiting(turns, plane=0):
     """A lane that waits for a row, and what it gets."""
     got = []
-    lane = threading.Thread(target=lambda: got.append(turns.take()), daemon=True)
+    lane = threading.Thread(target=lambda: got.append(turns.take(plane)), daemon=True)
     lane.start()
     return lane, got
 
 
 def test_a_row_waits_until_the_one_that_it_clashes_with_has_ended():
-    for first, second in ((FROZEN, LONG), (FROZEN, KILLED), (NO_VOLUMES, STORED), (LONG, ALONE), (ALONE, SECOND_ALONE)):
+    for first, second in (
+        (FROZEN, LONG),
+        (PLAIN, NO_NOVA),
+        (FROZEN, KILLED),
+        (NO_VOLUMES, STORED),
+        (LONG, ALONE),
+        (ALONE, SECOND_ALONE),
+    ):
         turns = Turns([first, second], SECONDS)
         assert turns.take() is first
         lane, got = waiting(turns)
