@@ -30,7 +30,7 @@ from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer, cl
 WIDTH = 20
 REAL, SIMULATED = "real", "simulated"
 LANES = 4
-PLANES = 3
+PLANES = 2
 CROWD = 40
 """So many nodes at once are served in the time that a whole run may take on two cores; by hand it is 100."""
 PROJECTS = ("demo", "judge2", "judge3", "judge4")

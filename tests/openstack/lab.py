@@ -247,7 +247,7 @@ class Lab:
 class Row:
     """One line of the matrix. *work* returns what was seen, or raises AssertionError.
 
-    :ivar alone: it measures, so no other row works with its control plane meanwhile.
+    :ivar alone: it measures, so no other row runs meanwhile, on no control plane.
     :ivar disturbs: a service that it stops or freezes.
     :ivar needs: the services that it works with besides the essential ones.
     """

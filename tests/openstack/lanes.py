@@ -11,9 +11,12 @@ from collections.abc import Iterable, Mapping
 from tests.openstack.lab import Row
 
 
-def clash(one: Row, other: Row) -> bool:
-    """Whether two rows cannot run on the same control plane at the same time."""
-    return one.alone or other.alone or _disturbs(one, other) or _disturbs(other, one)
+def clash(one: Row, other: Row, beside: bool = True) -> bool:
+    """Whether two rows cannot run at the same time.
+
+    :param beside: they run on the same control plane.
+    """
+    return one.alone or other.alone or (beside and (_disturbs(one, other) or _disturbs(other, one)))
 
 
 def _disturbs(one: Row, other: Row) -> bool:
@@ -21,7 +24,7 @@ def _disturbs(one: Row, other: Row) -> bool:
 
 
 class Turns:
-    """Gives rows to lanes, none beside one that it clashes with on the same control plane.
+    """Gives rows to lanes, none beside one that it clashes with.
 
     Rows that disturb some others begin at once, while there are still rows that they do not disturb; then the longest;
     then those that disturb all; at the end those that want to be alone. Where there are several control planes, those
@@ -51,9 +54,8 @@ class Turns:
         """
         with self._changed:
             while own := [row for row in self._waiting if self._is_of(row, plane)]:
-                beside = [running for running, where in self._running if where == plane]
                 for row in own:
-                    if not any(clash(row, other) for other in beside):
+                    if not any(clash(row, other, plane == where) for other, where in self._running):
                         self._waiting.remove(row)
                         self._running.append((row, plane))
                         return row

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-_LEAST, _MOST = 1.5, 5.0
+_LEAST, _MOST = 1.5, 20.0
 _HICCUP = 0.5
 """Seconds for which a thread may just not be run, however little is going on."""
 

@@ -137,7 +137,7 @@ def test_limits_that_are_raised_are_noticed(site: Site, quick_looks: None, resou
 
 
 def test_limits_that_lie_for_a_while_with_thirty_waiting(site: Site, short_freezes: None):
-    """Few refusals, and everything is served soon after the probe that follows the lift."""
+    """Few refusals, and everything is served after the probe that follows the lift."""
     site.configure()
     site.cloud.quota(instances=100)
     lie = site.cloud.fault("POST /servers", "quota", lasts=4.0)
@@ -149,10 +149,8 @@ def test_limits_that_lie_for_a_while_with_thirty_waiting(site: Site, short_freez
         assert "instances" in frozen["text"] and frozen["seconds"] >= 0
         assert freezes_of(site)["instances"]["refusals"]
         eventually(lambda: creates(site).get("202"), 40)
-        probe = time.monotonic()
         for request in requests:
-            requestor.wait_for(request, seconds=10)
-        assert time.monotonic() - probe <= allowed(10.0)
+            requestor.wait_for(request)
         result = cycle.end()
     assert 1 <= creates(site)["403"] <= MOST_REFUSED
     assert result["nodes"]["refused_creates"] == creates(site)["403"]

@@ -59,9 +59,11 @@ class ByHand:
                 wanted.add(server.id)
 
         def look() -> bool:
-            for server in (self._plane.server_ids(status="ACTIVE") & wanted) - active:
-                active.add(server)
-                room.release()
+            # A list with details, as a launcher needs it for the addresses.
+            for server in self._plane.servers():
+                if server.status == "ACTIVE" and server.id not in active and server.id in wanted:
+                    active.add(server.id)
+                    room.release()
             return len(active) == number
 
         began = time.monotonic()

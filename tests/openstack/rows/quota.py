@@ -27,7 +27,8 @@ def quota(lab: Lab) -> str:
         served = [ident for ident in requests if site.requestor.state(ident) == "fulfilled"]
         site.requestor.wait_gone(site.give_all_back(served), PATIENCE)
         wait_for("one more", lambda: site.fulfilled(set(requests) - set(served)) >= 1)
-        assert len(plane.servers()) <= 1, plane.servers()
+        # nova checks a quota again after it has made a server, so one too many may stand there for a moment.
+        wait_for("no server beyond the quota", lambda: len(plane.server_ids()) <= 1)
         plane.quota(instances=20)
         rest = [ident for ident in requests if ident not in served]
         site.wait_served(rest)
@@ -76,7 +77,7 @@ def quota_race(lab: Lab) -> str:
     refused: list[Exception] = []
 
     def outsider() -> None:
-        for number in range(6):
+        for number in range(4):
             try:
                 plane.member.compute.create_server(
                     name=f"outsider-{number}", image_id=image, flavor_id=flavor, networks=[{"uuid": network}]
@@ -84,8 +85,8 @@ def quota_race(lab: Lab) -> str:
             except openstack.exceptions.HttpException as problem:
                 refused.append(problem)
 
-    plane.quota(instances=4)
-    requests = site.ask_many(6)
+    plane.quota(instances=3)
+    requests = site.ask_many(4)
     with site.launcher():
         thread = threading.Thread(target=outsider)
         thread.start()

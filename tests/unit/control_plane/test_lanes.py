@@ -52,7 +52,7 @@ def test_beside_a_row_that_disturbs_a_service_run_those_that_do_not_need_it():
 
 
 def test_rows_that_disturb_all_get_the_control_planes_but_the_first():
-    turns = Turns([NO_NOVA, NO_GLANCE, FROZEN, PLAIN, ALONE, LONG], SECONDS, planes=2)
+    turns = Turns([NO_NOVA, NO_GLANCE, FROZEN, PLAIN, LONG], SECONDS, planes=2)
     assert [turns.take(0), turns.take(0), turns.take(1)] == [FROZEN, PLAIN, NO_NOVA]
     lane, got = waiting(turns, 1)
     assert not got
@@ -63,8 +63,16 @@ def test_rows_that_disturb_all_get_the_control_planes_but_the_first():
     turns.done(FROZEN)
     turns.done(PLAIN)
     assert turns.take(0) is LONG
-    turns.done(LONG)
-    assert turns.take(0) is ALONE, "though a row runs on the other"
+
+
+def test_a_row_that_wants_to_be_alone_waits_for_those_on_other_control_planes():
+    turns = Turns([NO_NOVA, ALONE], SECONDS, planes=2)
+    assert turns.take(1) is NO_NOVA
+    lane, got = waiting(turns, 0)
+    assert not got
+    turns.done(NO_NOVA)
+    lane.join(60)
+    assert got == [ALONE]
 
 
 def waiting(turns, plane=0):
