@@ -209,7 +209,7 @@ class Lane:
 
 def _judge(rows: list[Row], planes: Planes, zookeeper: ZooKeeperServer, options: argparse.Namespace, name: str) -> int:
     began = time.monotonic()
-    turns = Turns(rows, {key: float(found["seconds"]) for key, found in verdicts.read(name).items()}, len(planes))
+    turns = Turns(rows, {key: float(found["seconds"]) for key, found in verdicts.read(name).items()})
     folder = Path(tempfile.mkdtemp(prefix="openstack-"))
     judge = Judge()
 

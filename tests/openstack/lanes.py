@@ -27,21 +27,19 @@ class Turns:
     """Gives rows to lanes, none beside one that it clashes with.
 
     Rows that disturb some others begin at once, while there are still rows that they do not disturb; then the longest;
-    then those that disturb all; at the end those that want to be alone. Where there are several control planes, those
-    that disturb all get all but the first.
+    then those that disturb all; at the end those that want to be alone. Where there are several control planes, all
+    but the first have only those that disturb all.
 
     :param seconds: how long rows took the last time; rows that it does not name come before the others, in their order.
-    :param planes: how many control planes there are.
     """
 
-    def __init__(self, rows: Iterable[Row], seconds: Mapping[str, float], planes: int = 1) -> None:
+    def __init__(self, rows: Iterable[Row], seconds: Mapping[str, float]) -> None:
         rows = list(rows)
         disturbed = {row.name: sum(_disturbs(row, other) for other in rows) for row in rows}
         length = {row.name: seconds.get(row.name, float("inf")) for row in rows}
         self._waiting = sorted(
             rows, key=lambda row: (row.alone, row.disturbs_all, -disturbed[row.name], -length[row.name])
         )
-        self._planes = planes
         self._running: list[tuple[Row, int]] = []
         self._changed = threading.Condition()
 
@@ -63,7 +61,7 @@ class Turns:
             return None
 
     def _is_of(self, row: Row, plane: int) -> bool:
-        return self._planes == 1 or row.disturbs_all == bool(plane)
+        return not plane or row.disturbs_all
 
     def done(self, row: Row) -> None:
         """A row has ended."""

@@ -14,7 +14,7 @@ from typing import Any
 from tests.openstack.control_plane import ControlPlane, wait_for
 from tests.openstack.lab import COMPUTE, VOLUMES, Lab, RealSite, one, pool, row, tiny
 
-AWAY_SECONDS = 20.0
+AWAY_SECONDS = 15.0
 ATTEMPTS = 100
 """More than a node can have meanwhile: without placement nova accepts a create and says soon that no host is valid."""
 TOLD = re.compile(r"^\[node_launch\] (.*)$", re.MULTILINE)

@@ -19,7 +19,7 @@ SHORT, LONG = made("short"), made("long")
 ALONE, SECOND_ALONE = made("alone", alone=True), made("second-alone", alone=True)
 FROZEN, KILLED = made("frozen", disturbs=COMPUTE), made("killed", disturbs=COMPUTE)
 PLAIN, STORED = made("plain", needs=()), made("stored", needs=(COMPUTE, VOLUMES))
-NO_NOVA, NO_GLANCE = made("no-nova", disturbs="nova-api"), made("no-glance", disturbs="glance-api")
+NO_NOVA, NO_GLANCE, NO_KEYSTONE = (made(f"no-{name}", disturbs=name) for name in ("nova-api", "glance-api", "keystone"))
 NO_VOLUMES = made("no-volumes", disturbs=VOLUMES, needs=(COMPUTE, VOLUMES))
 SECONDS = {"short": 5.0, "long": 50.0, "plain": 1.0}
 
@@ -41,7 +41,7 @@ def test_a_row_of_which_no_time_is_known_comes_before_the_others():
 
 
 def test_rows_that_disturb_all_run_after_the_others_and_before_those_that_want_to_be_alone():
-    assert one_after_the_other([NO_NOVA, ALONE, SHORT, FROZEN]) == ["frozen", "short", "no-nova", "alone"]
+    assert one_after_the_other([NO_NOVA, ALONE, SHORT, FROZEN]) == ["frozen", "short", "no-nova-api", "alone"]
 
 
 def test_beside_a_row_that_disturbs_a_service_run_those_that_do_not_need_it():
@@ -51,22 +51,27 @@ def test_beside_a_row_that_disturbs_a_service_run_those_that_do_not_need_it():
     assert [turns.take(), turns.take()] == [NO_VOLUMES, SHORT]
 
 
-def test_rows_that_disturb_all_get_the_control_planes_but_the_first():
-    turns = Turns([NO_NOVA, NO_GLANCE, FROZEN, PLAIN, LONG], SECONDS, planes=2)
+def test_rows_that_disturb_all_run_on_other_control_planes_beside_the_others_and_on_the_first_after_them():
+    turns = Turns([NO_NOVA, NO_GLANCE, NO_KEYSTONE, FROZEN, PLAIN, LONG], SECONDS)
     assert [turns.take(0), turns.take(0), turns.take(1)] == [FROZEN, PLAIN, NO_NOVA]
     lane, got = waiting(turns, 1)
     assert not got
     turns.done(NO_NOVA)
     lane.join(60)
     assert got == [NO_GLANCE]
-    assert turns.take(1) is None
     turns.done(FROZEN)
     turns.done(PLAIN)
     assert turns.take(0) is LONG
+    lane, got = waiting(turns, 0)
+    assert not got
+    turns.done(LONG)
+    lane.join(60)
+    assert got == [NO_KEYSTONE]
+    assert (turns.take(0), turns.take(1)) == (None, None)
 
 
 def test_a_row_that_wants_to_be_alone_waits_for_those_on_other_control_planes():
-    turns = Turns([NO_NOVA, ALONE], SECONDS, planes=2)
+    turns = Turns([NO_NOVA, ALONE], SECONDS)
     assert turns.take(1) is NO_NOVA
     lane, got = waiting(turns, 0)
     assert not got
