@@ -117,7 +117,7 @@ def _options() -> argparse.Namespace:
         type=int,
         choices=range(1, 5),
         default=PLANES,
-        help="control planes; rows that stop services get all but the first",
+        help="control planes; all but the first are for rows that stop a service",
     )
     parser.add_argument("--crowd", type=int, default=CROWD, help="nodes at once in the row of that name")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the rows, and say where they are")
