@@ -58,7 +58,8 @@ def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
         yield f"the cloud has no image named {wanted!r}: correct image-name of cloud-image {settings.name!r}"
     else:
         remedy = f"correct image-name of cloud-image {settings.name!r}"
-        yield not_offered("image", wanted, catalog.image_names, remedy)
+        # The names were read at another moment: the image may have been there.
+        yield not_offered("image", wanted, [name for name in catalog.image_names if name != wanted], remedy)
 
 
 def too_large(need: Resources, pool: Pool, bounds: Limits | None, provider: str) -> Iterator[str]:

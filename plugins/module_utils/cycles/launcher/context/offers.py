@@ -11,7 +11,7 @@ from ....clients.openstack.flavors import choose_flavor
 from ....launching.catalog import image_misses
 from ....launching.snapshot import LabelOffer
 from ....model import reasons
-from ....model.cloud import Flavor
+from ....model.cloud import Flavor, Image
 from ....model.config.types import (
     ImageSettings,
     Pool,
@@ -31,6 +31,7 @@ from ....model.resources import (
     Resources,
 )
 from ..provider.actor import ProviderActor
+from ..provider.facts import Fact
 from ..provider.usable import SOON, ask_for_names, catalog_of, missing
 from .context import Context
 
@@ -77,6 +78,8 @@ def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSetting
         fact.want(now, now - denied)
     elif found is None and fact.answered_at is not None and settings.image_id is None:
         actor.known.image_names.want(now, max_age)
+        if _seen_since(actor, settings, fact):
+            fact.want(now, 0.0)
 
 
 def label_template(
@@ -156,9 +159,16 @@ def image_of(
         # An id needs no looking up; it is only seen whether it is there.
         sure = settings.image_id is not None and fact.error is not None
         return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where))
-    if settings.image_id is None and actor.known.image_names.waited(now) < SOON:
+    if settings.image_id is None and (actor.known.image_names.waited(now) < SOON or _seen_since(actor, settings, fact)):
         return None, None, _unread(actor, where)
     return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
+
+
+def _seen_since(actor: ProviderActor, settings: ImageSettings, fact: Fact[Image | None]) -> bool:
+    """Whether a later list shows the name of an image that was not found: somebody has replaced it."""
+    names = actor.known.image_names
+    listed = (settings.image_name or settings.name) in (names.value or ())
+    return listed and names.asked_at is not None and fact.asked_at is not None and names.asked_at > fact.asked_at
 
 
 def _broken(where: str, label: PoolLabel, lacks: list[str]) -> Reason:

@@ -78,6 +78,9 @@ def test_images():
     assert list(image_misses(settings(None, "deb", "diskimage"), gone)) == []
     (by_name,) = image_misses(settings(None, "deb"), gone)
     assert "no image named 'deb'; it offers debian, rocky" in by_name
+    lost = Catalog(images={"deb": None}, image_names=["deb", "debian"])
+    (since,) = image_misses(settings(None, "deb"), lost)
+    assert "no image named 'deb'; it offers debian:" in since, "its name was there when the names were read"
     (by_id,) = image_misses(settings("deb", None), gone)
     assert "no image with the id 'deb'" in by_id
 

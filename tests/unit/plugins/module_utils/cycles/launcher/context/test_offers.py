@@ -43,3 +43,19 @@ def test_what_is_missing_is_read_again_before_a_request_is_declined():
         cloud.flavors = (*cloud.flavors, type(small)(id="huge", name="huge", ram=small.ram, cores=small.cores, disk=1))
         request = world.request("bad")
         assert world.run(60, until=lambda: request in world.fulfilled), cycle.account.failed
+
+
+def asked_for_images(world: World) -> int:
+    return sum(kind == "GET /images" for client in world.cycles[0].clients for _at, kind in client.calls)
+
+
+def test_an_image_that_is_back_when_the_names_are_read_is_looked_up_again():
+    """Somebody replaces it: it is not there, and a moment later its name is."""
+    with World(site(provider_document("east", {"name": "main", "labels": [label("good")]}))) as world:
+        cloud = world.clouds["east"]
+        images, cloud.images = cloud.images, ()
+        cycle = world.start()
+        request = world.request("good")
+        assert world.run(60, until=lambda: asked_for_images(world) == 2), "its look-up, then all names"
+        cloud.images = images
+        assert world.run(60, until=lambda: request in world.fulfilled), cycle.account.failed
