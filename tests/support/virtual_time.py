@@ -306,7 +306,7 @@ class VirtualWorkers:
             del self._running[fiber]
             if not self.exhausted:
                 self._abandoned += 1
-            text = f"{self.name}: {job.what} did not end within {job.seconds:g} s"
+            text = f"provider {self.name}: {job.what} did not end within {job.seconds:g} s"
             job.done(None, CloudUnavailable(text, provider=self.name, call=job.what, unclear=job.changes))
 
     def close(self) -> None:

@@ -150,7 +150,7 @@ class _Placement:
         fail = none_left and self._all_pools <= (request.declined_by | set(verdicts) | self._absent(request))
         if verdicts or fail:
             return Decline(request.id, verdicts, fail)
-        return Wait(request.id, Reason(reasons.NOT_ACTING, {"where": "every pool that offers its labels"}))
+        return Wait(request.id, Reason(reasons.NOT_ACTING, {"where": "any pool that offers its labels"}))
 
     def _absent(self, request: OpenRequest) -> set[str]:
         """Known pools without a launcher at the moment and that lack a label: they could only decline."""

@@ -71,7 +71,7 @@ _TEXTS = {
     BREAKER: "{where}: launches of {image} with {flavor} failed {count:g} times in a row; next try in {seconds:.0f} s",
     FACTS_UNREAD: "{where}: waiting for the first answers of its API",
     PROVIDER_TROUBLE: "provider {where}: {text}",
-    NOT_ACTING: "{where} is left to other launchers by this one",
+    NOT_ACTING: "this launcher does not act for {where}",
     POOL_GONE: "{where} is not in the configuration any more",
     POOL_DISABLED: "{where} has max-servers 0",
     LABEL_UNKNOWN: "{where} does not offer label {label}",

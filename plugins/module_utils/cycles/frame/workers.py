@@ -106,7 +106,9 @@ class WorkerSet:
         return now - job.started - (self.waited(ident) - job.waited) > job.seconds
 
     def _unavailable(self, job: _Job, text: str, unclear: bool) -> CloudUnavailable:
-        return CloudUnavailable(f"{self.name}: {job.what} {text}", provider=self.name, call=job.what, unclear=unclear)
+        return CloudUnavailable(
+            f"provider {self.name}: {job.what} {text}", provider=self.name, call=job.what, unclear=unclear
+        )
 
     def text(self, now: float) -> str:
         """What the threads are doing. Any thread may call it."""
@@ -149,7 +151,9 @@ class WorkerSet:
             except CloudError as caught:
                 error = caught
             except Exception as caught:  # a defect of ours must not leave the launch without an answer
-                error = CloudError(f"{self.name}: {job.what}: {type(caught).__name__}: {caught}", unclear=job.changes)
+                error = CloudError(
+                    f"provider {self.name}: {job.what}: {type(caught).__name__}: {caught}", unclear=job.changes
+                )
             with self._lock:
                 abandoned = job.answered
                 job.answered = True

@@ -146,7 +146,7 @@ def test_a_job_that_overruns_is_answered_once(make_bench, changes):
     ((_unused, result, error),) = bench.answers
     assert result is None and isinstance(error, CloudUnavailable)
     assert error.unclear is changes
-    assert str(error) == "east: POST did not end within 60 s"
+    assert str(error) == "provider east: POST did not end within 60 s"
     gate.set()
     bench.submit("GET", lambda: "on time")
     bench.take(2)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.waits import WAITS
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 CREATE = "POST /servers"
@@ -138,6 +139,8 @@ def test_a_cycle_that_begins_while_all_cells_are_away_creates_nothing_without_a_
         world.run(900)
         assert world.state(request) in ("pending", "requested")
         assert creates(world) == 0 and failed(world) == []
+        document = world.store.own.get(f"{WAITS}/{request}")
+        assert document["text"].startswith("provider east: nova shows no availability zone, and had "), document
         world.clouds["east"].cells_down = False
         assert world.run(200, until=lambda: request in world.fulfilled)
         (server,) = world.clouds["east"].machines.values()
