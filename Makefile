@@ -108,8 +108,8 @@ build: setup ## the tarball, in .build/dist
 	@rm -rf .build/dist
 	@$(STEP) $@ ansible-galaxy collection build --output-path .build/dist
 
-bench: setup ## the figures: a table, and JSON in .build/bench
-	@$(PY) -m tests.bench
+bench: setup ## the figures: a table, and JSON in .build/bench; ARGS="--list", ARGS="--only burst-100 --quick"
+	@$(PY) -m tests.bench $(ARGS)
 
 bench-peer: setup ## the same load on Nodepool 11 and on this collection, as a table; ARGS="--list", ARGS="--only burst-100 --quick"
 	@$(PY) -m tests.bench.peer $(ARGS)

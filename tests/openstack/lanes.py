@@ -19,8 +19,8 @@ def clash(one: Row, other: Row, beside: bool = True) -> bool:
     return one.alone or other.alone or (beside and (_disturbs(one, other) or _disturbs(other, one)))
 
 
-def _disturbs(one: Row, other: Row) -> bool:
-    return bool(one.disturbs) and (one.disturbs_all or one.disturbs in other.needs)
+def _disturbs(row: Row, neighbour: Row) -> bool:
+    return bool(row.disturbs) and (row.disturbs_all or row.disturbs in neighbour.needs)
 
 
 class Turns:
