@@ -140,13 +140,14 @@ class Judge:
 
     def lane(self, lane: Lane, turns: Turns) -> None:
         """Run rows, one after the other, as long as there are any."""
+        try:
+            lab = lane.open()
+        except Exception as problem:
+            # Other lanes run the rows; one that none of them runs counts as wrong.
+            if not self.stopped.is_set():
+                print(f"control plane {lane.plane + 1} cannot be used: {problem}", file=sys.stderr)
+            return
         while (row := turns.take(lane.plane)) is not None:
-            try:
-                lab = lane.lab()
-            except Exception as problem:
-                self._tell(row, "WRONG", f"{type(problem).__name__}: {problem}", 0.0)
-                turns.done(row)
-                continue
             self._tell(row, *row.run(lab))
             try:
                 lab.close()
@@ -192,13 +193,12 @@ class Lane:
         self._project = project
         self._lab: Lab | None = None
 
-    def lab(self) -> Lab:
+    def open(self) -> Lab:
         """Its lab, as soon as the control plane answers.
 
         :raises CannotRun: the control plane does not start.
         """
-        if self._lab is None:
-            self._lab = self._make(self._planes.get(self.plane).beside(self._project))
+        self._lab = self._make(self._planes.get(self.plane).beside(self._project))
         return self._lab
 
     def stop(self) -> None:

@@ -13,18 +13,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.openstack.control_plane import BASE, FIRST_PORT, ControlPlane
+from tests.openstack.control_plane import BASE, FIRST_PORT, PORTS_TRIED, ControlPlane
 
 MEMORY = 3.5
 """GiB that a control plane needs, with the launchers of its rows."""
-PORTS_APART = 1000
 
 
 def control_planes(number: int) -> list[ControlPlane]:
     """So many, each with a folder and ports of its own, but no more than there is memory for, and one at least."""
     number = max(1, min(number, int(_available() // MEMORY)))
     return [
-        ControlPlane(BASE.with_name(f"{BASE.name}{place or ''}"), FIRST_PORT + place * PORTS_APART)
+        ControlPlane(BASE.with_name(f"{BASE.name}{place or ''}"), FIRST_PORT + place * PORTS_TRIED)
         for place in range(number)
     ]
 

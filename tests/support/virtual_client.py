@@ -36,6 +36,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
     CloudNotFound,
+    CloudRefused,
     CloudUnavailable,
 )
 from tests.support.virtual_cloud import VirtualCloud
@@ -138,8 +139,13 @@ class VirtualClient:
         """By name or id."""
         return self._call(
             "GET /images",
-            lambda: next((image for image in self._cloud.images if name_or_id in (image.id, image.name)), None),
+            lambda: self._only([image for image in self._cloud.images if name_or_id in (image.id, image.name)]),
         )
+
+    def _only(self, images: list[Image]) -> Image | None:
+        if len(images) > 1:
+            raise CloudRefused(f"{len(images)} images are named {images[0].name!r}", provider=self.provider)
+        return images[0] if images else None
 
     def image_names(self) -> list[str]:
         """Names of images."""

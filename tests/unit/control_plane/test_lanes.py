@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 
 from tests.openstack.lab import COMPUTE, VOLUMES, Row
-from tests.openstack.lanes import Turns
+from tests.openstack.lanes import Turns, clash
 
 
 def made(name, **options):
@@ -54,38 +54,32 @@ def test_beside_a_row_that_disturbs_a_service_run_those_that_do_not_need_it():
 def test_rows_that_disturb_all_run_on_other_control_planes_beside_the_others_and_on_the_first_after_them():
     turns = Turns([NO_NOVA, NO_GLANCE, NO_KEYSTONE, FROZEN, PLAIN, LONG], SECONDS)
     assert [turns.take(0), turns.take(0), turns.take(1)] == [FROZEN, PLAIN, NO_NOVA]
-    lane, got = waiting(turns, 1)
-    assert not got
-    turns.done(NO_NOVA)
-    lane.join(60)
-    assert got == [NO_GLANCE]
+    assert clash(NO_NOVA, NO_GLANCE) and not clash(NO_NOVA, FROZEN, beside=False)
+    assert got_after(turns, NO_NOVA, plane=1) == [NO_GLANCE]
     turns.done(FROZEN)
     turns.done(PLAIN)
     assert turns.take(0) is LONG
-    lane, got = waiting(turns, 0)
-    assert not got
-    turns.done(LONG)
-    lane.join(60)
-    assert got == [NO_KEYSTONE]
+    assert clash(LONG, NO_KEYSTONE)
+    assert got_after(turns, LONG) == [NO_KEYSTONE]
     assert (turns.take(0), turns.take(1)) == (None, None)
 
 
 def test_a_row_that_wants_to_be_alone_waits_for_those_on_other_control_planes():
     turns = Turns([NO_NOVA, ALONE], SECONDS)
     assert turns.take(1) is NO_NOVA
-    lane, got = waiting(turns, 0)
-    assert not got
-    turns.done(NO_NOVA)
-    lane.join(60)
-    assert got == [ALONE]
+    assert clash(NO_NOVA, ALONE, beside=False)
+    assert got_after(turns, NO_NOVA) == [ALONE]
 
 
-def waiting(turns, plane=0):
-    """A lane that waits for a row, and what it gets."""
+def got_after(turns, ended, plane=0):
+    """What a lane gets that waits while a row runs, when that has ended."""
     got = []
     lane = threading.Thread(target=lambda: got.append(turns.take(plane)), daemon=True)
     lane.start()
-    return lane, got
+    assert not got
+    turns.done(ended)
+    lane.join(60)
+    return got
 
 
 def test_a_row_waits_until_the_one_that_it_clashes_with_has_ended():
@@ -99,11 +93,8 @@ def test_a_row_waits_until_the_one_that_it_clashes_with_has_ended():
     ):
         turns = Turns([first, second], SECONDS)
         assert turns.take() is first
-        lane, got = waiting(turns)
-        assert not got
-        turns.done(first)
-        lane.join(60)
-        assert got == [second]
+        assert clash(first, second)
+        assert got_after(turns, first) == [second]
 
 
 def test_a_lane_ends_when_no_row_waits_though_others_still_run():

@@ -153,7 +153,7 @@ def image_of(
         return None, None, _unread(actor, where)
     if found is not None:
         return settings.image_id or found.id, None, None
-    if fact.answered_at is None and isinstance(fact.error, CloudRefused):
+    if isinstance(fact.error, CloudRefused):
         return None, None, _broken(where, label, [str(fact.error)])
     if fact.answered_at is None:
         # An id needs no looking up; it is only seen whether it is there.

@@ -59,3 +59,15 @@ def test_an_image_that_is_back_when_the_names_are_read_is_looked_up_again():
         assert world.run(60, until=lambda: asked_for_images(world) == 2), "its look-up, then all names"
         cloud.images = images
         assert world.run(60, until=lambda: request in world.fulfilled), cycle.account.failed
+
+
+def test_two_images_that_have_come_since_are_told():
+    with World(site(provider_document("east", {"name": "main", "labels": [label("good")]}))) as world:
+        cloud = world.clouds["east"]
+        images, cloud.images = cloud.images, ()
+        cycle = world.start()
+        request = world.request("good")
+        assert world.run(60, until=lambda: asked_for_images(world) == 2), "its look-up, then all names"
+        cloud.images = (*images, *images)
+        assert world.run(60, until=lambda: world.state(request) == "failed"), "it waits for nothing"
+        assert "2 images are named" in str(cycle.account.failed[request])
