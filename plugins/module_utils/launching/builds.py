@@ -136,6 +136,11 @@ class Builds:
             self._samples.extend(fresh)
             self._follow()
 
+    def is_late(self, build: Build, now: float) -> bool:
+        """True for a build that has taken longer than usual already."""
+        usual = self.usual.get(build.kind)
+        return usual is not None and now - build.asked_at > SLOWER * usual
+
     def failed(self, build: Build, now: float) -> None:
         """A server went to ERROR, or never became ACTIVE. Of a cloud that is not busy that says nothing.
 
@@ -181,11 +186,10 @@ class Builds:
         late = [
             _Sample((now - build.asked_at) / self.usual[build.kind], max(1, build.beside))
             for build in under_way
-            if build.kind in self.usual
+            if self.is_late(build, now)
         ]
         # What is not done yet may take much longer still: where it makes the picture milder it is left aside.
-        with_late = [*done, *(one for one in late if one.time > SLOWER)]
-        found = [_limit_for(known) for known in (done, with_late)]
+        found = [_limit_for(known) for known in ((done, [*done, *late]) if late else (done,))]
         limit = min((limit for limit in found if limit is not None), default=None)
         if limit is not None:
             self._begin(limit, now)

@@ -75,7 +75,10 @@ class Curve:
 def _burst(size: int) -> Run:
     """One burst in a world of its own, used and given back."""
     loop = machine.fixed_loop()
-    with World(Scene(quota=size + 10, guests=False, rate=0.0)) as world, LauncherRun(world, DURATION) as launcher:
+    with (
+        World(Scene(quota=size + 10, guests=False, rate=0.0, boot=20.0)) as world,
+        LauncherRun(world, DURATION) as launcher,
+    ):
         time.sleep(WARM)
         requestor = world.requestor
         calls, cpu, writes = sum(world.calls().values()), launcher.tree.cpu(), world.store_counts()[0]

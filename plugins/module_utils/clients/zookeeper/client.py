@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from ...model.config.types import ZooKeeperTls
 from ...model.errors import MissingLibraryError, StoreError
 from . import paths
+from .read_ahead import ReadAheadSocket, ready
 
 IMPORT_ERROR: str | None = None
 try:
@@ -69,7 +70,7 @@ class AddWatch(NamedTuple):
 
 
 class _Handler(SequentialThreadingHandler):
-    """Bounds each attempt to connect, so that one silent server does not use up the time of all."""
+    """Bounds each attempt to connect, so that one silent server does not use up the time of all; reads ahead."""
 
     def __init__(self, attempt_timeout: float) -> None:
         super().__init__()
@@ -78,7 +79,11 @@ class _Handler(SequentialThreadingHandler):
     def create_connection(self, *args: Any, **kwargs: Any) -> Any:
         """A connected socket."""
         kwargs["timeout"] = min(kwargs.get("timeout") or self._attempt_timeout, self._attempt_timeout)
-        return super().create_connection(*args, **kwargs)
+        return ReadAheadSocket(super().create_connection(*args, **kwargs))
+
+    def select(self, readers: Any, writers: Any, _exceptional: Any, timeout: float | None = None) -> Any:
+        """As :func:`select.select`; nothing is ever exceptional."""
+        return *ready(readers, writers, timeout), []
 
 
 class _Wire(ConnectionHandler):

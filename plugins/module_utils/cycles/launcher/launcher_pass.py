@@ -374,7 +374,7 @@ class LauncherPass:
     def _given_back(self, actor: ProviderActor) -> Collection[str]:
         """The nodes whose room the quota shows as free."""
         pending = [
-            Acknowledged(node.id, asked_at, size_of(node))
+            actor.given_back.known(node_id, asked_at) or Acknowledged(node.id, asked_at, size_of(node))
             for node_id, asked_at in self._removals.acknowledged(actor)
             if (node := self._nodes.records.get(node_id)) is not None and node.state == NodeState.DELETING
         ]

@@ -114,14 +114,14 @@ class LaunchInProgress:
         """The create is about to be sent, as the last of *more* that are sent in this pass."""
         self.build = Build(now, self.actor.creates.in_flight + more, self.flavor)
 
-    def build_is_active(self, others: Iterable[LaunchInProgress], now: float) -> None:
+    def build_is_active(self, late: Iterable[LaunchInProgress], now: float) -> None:
         """The server is ACTIVE. What an earlier cycle has asked for tells nothing: it is not known what was beside it.
 
-        :param others: the launches of its provider.
+        :param late: launches of its provider that take longer than usual.
         """
         build, self.build = self.build, None
         if build is not None:
-            under_way = [other.build for other in others if other.build is not None and other.is_on_its_way]
+            under_way = [other.build for other in late if other.build is not None and other.is_on_its_way]
             self.actor.creates.builds.active(build, now, under_way)
 
     def build_failed(self, failure: Failure, now: float) -> None:
@@ -165,9 +165,27 @@ class LaunchInProgress:
 class LaunchesInProgress(dict[str, LaunchInProgress]):
     """The launches of a cycle by node id, and what they add up to."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._late: dict[str, tuple[float, list[LaunchInProgress]]] = {}
+
     def of(self, actor: ProviderActor) -> Iterator[LaunchInProgress]:
         """The launches at one provider."""
         return (ongoing for ongoing in self.values() if ongoing.actor is actor)
+
+    def late(self, actor: ProviderActor, now: float) -> list[LaunchInProgress]:
+        """Launches at one provider whose servers are built for longer than usual.
+
+        All launches are looked at for it, so it is done once in a pass, not for each server that became ACTIVE.
+        """
+        name, builds = actor.provider.name, actor.creates.builds
+        seen_at, found = self._late.get(name, (None, []))
+        if seen_at != now:
+            found = [one for one in self.of(actor) if one.build is not None and builds.is_late(one.build, now)]
+            # With nothing usual yet nothing is late.
+            if builds.usual:
+                self._late[name] = now, found
+        return found
 
     @property
     def creating(self) -> bool:

@@ -287,7 +287,7 @@ class Launches:
             tally.counters.observe(SERVER_ACTIVE, *ongoing.key, seconds=now - launch.asked_at)
         if launch.created_at is not None and server is not None:
             ongoing.actor.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
-        ongoing.build_is_active(self.in_progress.of(ongoing.actor), now)
+        ongoing.build_is_active(self.in_progress.late(ongoing.actor, now), now)
         if launch.phase == Phase.REACHING:
             self._reaching.begin(ongoing, batch)
         else:

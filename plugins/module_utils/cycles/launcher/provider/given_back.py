@@ -70,6 +70,11 @@ class GivenBack:
         self._pending = {} if doubted else {item.node_id: item for item in pending}
         self._judge()
 
+    def known(self, node_id: str, asked_at: float) -> Acknowledged | None:
+        """What :meth:`follow` was told of a node last, if that was the same delete: nothing about it changes."""
+        item = self._pending.get(node_id)
+        return item if item is not None and item.asked_at == asked_at else None
+
     @property
     def size(self) -> Resources:
         """What the nodes that are given back have used."""

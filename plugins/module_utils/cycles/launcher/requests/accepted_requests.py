@@ -144,7 +144,7 @@ class AcceptedRequests:
         """
         store = self._context.store
         for request_id, accepted in list(self._accepted.items()):
-            if store.requests.get(request_id) is None and store.requests.read(request_id) is None:
+            if not store.requests.is_known(request_id) and store.requests.read(request_id) is None:
                 self._cancel(accepted)
             elif accepted.failures:
                 where = self._where(accepted.pool_id)

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads from a connection as much as has arrived, and hands it out in the pieces that are asked for.
+
+kazoo reads each answer in two pieces and makes a selector for each, which is half of the CPU that its thread uses. And
+it waits for the socket where TLS has decrypted more than was asked for: an answer that came in one record with
+another one is then read when the next one arrives.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+from collections.abc import Collection
+from typing import Any
+
+_AT_ONCE = 64 * 1024
+_READABLE = select.POLLIN | select.POLLPRI
+_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
+
+
+class ReadAheadSocket:
+    """A connected socket; what is not here is the socket's own."""
+
+    def __init__(self, socket: Any) -> None:
+        self._socket = socket
+        self._arrived = b""
+        self._taken = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def recv(self, size: int) -> bytes:
+        """Up to *size* bytes; none when the peer has closed the connection."""
+        if self._taken == len(self._arrived):
+            self.fill()
+        piece = self._arrived[self._taken : self._taken + size]
+        self._taken += len(piece)
+        return piece
+
+    def fill(self) -> None:
+        """Read what has arrived, after all that was read before has been handed out."""
+        self._arrived, self._taken = self._socket.recv(_AT_ONCE), 0
+
+    def pending(self) -> int:
+        """How many bytes can be had without waiting for the socket."""
+        beneath = getattr(self._socket, "pending", None)
+        return len(self._arrived) - self._taken + (beneath() if beneath is not None else 0)
+
+
+def ready(readers: Collection[Any], writers: Collection[Any], timeout: float | None) -> tuple[list[Any], list[Any]]:
+    """Those of the sockets that can be read from, and those that can be written to.
+
+    What has arrived at a :class:`ReadAheadSocket` is read at once, so that its user need not wait for it again. A
+    socket that is closed counts as ready: its user then gets the error that belongs to it.
+
+    :param timeout: seconds; None to wait until there is one.
+    """
+    readable = [reader for reader in readers if isinstance(reader, ReadAheadSocket) and reader.pending()]
+    poll, wanted = select.poll(), dict[int, int]()
+    for socket in readers:
+        wanted[socket.fileno()] = _READABLE
+    for socket in writers:
+        wanted[socket.fileno()] = wanted.get(socket.fileno(), 0) | select.POLLOUT
+    if -1 in wanted:
+        return [one for one in readers if one.fileno() == -1], [one for one in writers if one.fileno() == -1]
+    for number, events in wanted.items():
+        poll.register(number, events)
+    if readable:
+        timeout = 0.0
+    happened = dict(poll.poll(None if timeout is None else math.ceil(timeout * 1000)))
+    for socket in readers:
+        if happened.get(socket.fileno(), 0) & (_READABLE | _GONE) and socket not in readable:
+            readable.append(socket)
+            if isinstance(socket, ReadAheadSocket):
+                socket.fill()
+    return readable, [one for one in writers if happened.get(one.fileno(), 0) & (select.POLLOUT | _GONE)]
