@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -143,6 +144,14 @@ class LauncherRun:
             raise BenchError(f"the launcher did not end {GRACE:g} s after its deadline") from None
         self.tree.stop()
         return result_of(self._log.read_text(encoding="utf-8", errors="replace"))
+
+    def end(self) -> dict[str, Any]:
+        """Ask the cycle to end as a service manager does; returns the module's result."""
+        module = self.tree.module_pid()
+        if module is None:
+            raise BenchError(f"no module runs: {self.tail()}")
+        os.kill(module, signal.SIGTERM)
+        return self.finish()
 
     def kill(self) -> None:
         """End all of its processes by SIGKILL."""

@@ -182,6 +182,11 @@ class World:
                     found.setdefault(call["path"].rstrip("/").rsplit("/", 1)[1], call["end"])
         return found
 
+    def creates_sent(self, since: float) -> list[float]:
+        """When creates arrived from *since* on, UNIX seconds."""
+        calls = [call for name in self.scene.providers for call in self.cloud.calls(name)]
+        return [call["start"] for call in calls if call["kind"] == "POST /servers" and call["start"] >= since]
+
     def listings(self, since: float) -> list[float]:
         """When the server lists were asked for, in seconds after *since*."""
         calls = [call for name in self.scene.providers for call in self.cloud.calls(name)]
