@@ -130,6 +130,7 @@ class VirtualCloud:
     :param list_lag: seconds by which the server list is behind.
     :param faults_listed: the list shows faults; else they are only in the answer about the one server.
     :param shown_deleted: seconds for which a server whose deletion is done is still listed, as DELETED, and counts.
+    :param counted_after: seconds from a create until the limits count its server: until the conductor has written it.
     :param double_addresses: a second floating IP for the same fixed one is not refused.
     :param away: servers in a cell that is down: the list leaves them out, and a question for one is answered with 500.
     :param first: its ids begin after this number: no two clouds have the same ones.
@@ -151,6 +152,7 @@ class VirtualCloud:
     list_lag: float = 0.0
     faults_listed: bool = False
     shown_deleted: float = 2.0
+    counted_after: float = 0.0
     double_addresses: bool = False
     away: Callable[[Machine], bool] = lambda machine: False
     direct: bool = True
@@ -364,7 +366,10 @@ class VirtualCloud:
     def read_limits(self) -> CloudLimits:
         """Bounds as shown, and what is used."""
         # What is in a cell that does not answer is not counted.
-        away = total(machine.size for machine in self.machines.values() if self.away(machine))
+        written_by = self.agenda.now - self.counted_after
+        away = total(
+            machine.size for machine in self.machines.values() if self.away(machine) or machine.created > written_by
+        )
         return CloudLimits(self.shown if self.shown is not None else self.limits, self.used() - away)
 
     def networks(self) -> list[Network]:

@@ -45,6 +45,9 @@ LONGEST_WAIT = 5.0
 """Seconds between two passes when nothing happens: ages are looked at no finer than this."""
 SHORTEST_PASS = 0.02
 """What happens within this time is dealt with in one pass."""
+LONGEST_PAUSE = 0.2
+"""A pass that takes long looks at much. So passes take half of the time at most, unless that means a longer pause: a
+burst of thousands takes fewer passes, and the threads that read answers get their share of the interpreter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,10 +216,11 @@ class LauncherCycle(Work):
 
     def _wait(self, began: float, seconds: float) -> None:
         inbox = self._context.inbox
+        took = inbox.clock() - began
         if self._is_woken(began + seconds):
-            left = SHORTEST_PASS - (inbox.clock() - began)
-            while left > 0 and inbox.take(left):
-                left = SHORTEST_PASS - (inbox.clock() - began)
+            until = began + max(SHORTEST_PASS, took + min(took, LONGEST_PAUSE))
+            while (left := until - inbox.clock()) > 0 and inbox.take(left):
+                continue
 
     def _is_woken(self, until: float) -> bool:
         """Wait for something to happen; the configuration's files are looked at meanwhile, which costs no pass."""

@@ -192,7 +192,7 @@ class LauncherPass:
             )
             due = min(due, actor.poll(now, watched))
             if by_quota:
-                used = actor.usage.in_cloud + actor.usage.others
+                used = actor.usage.counted(now, actor.creates.answers.present)
                 due = min(due, actor.given_back.poll(used, actor.delete_times, now))
         return max(0.01, due)
 

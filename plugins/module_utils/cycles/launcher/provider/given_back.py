@@ -90,7 +90,7 @@ class GivenBack:
     def poll(self, used: Resources, times: Times, now: float) -> float:
         """Read the limits when a server may be gone.
 
-        :param used: what all servers use now by what is known, without the nodes that count as given back.
+        :param used: what the quota counts for certain by what is known, without the nodes that count as given back.
         :param times: how long deletions took lately.
         :return: seconds until the next reading is due; infinite where there is none to wait for.
         """

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ from ....model.resources import (
 from .server_list import Listing
 
 SECOND_READING = 5.0
+WRITTEN_AFTER, WRITTEN_SHARE = 1.0, 2.0
+"""Seconds, and a multiple of what nova takes to answer, after which a server that it has accepted counts."""
 NOTHING = Resources()
 NEAR = 3
 """Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
@@ -68,6 +71,8 @@ class Usage:
         self._unsigned: dict[str, Resources] = {}
         self._named: Container[str] = ()
         self._given_back = NOTHING
+        self._accepted: deque[tuple[float, Resources]] = deque()
+        """When creates were accepted, and for what: the oldest first."""
 
     # -- from pass to pass ---------------------------------------------------------------------------------------
 
@@ -106,9 +111,20 @@ class Usage:
         """The most of each resource that one node of any label may need."""
         self._largest_need = largest_need
 
-    def accepted(self, size: Resources) -> None:
+    def accepted(self, size: Resources, now: float) -> None:
         """The cloud accepted a create for a server of *size*."""
         self.in_cloud = self.in_cloud + size
+        self._accepted.append((now, size))
+
+    def counted(self, now: float, answers: float) -> Resources:
+        """What the quota counts for certain: nova counts a server when its conductor has written it into a cell.
+
+        :param answers: seconds that nova takes to answer a create; its conductor is about as busy as its API.
+        """
+        written_by = now - max(WRITTEN_AFTER, WRITTEN_SHARE * answers)
+        while self._accepted and self._accepted[0][0] <= written_by:
+            self._accepted.popleft()
+        return self.in_cloud + self.others - total(size for _at, size in self._accepted)
 
     def read(self, capacity: Capacity, asked_at: float) -> None:
         """The limits were read, by a call that began at *asked_at*."""

@@ -139,6 +139,16 @@ def test_the_limits_are_read_only_while_a_server_may_be_gone(bench: Bench):
     assert bench.given_back.poll(Resources(), Times(), bench.now) == float("inf"), "nothing is known of deletions"
 
 
+def test_a_create_that_nova_does_not_count_yet_is_no_room():
+    with World(one_provider(), quota={"east": {"instances": 10}}) as world:
+        world.clouds["east"].counted_after = 1.0
+        cycle = world.start()
+        for _unused in range(60):
+            world.request("small", habit=Habit(work=lambda chance: chance.uniform(4.0, 6.0)))
+        assert world.run(900, until=lambda: len(world.fulfilled) == 60)
+        assert not cycle.account.refused and not world.clouds["east"].refused
+
+
 def test_a_freed_place_is_used_before_a_list_shows_it_and_no_create_is_refused():
     with World(one_provider(), quota={"east": {"instances": 10}}) as world:
         cycle = world.start()

@@ -77,6 +77,6 @@ def test_near_a_limit_is_what_has_room_for_few_more():
     found.read(Capacity(limits(20, 0), Listing({})), 100.0)
     found.follow({}, Resources({"instances": 17}), set())
     assert not found.near_limit
-    found.accepted(Resources({"instances": 1}))
+    found.accepted(Resources({"instances": 1}), 100.0)
     found.follow({}, found.in_cloud, set())
     assert found.near_limit
