@@ -183,14 +183,16 @@ class World:
         return found
 
     def creates_sent(self, since: float) -> list[float]:
-        """When creates arrived from *since* on, UNIX seconds."""
-        calls = [call for name in self.scene.providers for call in self.cloud.calls(name)]
-        return [call["start"] for call in calls if call["kind"] == "POST /servers" and call["start"] >= since]
+        """When the clouds got creates from *since* on, UNIX seconds."""
+        return [began for began in self._began("POST /servers") if began >= since]
 
     def listings(self, since: float) -> list[float]:
         """When the server lists were asked for, in seconds after *since*."""
-        calls = [call for name in self.scene.providers for call in self.cloud.calls(name)]
-        return [round(call["start"] - since, 2) for call in calls if call["kind"] == "GET /servers/detail"]
+        return [round(began - since, 2) for began in self._began("GET /servers/detail")]
+
+    def _began(self, kind: str) -> list[float]:
+        calls = (call for name in self.scene.providers for call in self.cloud.calls(name))
+        return [float(call["start"]) for call in calls if call["kind"] == kind]
 
     # -- ZooKeeper's own view ------------------------------------------------------------------------------------
 

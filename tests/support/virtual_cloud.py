@@ -365,12 +365,11 @@ class VirtualCloud:
 
     def read_limits(self) -> CloudLimits:
         """Bounds as shown, and what is used."""
-        # What is in a cell that does not answer is not counted.
+        # What is in a cell that does not answer is not counted, nor what the conductor has not written there yet.
         written_by = self.agenda.now - self.counted_after
-        away = total(
-            machine.size for machine in self.machines.values() if self.away(machine) or machine.created > written_by
-        )
-        return CloudLimits(self.shown if self.shown is not None else self.limits, self.used() - away)
+        machines = self.machines.values()
+        uncounted = total(one.size for one in machines if self.away(one) or one.created > written_by)
+        return CloudLimits(self.shown if self.shown is not None else self.limits, self.used() - uncounted)
 
     def networks(self) -> list[Network]:
         """What the project sees."""

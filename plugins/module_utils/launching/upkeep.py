@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..model import reasons
 from ..model.config.types import Label, Provider
-from ..model.lease import REQUESTOR, request_expiry
+from ..model.lease import is_of_lease, request_expiry
 from ..model.node import Node, NodeState
 from ..model.reasons import Reason
 from ..model.request import NodeRequest, RequestState
@@ -69,8 +69,8 @@ def upkeep(
         action = _for_node(node, idle, places, labels, max_hold_age, now)
         if action is not None:
             yield action
-    leased = [request for request in idle.requests if request.requestor == REQUESTOR]
-    for request in sorted(leased, key=lambda request: request.id):
+    of_leases = [request for request in idle.requests if is_of_lease(request)]
+    for request in sorted(of_leases, key=lambda request: request.id):
         expiry = request_expiry(request, now, idle.created_at(request.id))
         if expiry is not None and now > expiry:
             lease = request.requestor_data.get("lease", "?")

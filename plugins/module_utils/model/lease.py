@@ -199,6 +199,11 @@ def is_for(request: NodeRequest, lease: Lease, number: int) -> bool:
     return belongs(request, lease.name) and data.get("nonce") == lease.nonce and data.get("set") == number
 
 
+def is_of_lease(request: NodeRequest) -> bool:
+    """True for a request that was made for a lease."""
+    return request.requestor == REQUESTOR
+
+
 def request_expiry(request: NodeRequest, now: float, created_at: float | None = None) -> float | None:
     """When a request of a lease expires (UNIX seconds); None when it is not one of a lease.
 
@@ -206,7 +211,7 @@ def request_expiry(request: NodeRequest, now: float, created_at: float | None = 
         clock was ahead, and the request lives from then for as long as the requestor meant.
     """
     data = request.requestor_data
-    if request.requestor != REQUESTOR or not isinstance(data, Mapping):
+    if not is_of_lease(request) or not isinstance(data, Mapping):
         return None
     expires_at, begun = seconds(data.get("expires_at")), request.created_time
     if expires_at is None or created_at is None or begun is None or begun <= now:

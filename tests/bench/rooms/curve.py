@@ -28,7 +28,13 @@ GROWTH_AT_MOST = 1.2
 
 @dataclass(frozen=True)
 class Run:
-    """One burst. *loop*: CPU seconds of the fixed loop just before, to tell a slow machine from a slow launcher."""
+    """One burst.
+
+    :param seconds: from the first request until the last was fulfilled; *half*: until half of them were; *sent*: until
+        the last create was sent.
+    :param calls: of the API, for each node; *cpu* (seconds) and *writes* (of ZooKeeper) likewise.
+    :param loop: CPU seconds of the fixed loop just before, to tell a slow machine from a slow launcher.
+    """
 
     seconds: float
     half: float

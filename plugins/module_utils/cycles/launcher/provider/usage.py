@@ -26,7 +26,9 @@ from .server_list import Listing
 
 SECOND_READING = 5.0
 WRITTEN_AFTER, WRITTEN_SHARE = 1.0, 2.0
-"""Seconds, and a multiple of what nova takes to answer, after which a server that it has accepted counts."""
+"""Seconds, and a multiple of what nova takes to answer, after which a server that it has accepted counts …"""
+WRITTEN_MOST = 60.0
+"""… and after so many in any case."""
 NOTHING = Resources()
 NEAR = 3
 """Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
@@ -115,16 +117,16 @@ class Usage:
         """The cloud accepted a create for a server of *size*."""
         self.in_cloud = self.in_cloud + size
         self._accepted.append((now, size))
+        while self._accepted[0][0] <= now - WRITTEN_MOST:
+            self._accepted.popleft()
 
     def counted(self, now: float, answers: float) -> Resources:
         """What the quota counts for certain: nova counts a server when its conductor has written it into a cell.
 
         :param answers: seconds that nova takes to answer a create; its conductor is about as busy as its API.
         """
-        written_by = now - max(WRITTEN_AFTER, WRITTEN_SHARE * answers)
-        while self._accepted and self._accepted[0][0] <= written_by:
-            self._accepted.popleft()
-        return self.in_cloud + self.others - total(size for _at, size in self._accepted)
+        written_by = now - min(WRITTEN_MOST, max(WRITTEN_AFTER, WRITTEN_SHARE * answers))
+        return self.in_cloud + self.others - total(size for at, size in self._accepted if at > written_by)
 
     def read(self, capacity: Capacity, asked_at: float) -> None:
         """The limits were read, by a call that began at *asked_at*."""

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
 from tests.support.world import World, label, provider_document, site
 
 NAMES = [
@@ -49,25 +51,27 @@ def asked_for_images(world: World) -> int:
     return sum(kind == "GET /images" for client in world.cycles[0].clients for _at, kind in client.calls)
 
 
-def test_an_image_that_is_back_when_the_names_are_read_is_looked_up_again():
+@pytest.fixture
+def declining() -> Iterator[tuple[World, str, tuple[Image, ...]]]:
+    """A request that will fail for its image as soon as all names are read, and the images that were there before."""
+    with World(site(provider_document("east", {"name": "main", "labels": [label("good")]}))) as world:
+        cloud = world.clouds["east"]
+        images, cloud.images = cloud.images, ()
+        world.start()
+        request = world.request("good")
+        assert world.run(60, until=lambda: asked_for_images(world) == 2), "its look-up, then all names"
+        yield world, request, images
+
+
+def test_an_image_that_is_back_when_the_names_are_read_is_looked_up_again(declining):
     """Somebody replaces it: it is not there, and a moment later its name is."""
-    with World(site(provider_document("east", {"name": "main", "labels": [label("good")]}))) as world:
-        cloud = world.clouds["east"]
-        images, cloud.images = cloud.images, ()
-        cycle = world.start()
-        request = world.request("good")
-        assert world.run(60, until=lambda: asked_for_images(world) == 2), "its look-up, then all names"
-        cloud.images = images
-        assert world.run(60, until=lambda: request in world.fulfilled), cycle.account.failed
+    world, request, images = declining
+    world.clouds["east"].images = images
+    assert world.run(60, until=lambda: request in world.fulfilled), world.cycles[0].account.failed
 
 
-def test_two_images_that_have_come_since_are_told():
-    with World(site(provider_document("east", {"name": "main", "labels": [label("good")]}))) as world:
-        cloud = world.clouds["east"]
-        images, cloud.images = cloud.images, ()
-        cycle = world.start()
-        request = world.request("good")
-        assert world.run(60, until=lambda: asked_for_images(world) == 2), "its look-up, then all names"
-        cloud.images = (*images, *images)
-        assert world.run(60, until=lambda: world.state(request) == "failed"), "it waits for nothing"
-        assert "2 images are named" in str(cycle.account.failed[request])
+def test_two_images_that_have_come_since_are_told(declining):
+    world, request, images = declining
+    world.clouds["east"].images = (*images, *images)
+    assert world.run(60, until=lambda: world.state(request) == "failed"), "it waits for nothing"
+    assert "2 images are named" in str(world.cycles[0].account.failed[request])
