@@ -95,7 +95,14 @@ def add_calls(
     findings.add("refused creates", world.refused_creates(), "", at_most=0)
 
 
-def add_memory(findings: Findings, tree: ProcessTree, published: str = "") -> None:
-    """Peak memory of the module and of everything around it, and CPU."""
-    findings.add("peak memory of the module", tree.module_peak, "MiB", at_most=MEMORY_AT_MOST, published=published)
-    findings.add("peak memory of the process tree", tree.together, "MiB")
+def add_memory(
+    findings: Findings,
+    tree: ProcessTree,
+    published: str = "",
+    *,
+    module_at_most: float = MEMORY_AT_MOST,
+    tree_at_most: float | None = None,
+) -> None:
+    """Peak memory of the module and of everything around it."""
+    findings.add("peak memory of the module", tree.module_peak, "MiB", at_most=module_at_most, published=published)
+    findings.add("peak memory of the process tree", tree.together, "MiB", at_most=tree_at_most)

@@ -152,7 +152,7 @@ class VirtualCloud:
     list_lag: float = 0.0
     faults_listed: bool = False
     shown_deleted: float = 2.0
-    counted_after: float = 0.0
+    counted_after: float = 0.3
     double_addresses: bool = False
     away: Callable[[Machine], bool] = lambda machine: False
     direct: bool = True

@@ -5,22 +5,26 @@
 
 One listing serves all nodes of a provider. While servers boot that cannot be up yet, only a sparse look is taken, for
 early errors; in the time in which servers of this provider have come up before, the list is read quickly, the quicker
-the more servers are expected. The same holds for servers that are being deleted, where quickly matters only while
-a request waits for the room.
+the more servers are expected and the less their times differ. The same holds for servers that are being deleted, where
+quickly matters only while a request waits for the room.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from ..model.stored import is_number
+
 SPARSE = 5.0
-QUICK = 0.5
-CALM = 1.2
-QUICKER = 0.03
-"""By so much for each server that is expected."""
+QUICK, CALM = 0.5, 1.5
+COST = 1.2
+"""A look is worth its call where servers that are up have waited so many seconds for it, all of them together."""
+NARROWEST = 0.1
+"""Seconds by which times differ at least."""
 EARLY, LATE = 0.95, 2.0
 """Of the shortest and of the longest time so far: in between it is expected."""
 OVERDUE_SHARE = 0.05
@@ -68,6 +72,11 @@ class Times:
         """From which age on it may well have happened; None while nothing is known."""
         return EARLY * min(self.samples) if self.samples else None
 
+    def learn(self, document: object) -> None:
+        """What an earlier cycle has stored; what makes no sense is left out."""
+        found = document if isinstance(document, list) else []
+        self.samples.extend(float(seconds) for seconds in found if is_number(seconds) and seconds >= 0)
+
 
 def watch_due(
     ages: Sequence[float], age_of_list: float, times: Times, *, hurry: bool = True, first: float = UNKNOWN_FIRST
@@ -87,17 +96,27 @@ def watch_due(
     latest = LATE * max(times.samples)
     expected, nearest, due = 0, float("inf"), float("inf")
     for age in ages:
-        if age < earliest:
-            nearest = min(nearest, earliest - age)
-            due = min(due, SPARSE - min(age, age_of_list))
-        elif age <= latest:
-            expected += 1
-        else:
+        if age > latest:
             due = min(due, min(RAREST, OVERDUE_SHARE * age) - age_of_list)
-    pace = max(QUICK, CALM - QUICKER * expected) - age_of_list
-    # A provider that falls into the time of the others does not make the list be read before its turn.
-    due = min(due, pace if expected else max(nearest, pace))
+            continue
+        if age < earliest:
+            due = min(due, SPARSE - min(age, age_of_list))
+        nearest = min(nearest, max(0.0, earliest - age))
+        # What is not expected yet, but before the next look at leisure would show it, is worth a quicker one.
+        expected += earliest - age < CALM
+    pace = _pace(expected, median(times.samples) - earliest) if expected else CALM
+    due = min(due, max(nearest, pace - age_of_list))
     return due if hurry else max(due, LEISURE - age_of_list)
+
+
+def _pace(expected: int, spread: float) -> float:
+    """Seconds between two looks. When *r* servers come up in a second, they wait r · d² / 2 seconds together from one
+    look to the next one *d* seconds later.
+
+    :param spread: seconds within which half of the *expected* servers come up.
+    """
+    rate = expected / 2 / max(NARROWEST, spread)
+    return max(QUICK, min(CALM, math.sqrt(2 * COST / rate)))
 
 
 def news_in(number: int, times: Times, *, hurry: bool = True) -> float:

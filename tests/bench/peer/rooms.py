@@ -15,7 +15,7 @@ from tests.bench.figures import ratio
 from tests.bench.launcher import BenchError
 from tests.bench.peer.measuring import Figures, Meter, slowest_boot
 from tests.bench.peer.sides import Side, settle
-from tests.bench.rooms.pressure_fairness import BOOT, DELETE, HELD, ROUND, inversions, use_up
+from tests.bench.rooms.pressure_fairness import BOOT, DELETE, HELD, QUOTA, inversions, least, use_up
 from tests.bench.world import Scene, World, until
 
 SERVED_SECONDS = 300.0
@@ -66,8 +66,9 @@ def _give_all_back(world: World, requests: list[str]) -> None:
 
 
 def _quota(side: Side, number: int, _quick: bool) -> Figures:
-    ideal = ROUND * math.ceil(number / 20) - HELD
-    with World(_scene(20, BOOT, DELETE)) as world, side.start(world) as launcher:
+    scene = _scene(QUOTA, BOOT, DELETE)
+    ideal = least(scene, number)
+    with World(scene) as world, side.start(world) as launcher:
         settle()
         meter = Meter(world, launcher)
         requests = world.requestor.ask(number)

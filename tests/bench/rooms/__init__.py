@@ -17,6 +17,7 @@ from tests.bench.rooms.info import Info
 from tests.bench.rooms.inside import Inside
 from tests.bench.rooms.inventory import Inventory
 from tests.bench.rooms.loop import LoopRoom
+from tests.bench.rooms.mix import Mix
 from tests.bench.rooms.pressure_crash import Crash, KillPoints
 from tests.bench.rooms.pressure_failures import Failures
 from tests.bench.rooms.pressure_fairness import Fairness
@@ -71,6 +72,7 @@ ROOMS: tuple[Room, ...] = (
     ),
     Curve(),
     Stream(),
+    Mix(),
     Reuse(),
     Idle(),
     Check(),

@@ -1,12 +1,18 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two hundred requests at once on a quota of twenty: how long it takes, and in which order they are served."""
+"""Two hundred requests at once on a quota of twenty: how long it takes, and in which order they are served.
+
+The cycles that are measured know the provider, as in the room ``curve``: an earlier one has served two rounds.
+"""
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import dataclass
 from functools import partial
+from statistics import median
 from typing import Protocol
 
 from tests.bench.figures import Findings
@@ -17,35 +23,75 @@ from tests.bench.world import Scene, World
 NUMBER, QUICK_NUMBER = 200, 60
 QUOTA = 20
 BOOT, HELD, DELETE = 5.0, 5.0, 3.0
-ROUND = BOOT + HELD + DELETE
+COUNTED = 0.5
+"""Seconds for which the simulated cloud shows a server as DELETED after its end, and counts it."""
+WARM_UP = 60.0
+RUNS = 3
+SPARE = 6.0
+"""Seconds beyond the least possible: what 131 s are where 125 s are possible."""
+
+
+def least(scene: Scene, number: int) -> float:
+    """Seconds until the last of *number* requests can be served: each place is used by one after the other."""
+    rounds = math.ceil(number / QUOTA)
+    return rounds * (scene.latency["POST /servers"] + BOOT) + (rounds - 1) * (HELD + DELETE + COUNTED)
 
 
 class Fairness:
     """A room."""
 
     name = "pressure-fairness"
-    title = f"{NUMBER} requests at once on a quota of {QUOTA} (boot {BOOT:g}, held {HELD:g}, delete {DELETE:g})"
+    title = (
+        f"{NUMBER} requests at once on a quota of {QUOTA}"
+        f" (boot {BOOT:g}, held {HELD:g}, delete {DELETE:g}), {RUNS} runs"
+    )
 
     def run(self, quick: bool) -> Findings:
         """Measure."""
         findings = Findings()
         number = QUICK_NUMBER if quick else NUMBER
-        ideal = ROUND * (number / QUOTA) - HELD
-        scene = Scene(quota=QUOTA, boot=BOOT, delete=DELETE, guests=False)
-        with World(scene) as world, LauncherRun(world, 1.6 * ideal + 10.0) as launcher:
-            time.sleep(2.0)
-            requests = world.requestor.ask(number)
-            use_up(world, requests, 1.6 * ideal, launcher)
-            began = min(world.requestor.submitted.values())
-            done = world.requestor.fulfilled
-            makespan = max(done.values()) - began
-            findings.add("makespan", makespan, at_most=1.2 * ideal, published="292 s")
-            findings.add("  the ideal", ideal)
-            findings.add("pairs served out of order", inversions(requests, done), "%", at_most=2.0, published="42 %")
+        scene = Scene(quota=QUOTA, boot=BOOT, delete=DELETE, guests=False, rate=0.0)
+        ideal = least(scene, number)
+        with World(scene) as world:
+            requestor = world.requestor
+            with LauncherRun(world, 2 * WARM_UP) as launcher:
+                use_up(world, requestor.ask(2 * QUOTA), WARM_UP, launcher)
+                requestor.await_gone([*requestor.used], launcher.left())
+                launcher.end()
+            runs = [_run(world, number, 1.6 * ideal) for _unused in range(1 if quick else RUNS)]
+            makespan = median(run.makespan for run in runs)
+            findings.add("makespan", makespan, at_most=ideal + SPARE, published="292 s")
+            findings.add("  the least possible", ideal)
+            wrong = max(run.out_of_order for run in runs)
+            findings.add("pairs served out of order, at most", wrong, "%", at_most=2.0, published="42 %")
+            findings.add("API calls per node", median(run.calls for run in runs), "calls")
             findings.add("refused creates", world.refused_creates(), "", at_most=0)
-            findings.add("failed requests", len(world.requestor.failed), "", at_most=0)
-            findings.details |= {"calls": world.calls()}
+            findings.add("failed requests", len(requestor.failed), "", at_most=0)
+            findings.details |= {"runs": [vars(run) for run in runs], "calls": world.calls()}
         return findings
+
+
+@dataclass(frozen=True)
+class Run:
+    """All requests once. *makespan*: seconds; *out_of_order*: per cent of pairs; *calls*: of the API, for each node."""
+
+    makespan: float
+    out_of_order: float
+    calls: float
+
+
+def _run(world: World, number: int, seconds: float) -> Run:
+    requestor, calls = world.requestor, sum(world.calls().values())
+    with LauncherRun(world, seconds + 30.0) as launcher:
+        time.sleep(2.0)
+        requests = requestor.ask(number)
+        use_up(world, requests, seconds, launcher)
+        requestor.await_gone([*requestor.used], launcher.left())
+        launcher.end()
+    began = min(requestor.submitted[name] for name in requests)
+    makespan = max(requestor.fulfilled[name] for name in requests) - began
+    out_of_order = inversions(requests, requestor.fulfilled)
+    return Run(makespan, out_of_order, (sum(world.calls().values()) - calls) / number)
 
 
 class Telling(Protocol):
@@ -56,15 +102,15 @@ class Telling(Protocol):
 
 
 def use_up(world: World, requests: list[str], seconds: float, launcher: Telling) -> None:
-    """Take what is fulfilled, hold it for HELD seconds and give it back, until all have been served.
+    """Take what is fulfilled, hold it for HELD seconds and give it back, until all have been served and given back.
 
     :raises BenchError: that takes longer than *seconds*.
     """
     requestor = world.requestor
     limit = time.time() + seconds
     waiting, held = list(requests), list[tuple[float, str]]()
-    while waiting:
-        if time.time() > limit:
+    while waiting or held:
+        if waiting and time.time() > limit:
             raise BenchError(f"{len(waiting)} of {len(requests)} are not served: {launcher.tail()}")
         for request in [name for name in waiting if name in requestor.fulfilled]:
             waiting.remove(request)

@@ -12,6 +12,7 @@ from tests.bench import published
 from tests.bench.figures import Findings, ratio
 from tests.bench.launcher import LauncherRun
 from tests.bench.lives import add_calls, add_memory, stages
+from tests.bench.users import Users
 from tests.bench.world import Scene, World
 
 IN_FLIGHT = 10
@@ -35,12 +36,13 @@ class Stream:
             time.sleep(2.0)
             at_start = sum(world.calls().values())
             writes_before, own_before = world.store_counts()[0], world.requestor.writes
-            servers = _serve(world, asking)
+            users = Users(world, HELD_SECONDS)
+            _serve(users, asking)
             world.requestor.await_gone([*world.requestor.used], DRAIN_SECONDS)
             writes = world.store_counts()[0] - writes_before - (world.requestor.writes - own_before)
             lives = world.creates()
             result = launcher.finish()
-            known = stages(world, servers, result)
+            known = stages(world, users.servers, result)
             add_calls(findings, world, lives, at_start, 4.0, published.ALONE_CALLS)
             findings.add("lives", lives, "")
             findings.add("ACTIVE → fulfilled, P50", known.overhead.p50, at_most=1.0)
@@ -51,25 +53,12 @@ class Stream:
         return findings
 
 
-def _serve(world: World, seconds: float) -> dict[str, dict[str, object]]:
-    """Play requestors for *seconds*, then until all that was asked for was used; returns the servers seen."""
-    requestor = world.requestor
-    servers: dict[str, dict[str, object]] = {}
-    waiting = set(requestor.ask(IN_FLIGHT))
-    holding: dict[str, float] = {}
+def _serve(users: Users, seconds: float) -> None:
+    """Keep requests in flight for *seconds*, then see to it that all that was asked for is used."""
     end = time.monotonic() + seconds
     limit = end + DRAIN_SECONDS
-    while (waiting or holding) and time.monotonic() < limit:
-        served = [request for request in waiting if request in requestor.fulfilled]
-        if served:
-            servers |= world.servers()
-        for request in served:
-            waiting.discard(request)
-            holding |= dict.fromkeys(requestor.accept(request), time.monotonic() + HELD_SECONDS)
-            if time.monotonic() < end:
-                waiting |= set(requestor.ask(1))
-        for node in [node for node, over in holding.items() if over <= time.monotonic()]:
-            del holding[node]
-            requestor.give_back(node)
-        time.sleep(0.02)
-    return servers
+    users.ask(IN_FLIGHT)
+    while users.busy and time.monotonic() < limit:
+        served = users.step()
+        if served and time.monotonic() < end:
+            users.ask(served)

@@ -20,6 +20,8 @@ UP_SECONDS = 240.0
 REST_SECONDS = 30.0
 PASSES_SECONDS = 20.0
 GONE_SECONDS = 110.0
+MODULE_AT_MOST, TREE_AT_MOST = 100.0, 150.0
+"""MiB."""
 PASS_AT_MOST = 0.5
 """Seconds of CPU that a pass may take with a thousand live nodes and a queue."""
 
@@ -74,7 +76,8 @@ class Thousand:
         findings.add("at rest: API calls per minute", calls * per_minute, "calls", at_most=1.0)
         findings.add("at rest: CPU per minute, module", module_cpu * per_minute, "s", at_most=0.6)
         findings.add("  whole process tree", cpu * per_minute, "s", published=published.THOUSAND_REST_CPU)
-        add_memory(findings, launcher.tree, published.THOUSAND_MEMORY)
+        goals = {"module_at_most": MODULE_AT_MOST, "tree_at_most": TREE_AT_MOST}
+        add_memory(findings, launcher.tree, published.THOUSAND_MEMORY, **goals)
         findings.details["overhead"] = known.overhead.document()
 
     def _queue(self, findings: Findings, world: World, queue: int) -> None:

@@ -183,17 +183,16 @@ class LauncherPass:
         due = min(due, self._inherited.next_due(now))
         for actor in self._context.actors.values():
             launches = self._launches.in_progress.watched(actor)
-            by_quota = self._waits.for_room and actor.given_back.tells(actor.delete_times)
+            by_quota = self._waits.for_room and actor.given_back.tells
             watched = Watched(
                 launches.booting_since,
                 self._removals.asked(actor),
                 launches.unclear + self._deletions.unclear(actor),
-                launches.hurry or (self._waits.for_room and not by_quota),
+                launches.hurry or (self._waits.for_room and (actor.given_back.in_doubt or not by_quota)),
             )
             due = min(due, actor.poll(now, watched))
             if by_quota:
-                used = actor.usage.counted(now, actor.creates.answers.present)
-                due = min(due, actor.given_back.poll(used, actor.delete_times, now))
+                due = min(due, actor.look_for_room(now))
         return max(0.01, due)
 
     # -- providers -----------------------------------------------------------------------------------------------

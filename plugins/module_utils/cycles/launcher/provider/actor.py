@@ -30,12 +30,13 @@ from ....model.errors import (
 )
 from ....model.lines import Line
 from ....model.reasons import Reason
+from ....model.resources import Resources
 from ....model.stored import BadDocument, is_number
 from ...frame.inbox import Inbox
 from ...frame.workers import Done, WorkerSet
 from .create_lane import CreateLane
 from .facts import Fact
-from .given_back import GivenBack
+from .given_back import Expected, GivenBack
 from .health import Health
 from .inquiries import Answered, Inquiries
 from .knowledge import Knowledge
@@ -182,12 +183,18 @@ class ProviderActor:
         self.dismiss()
         self.client.close()
 
+    def accepted(self, size: Resources, now: float) -> None:
+        """The cloud accepted a create for a server of *size*."""
+        self.usage.accepted(size)
+        self.given_back.uncounted.accepted(size, now)
+
     # -- from cycle to cycle -------------------------------------------------------------------------------------
 
     def learned(self) -> dict[str, Any]:
         """What the next cycle wants to know of the provider."""
         return {
             "boot_seconds": list(self.boot_times.samples),
+            "delete_seconds": list(self.delete_times.samples),
             "list_seconds": self._list.document(),
             "gone": list(self._gone),
             **self.creates.document(),
@@ -198,8 +205,9 @@ class ProviderActor:
 
     def learn(self, document: Mapping[str, Any]) -> None:
         """What earlier cycles learned."""
-        self.boot_times = Times()
-        self.boot_times.samples.extend(document.get("boot_seconds", [])[-SAMPLES:])
+        self.boot_times, self.delete_times = Times(), Times()
+        self.boot_times.learn(document.get("boot_seconds"))
+        self.delete_times.learn(document.get("delete_seconds"))
         gone = document.get("gone")
         self._gone.extend(item for item in (gone if isinstance(gone, list) else ()) if isinstance(item, dict))
         self._list.learn(document.get("list_seconds"))
@@ -330,6 +338,15 @@ class ProviderActor:
             # Its answer wakes the cycle; until then only its silence is worth a look.
             return self.timeouts.suspect if self.listing.busy else max(0.05, self.listing.not_before - now)
         return due
+
+    def look_for_room(self, now: float) -> float:
+        """Read the limits when the quota may show room that no list has shown yet.
+
+        :return: seconds until the next look is due; infinite when nothing is waited for.
+        """
+        uncounted = self.given_back.uncounted.at_most(now, self.creates.answers.present)
+        expected = Expected(self.usage.known, uncounted, answered=not self.creates.unanswered)
+        return self.given_back.poll(expected, self.delete_times, now)
 
     # -- inside --------------------------------------------------------------------------------------------------
 

@@ -10,19 +10,22 @@ for room and a server whose delete nova acknowledged may well be gone; then the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ....launching.polling import LATE, Times
+from ....launching.polling import LATE, UNKNOWN_SHARE, Times
 from ....model.cloud import CloudLimits
 from ....model.errors import CloudError
 from ....model.resources import CORES, INSTANCES, RAM, Resources
 from .facts import Fact
+from .uncounted import Uncounted
 
 COUNTED = (INSTANCES, CORES, RAM)
 """What nova frees with the server. Ports, volumes and floating IPs are freed when the list has confirmed its end."""
-PACE = 0.25
+PACE = 0.15
 SHARE = 3.0
 """The limits are read every PACE seconds, or after so many times as long as the last answer took."""
+UNKNOWN_PACE = 0.5
+"""The least distance while nothing is known of deletions; it grows with their age."""
 DOUBT = 30.0
 """Seconds without such readings after one that failed; the list tells meanwhile."""
 
@@ -36,10 +39,26 @@ class Acknowledged:
     size: Resources
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What a reading of the limits is compared with.
+
+    :ivar known: what is used by the servers that are known, without the nodes that count as given back.
+    :ivar uncounted: the part of it that nova may not count yet.
+    :ivar answered: no create is without an answer: nova counts no server of a create that is not known.
+    """
+
+    known: Resources = field(default_factory=Resources)
+    uncounted: Resources = field(default_factory=Resources)
+    answered: bool = True
+
+
 class GivenBack:
     """The nodes of one provider whose instances, cores and ram count as free.
 
     :ivar nodes: their ids, and when the quota first showed that.
+    :ivar uncounted: the creates that nova may not count yet.
+    :ivar in_doubt: what the latest reading lacked may be room, or such creates: only a list can tell.
     :param fact: makes the fact of the limits, given how they are read and what is called after each answer.
     :param clock: UNIX seconds.
     """
@@ -52,14 +71,16 @@ class GivenBack:
     ) -> None:
         self._limits = fact(read, self._answered)
         self._clock = clock
-        self._asking: tuple[Sequence[Acknowledged], Resources] = (), Resources()
-        """The nodes, and what was used by what was known, when the call under way began."""
+        self._asking: tuple[Sequence[Acknowledged], Expected, Resources] = (), Expected(), Resources()
+        """When the call under way began: the nodes, what was expected, and the size of those that were given back."""
         self._asked: Sequence[Acknowledged] = ()
         self._free: dict[str, float] = {}
         self._pending: Mapping[str, Acknowledged] = {}
         self._doubted_until = 0.0
         self._seconds = 0.0
         self.nodes: dict[str, float] = {}
+        self.uncounted = Uncounted()
+        self.in_doubt = False
 
     def follow(self, pending: Sequence[Acknowledged], *, doubted: bool) -> None:
         """Forget the nodes whose end a list has confirmed.
@@ -80,31 +101,29 @@ class GivenBack:
         """What the nodes that are given back have used."""
         return _counted([self._pending[node_id] for node_id in self.nodes])
 
-    def tells(self, times: Times) -> bool:
-        """False after a reading that failed, and while nothing is known of deletions: then the list has to tell.
+    @property
+    def tells(self) -> bool:
+        """False after a reading that failed: then the list has to tell."""
+        return self._clock() >= self._doubted_until
 
-        :param times: how long deletions took lately.
-        """
-        return self._clock() >= self._doubted_until and times.earliest() is not None
-
-    def poll(self, used: Resources, times: Times, now: float) -> float:
+    def poll(self, expected: Expected, times: Times, now: float) -> float:
         """Read the limits when a server may be gone.
 
-        :param used: what the quota counts for certain by what is known, without the nodes that count as given back.
+        :param expected: what they are compared with.
         :param times: how long deletions took lately.
         :return: seconds until the next reading is due; infinite where there is none to wait for.
         """
-        earliest = times.earliest()
-        left = [item for key, item in self._pending.items() if key not in self.nodes]
-        if earliest is None or not left:
+        ages = [now - item.asked_at for key, item in self._pending.items() if key not in self.nodes]
+        if not ages:
             return float("inf")
-        latest = LATE * max(times.samples)
-        ages = [now - item.asked_at for item in left]
-        if not any(earliest <= age <= latest for age in ages):
+        earliest, pace = times.earliest(), PACE
+        if earliest is None:
+            pace = max(UNKNOWN_PACE, UNKNOWN_SHARE * max(ages))
+        elif not any(earliest <= age <= LATE * max(times.samples) for age in ages):
             return min((earliest - age for age in ages if age < earliest), default=float("inf"))
-        due = max(PACE, SHARE * self._seconds) - self._limits.age(now)
+        due = max(pace, SHARE * self._seconds) - self._limits.age(now)
         if due <= 0 and not self._limits.busy:
-            self._asking = sorted(self._pending.values(), key=lambda item: item.asked_at), used + self.size
+            self._asking = sorted(self._pending.values(), key=lambda item: item.asked_at), expected, self.size
             self._limits.want(now)
         return max(due, PACE)
 
@@ -116,8 +135,13 @@ class GivenBack:
             return
         self._seconds = now - (self._limits.asked_at or now)
         told = [name for name in COUNTED if name in limits.used or limits.bounds[name] != float("inf")]
-        self._asked, expected = self._asking
-        self._free = {name: expected[name] - limits.used[name] for name in told}
+        self._asked, expected, size = self._asking
+        missing = expected.known - limits.used
+        self.in_doubt = any(missing[name] > 0 and expected.uncounted[name] > 0 for name in told)
+        if expected.answered:
+            self.uncounted.seen(missing, told, self._limits.asked_at or now)
+        free = missing + size - expected.uncounted
+        self._free = {name: free[name] for name in told}
         self._judge()
 
     def _judge(self) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
@@ -25,10 +24,6 @@ from ....model.resources import (
 from .server_list import Listing
 
 SECOND_READING = 5.0
-WRITTEN_AFTER, WRITTEN_SHARE = 1.0, 2.0
-"""Seconds, and a multiple of what nova takes to answer, after which a server that it has accepted counts …"""
-WRITTEN_MOST = 60.0
-"""… and after so many in any case."""
 NOTHING = Resources()
 NEAR = 3
 """Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
@@ -73,8 +68,6 @@ class Usage:
         self._unsigned: dict[str, Resources] = {}
         self._named: Container[str] = ()
         self._given_back = NOTHING
-        self._accepted: deque[tuple[float, Resources]] = deque()
-        """When creates were accepted, and for what: the oldest first."""
 
     # -- from pass to pass ---------------------------------------------------------------------------------------
 
@@ -113,20 +106,14 @@ class Usage:
         """The most of each resource that one node of any label may need."""
         self._largest_need = largest_need
 
-    def accepted(self, size: Resources, now: float) -> None:
+    def accepted(self, size: Resources) -> None:
         """The cloud accepted a create for a server of *size*."""
         self.in_cloud = self.in_cloud + size
-        self._accepted.append((now, size))
-        while self._accepted[0][0] <= now - WRITTEN_MOST:
-            self._accepted.popleft()
 
-    def counted(self, now: float, answers: float) -> Resources:
-        """What the quota counts for certain: nova counts a server when its conductor has written it into a cell.
-
-        :param answers: seconds that nova takes to answer a create; its conductor is about as busy as its API.
-        """
-        written_by = now - min(WRITTEN_MOST, max(WRITTEN_AFTER, WRITTEN_SHARE * answers))
-        return self.in_cloud + self.others - total(size for at, size in self._accepted if at > written_by)
+    @property
+    def known(self) -> Resources:
+        """What is used by everything that is known, ours and others'."""
+        return self.in_cloud + self.others
 
     def read(self, capacity: Capacity, asked_at: float) -> None:
         """The limits were read, by a call that began at *asked_at*."""

@@ -12,7 +12,10 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.given_back import (
     DOUBT,
+    PACE,
+    UNKNOWN_PACE,
     Acknowledged,
+    Expected,
     GivenBack,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import Times
@@ -27,6 +30,10 @@ QUOTA = Limits({"instances": 4, "cores": 8})
 
 def pending(*node_ids: str) -> list[Acknowledged]:
     return [Acknowledged(node_id, float(place), SIZE) for place, node_id in enumerate(node_ids)]
+
+
+def size(servers: int) -> Resources:
+    return Resources({"instances": servers, "cores": 2 * servers})
 
 
 class Reading:
@@ -65,10 +72,10 @@ class Bench:
         self.reading = Reading(changed)
         return self.reading
 
-    def ask(self, servers: int = 4) -> None:
+    def ask(self, servers: int = 4, uncounted: int = 0, *, answered: bool = True) -> float:
         self.now += 0.5
-        used = Resources({"instances": servers, "cores": 2 * servers})
-        self.given_back.poll(used - self.given_back.size, self.times, self.now)
+        expected = Expected(size(servers) - self.given_back.size, size(uncounted), answered)
+        return self.given_back.poll(expected, self.times, self.now)
 
     def given(self) -> list[str]:
         return sorted(self.given_back.nodes)
@@ -124,19 +131,56 @@ def test_a_list_that_lacks_servers_and_a_reading_that_failed_give_nothing_back(b
     assert bench.given() == []
     bench.given_back.follow(pending("a", "b"), doubted=False)
     bench.reading.answer(used=3, error=CloudUnavailable("503", provider="east", call="GET /limits"))
-    assert bench.given() == [] and not bench.given_back.tells(bench.times)
+    assert bench.given() == [] and not bench.given_back.tells
     bench.now += DOUBT
-    assert bench.given_back.tells(bench.times)
+    assert bench.given_back.tells
 
 
 def test_the_limits_are_read_only_while_a_server_may_be_gone(bench: Bench):
     bench.now = 1.0
-    assert bench.given_back.poll(Resources(), bench.times, bench.now) > 0
-    calls = [bench.reading.calls]
+    assert bench.ask() > PACE and bench.reading.calls == 0
     bench.now = 6.0
-    bench.given_back.poll(Resources(), bench.times, bench.now)
-    assert [*calls, bench.reading.calls] == [0, 1]
-    assert bench.given_back.poll(Resources(), Times(), bench.now) == float("inf"), "nothing is known of deletions"
+    assert bench.ask() == PACE and bench.reading.calls == 1
+    bench.now = 60.0
+    assert bench.ask() == float("inf") and bench.reading.calls == 1, "both are late"
+
+
+def test_while_nothing_is_known_of_deletions_the_limits_are_read_at_growing_distances(bench: Bench):
+    bench.times.samples.clear()
+    bench.now = 1.5
+    bench.ask()
+    bench.reading.answer(used=4)
+    assert bench.reading.calls == 1 and bench.ask() == PACE and bench.reading.calls == 2, f"after {UNKNOWN_PACE:g} s"
+    bench.reading.answer(used=4)
+    bench.now = 10.0
+    bench.ask()
+    bench.reading.answer(used=4)
+    assert bench.reading.calls == 3 and bench.ask() > UNKNOWN_PACE and bench.reading.calls == 3
+
+
+def test_a_create_that_nova_may_not_count_yet_gives_no_room_back(bench: Bench):
+    bench.ask(uncounted=1)
+    bench.reading.answer(used=3)
+    assert bench.given() == []
+    bench.ask(uncounted=1)
+    bench.reading.answer(used=2)
+    assert bench.given() == ["a"]
+
+
+def test_room_that_may_be_a_create_that_is_not_counted_is_in_doubt(bench: Bench):
+    for used, uncounted, doubt in ((4, 1, False), (3, 1, True), (2, 0, False)):
+        bench.ask(uncounted=uncounted)
+        bench.reading.answer(used=used)
+        assert bench.given_back.in_doubt is doubt
+
+
+def test_when_nova_counts_every_server_is_remembered(bench: Bench):
+    uncounted = bench.given_back.uncounted
+    uncounted.accepted(size(1), bench.now)
+    for answered, left in ((False, 1), (True, 0)):
+        bench.ask(uncounted=1, answered=answered)
+        bench.reading.answer(used=4)
+        assert uncounted.at_most(bench.now, 0.0) == size(left), "a create without an answer may be one that is counted"
 
 
 def test_a_create_that_nova_does_not_count_yet_is_no_room():
@@ -149,12 +193,24 @@ def test_a_create_that_nova_does_not_count_yet_is_no_room():
         assert not cycle.account.refused and not world.clouds["east"].refused
 
 
+def test_a_cycle_begins_with_the_times_of_deletions_that_an_earlier_one_has_seen():
+    with World(one_provider(), quota={"east": {"instances": 4}}) as world:
+        first = world.start(duration=200.0)
+        for _unused in range(12):
+            world.request("small", habit=Habit(work=lambda chance: 5.0))
+        assert world.run(300, until=lambda: first.ended) and len(world.fulfilled) == 12
+        known = list(world.store.own.get("providers/east")["delete_seconds"])
+        second = world.start()
+        assert world.run(60, until=lambda: "east" in second.context.actors)
+        assert known and list(second.context.actors["east"].delete_times.samples) == known
+
+
 def test_a_freed_place_is_used_before_a_list_shows_it_and_no_create_is_refused():
     with World(one_provider(), quota={"east": {"instances": 10}}) as world:
         cycle = world.start()
-        for _unused in range(40):
+        for _unused in range(100):
             world.request("small", habit=Habit(work=lambda chance: 5.0))
-        assert world.run(600, until=lambda: len(world.fulfilled) == 40)
+        assert world.run(900, until=lambda: len(world.fulfilled) == 100)
         cloud = world.clouds["east"]
         created = sorted(machine.created for machine in [*cloud.machines.values(), *cloud.past])[20:]
         freed = sorted(machine.removed or 0.0 for machine in cloud.past)[10:]

@@ -8,9 +8,6 @@ from __future__ import annotations
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.server_list import Listing
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.usage import (
     SECOND_READING,
-    WRITTEN_AFTER,
-    WRITTEN_MOST,
-    WRITTEN_SHARE,
     Capacity,
     Usage,
 )
@@ -80,23 +77,6 @@ def test_near_a_limit_is_what_has_room_for_few_more():
     found.read(Capacity(limits(20, 0), Listing({})), 100.0)
     found.follow({}, Resources({"instances": 17}), set())
     assert not found.near_limit
-    found.accepted(Resources({"instances": 1}), 100.0)
+    found.accepted(Resources({"instances": 1}))
     found.follow({}, found.in_cloud, set())
     assert found.near_limit
-
-
-def test_a_create_counts_for_certain_when_nova_must_have_written_its_server():
-    found = usage()
-    found.follow(listing(server("foreign")), ONE, set())
-    found.accepted(ONE, 100.0)
-    for answers, age in ((0.0, WRITTEN_AFTER), (5.0, 5.0 * WRITTEN_SHARE), (1e6, WRITTEN_MOST)):
-        assert found.counted(100.0 + 0.9 * age, answers) == ONE + ONE
-        assert found.counted(100.0 + age, answers) == ONE + ONE + ONE
-        assert found.counted(100.0 + 0.9 * age, answers) == ONE + ONE, "to ask changes nothing"
-
-
-def test_creates_of_long_ago_are_not_kept():
-    found = usage()
-    for second in range(1000):
-        found.accepted(ONE, float(second))
-    assert len(found._accepted) <= WRITTEN_MOST
