@@ -22,11 +22,11 @@ MAKEFLAGS += --no-print-directory
 CHAOS_SEEDS := 101 102 105 106
 
 LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licences
-# The long ones first, so that the short ones fill the gaps.
-CHECKS := sanity types unit chaos matrix importer $(LINT)
+# The long ones first. The tests of "integration" wait for a third of their time, which the others fill.
+CHECKS := integration sanity types unit chaos matrix importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-interop soak lint $(CHECKS) integration molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-interop soak lint $(CHECKS) sanity-tests molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -43,12 +43,10 @@ demo-stop: ## end a demo that was left running
 	@tools/setup demo
 	@$(PY) -m tests.demo --stop
 
-test: setup ## everything below up to scenarios
+test: setup ## all checks and tests that need neither containers nor a control plane
 	@$(STEP) --forget
 	@$(MAKE) -j$(JOBS) KEEP_GOING=1 $(CHECKS)
-	@$(MAKE) KEEP_GOING=1 integration
-	@$(MAKE) KEEP_GOING=1 scenarios
-	@$(STEP) --summary $(CHECKS) integration scenarios
+	@$(STEP) --summary $(CHECKS)
 
 quick: setup ## style, types and unit tests of what has changed: for the loop of a developer
 	@$(PY) -m tools.quick
@@ -62,8 +60,11 @@ lint: $(LINT) ## style, documentation, licences
 types: setup ## mypy
 	@$(STEP) $@ mypy
 
-sanity: stage ## ansible-test sanity
+sanity: stage ## ansible-test sanity; pylint for what is installed only
 	@$(STEP) $@ timeout 1200 $(PY) tools/sanity.py $(STAGE)
+
+sanity-tests: stage ## pylint of ansible-test for the tests and tools
+	@$(STEP) $@ timeout 1200 $(PY) tools/sanity.py $(STAGE) --test pylint tests/ tools/ conftest.py
 
 unit: setup ## unit tests
 	@$(STEP) $@ tools/lane tests/unit -n $(JOBS) --dist worksteal
@@ -71,7 +72,7 @@ unit: setup ## unit tests
 # These tests wait most of the time, so there may be more of them than cores.
 integration: setup ## tests with a real ZooKeeper, the simulated cloud and a browser
 	@tools/setup browser || echo "skipped: the tests of the page for people, because there is no browser"
-	@$(STEP) $@ tools/lane tests/integration -n $(shell echo $$((3 * $(JOBS)))) --dist worksteal
+	@$(STEP) $@ tools/lane tests/integration -n $(shell echo $$((4 * $(JOBS)))) --dist worksteal
 
 scenarios: stage ## the roles in containers, where podman is there and works
 	@$(STEP) $@ $(PY) -m tools.scenarios --jobs $(JOBS)

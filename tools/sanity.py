@@ -29,6 +29,9 @@ HOME = ROOT / ".build" / "sanity-home"
 COMMON = "action-plugin-docs"
 """A test that needs no virtual environments but ansible-test's own and the one of all tests without requirements."""
 
+INSTALLED = ("plugins/", "roles/")
+"""Folders whose Python files are part of the tarball."""
+
 
 def pinned_pip() -> str:
     """The version of pip that this ansible-test asks for."""
@@ -117,10 +120,11 @@ class Part:
 def parts(extra: list[str]) -> list[list[str]]:
     """The options of ansible-test for each of the parts that run side by side.
 
-    pylint takes as long as all others together. Each part makes the virtual environments of its tests; the two have
-    none in common but those of :data:`COMMON`.
+    pylint takes as long as all others together, and for tests and tools twice as long again: without *extra* it gets
+    what is installed only. Each part makes the virtual environments of its tests; the two have none in common but
+    those of :data:`COMMON`.
     """
-    return [extra] if extra else [["--test", "pylint"], ["--skip-test", "pylint"]]
+    return [extra] if extra else [["--test", "pylint", *INSTALLED], ["--skip-test", "pylint"]]
 
 
 def main(stage: Path, extra: list[str]) -> int:
