@@ -43,6 +43,8 @@ NEWS = 6
 """Of more a slow list is read when it is expected to show so many that are done …"""
 NEWS_SHARE, NEWS_MOST = 1 / 2, 12.0
 """… or after this part of the usual time, and after so many seconds in any case."""
+ENDING_SHARE = 1 / 5
+"""The part of it where half of them or more have taken the usual time already."""
 LATELY = 10
 """So many of the last ones tell the usual time: those of the first burst took longer."""
 SAMPLES = 50
@@ -119,18 +121,24 @@ def _pace(expected: int, spread: float) -> float:
     return max(QUICK, min(CALM, math.sqrt(2 * COST / rate)))
 
 
-def news_in(number: int, times: Times, *, hurry: bool = True) -> float:
-    """Seconds between two looks at a list that is slow, while *number* servers boot, or are being deleted.
+def news_in(ages: Sequence[float], times: Times, *, hurry: bool = True) -> float:
+    """Seconds between two looks at a list that is slow, while servers boot, or are being deleted, for *ages* seconds.
 
     :param hurry: a request waits for it, and a few are looked for as soon as each of them is expected.
     :return: 0 while nothing is known.
     """
+    number = len(ages)
     if not number or not times.samples:
         return 0.0
+    usual = median(list(times.samples)[-LATELY:])
     share = NEWS_SHARE
-    if hurry:
-        share = min(NEWS_SHARE, NEWS / number) if number > FEW else 0.0
-    return min(NEWS_MOST, share * median(list(times.samples)[-LATELY:]))
+    if hurry and number <= FEW:
+        share = 0.0
+    elif hurry:
+        # The end of a burst comes together, and the cloud may have nothing to do until it is seen.
+        ending = sum(age >= usual for age in ages) * 2 >= number
+        share = min(ENDING_SHARE if ending else NEWS_SHARE, NEWS / number)
+    return min(NEWS_MOST, share * usual)
 
 
 def unclear_due(age_of_list: float) -> float:

@@ -328,7 +328,7 @@ class ProviderActor:
             watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=watched.hurry),
             unclear_due(age) if watched.unclear else float("inf"),
         )
-        due = max(due, self._list.due(now, self._news_in(watched)))
+        due = max(due, self._list.due(now, self._news_in(now, watched)))
         reading = self.capacity.waited(now)
         if due <= 0 and reading < self.timeouts.suspect:
             # The limits are read together with a whole list, whose answer wakes the cycle.
@@ -350,8 +350,9 @@ class ProviderActor:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _news_in(self, watched: Watched) -> float:
-        booting, deleting = len(watched.booting_since), len(watched.deleting_since)
+    def _news_in(self, now: float, watched: Watched) -> float:
+        booting = [now - since for since in watched.booting_since]
+        deleting = [now - since for since in watched.deleting_since]
         pauses = [news_in(booting, self.boot_times)] if booting else []
         pauses += [news_in(deleting, self.delete_times, hurry=watched.hurry)] if deleting else []
         return min(pauses, default=0.0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import statistics
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -238,4 +239,14 @@ def test_an_unclear_create_is_looked_for_every_other_second():
 def test_a_slow_list_is_read_when_it_is_expected_to_show_several(number, usual, hurry, seconds):
     times = Times()
     times.samples.extend([] if usual is None else [300.0] * LATELY + [usual] * LATELY)
-    assert news_in(number, times, hurry=hurry) == pytest.approx(seconds)
+    assert news_in([0.0] * number, times, hurry=hurry) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("ages", "seconds"),
+    [([25.0] * 5 + [1.0] * 5, 4.0), ([25.0] * 4 + [1.0] * 6, 10.0), ([25.0] * 100, 1.2)],
+    ids=["half of them", "fewer", "many"],
+)
+def test_the_end_of_a_burst_is_not_missed_where_the_list_is_slow(ages, seconds):
+    """The control plane of a crowd of 100 had nothing to do for 4 of 9 s between two lists."""
+    assert news_in(ages, Times(deque([20.0]))) == pytest.approx(seconds)
