@@ -34,7 +34,7 @@ class ByHand:
         self._network = plane.member.network.find_network("private").id
         self._image, self._flavor = plane.image("base"), plane.member.compute.find_flavor("m1.tiny").id
         self._number = max(10, round(BY_HAND * crowd))
-        self._make((crowd - self._number) // 2, self._number)
+        self._make(max(0, (crowd - self._number) // 2), self._number)
 
     def rate(self, in_flight: int) -> float:
         """Servers per minute with so many in flight."""

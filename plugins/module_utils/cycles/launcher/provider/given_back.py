@@ -88,7 +88,9 @@ class GivenBack:
         :param pending: the nodes whose delete nova acknowledged and whose servers no list has shown to be gone.
         :param doubted: what nova counts may lack servers that are there.
         """
-        self._pending = {} if doubted else {item.node_id: item for item in pending}
+        before, self._pending = self._pending, {} if doubted else {item.node_id: item for item in pending}
+        # A list has told which of them are gone.
+        self.in_doubt = self.in_doubt and before.keys() <= self._pending.keys()
         self._judge()
 
     def known(self, node_id: str, asked_at: float) -> Acknowledged | None:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from itertools import takewhile
 from math import inf
 
 from ....model.resources import Resources, total
@@ -38,8 +39,8 @@ class Uncounted:
         :param answers: seconds that nova takes to answer a create; its conductor is about as busy as its API.
         """
         written_by = now - min(WRITTEN_MOST, max(WRITTEN_AFTER, WRITTEN_SHARE * answers))
-        recent = total(size for at, size in self._accepted if at > written_by)
-        since = total(size for at, size in self._accepted if at > self._seen_at)
+        recent = total(size for _at, size in self._after(written_by))
+        since = total(size for _at, size in self._after(max(written_by, self._seen_at)))
         return Resources(
             {name: min(amount, self._seen.get(name, inf) + since[name]) for name, amount in recent.items()}
         )
@@ -53,7 +54,11 @@ class Uncounted:
         """
         # It may count a server that nobody knew of, which hides that one of these is missing; that is rare, and costs a
         # create that is refused.
-        between = total(size for at, size in self._accepted if self._seen_at < at <= asked_at)
+        between = total(size for at, size in self._after(self._seen_at) if at <= asked_at)
         before = {name: self._seen.get(name, inf) + between[name] for name in names}
         self._seen = {name: max(0.0, min(missing[name], before[name])) for name in names}
         self._seen_at = asked_at
+
+    def _after(self, moment: float) -> Iterator[tuple[float, Resources]]:
+        """The creates that were accepted later, the latest first: a burst leaves thousands that are older."""
+        return takewhile(lambda item: item[0] > moment, reversed(self._accepted))

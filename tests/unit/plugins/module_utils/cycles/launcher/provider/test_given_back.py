@@ -174,6 +174,15 @@ def test_room_that_may_be_a_create_that_is_not_counted_is_in_doubt(bench: Bench)
         assert bench.given_back.in_doubt is doubt
 
 
+def test_a_list_that_confirms_the_end_of_a_server_ends_the_doubt(bench: Bench):
+    bench.ask(uncounted=1)
+    bench.reading.answer(used=3)
+    bench.given_back.follow(pending("a", "b"), doubted=False)
+    assert bench.given_back.in_doubt, "the list has told nothing new"
+    bench.given_back.follow(pending("a"), doubted=False)
+    assert not bench.given_back.in_doubt
+
+
 def test_when_nova_counts_every_server_is_remembered(bench: Bench):
     uncounted = bench.given_back.uncounted
     uncounted.accepted(size(1), bench.now)
