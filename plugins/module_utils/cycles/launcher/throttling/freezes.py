@@ -140,13 +140,18 @@ class Freezes:
         return any(now < freeze.until for pool_id in pools for freeze in self.of(pool_id).values())
 
     def room(self, pool_id: str, actor: ProviderActor, taken: Resources) -> Resources:
-        """What may still be used of the resources in force when *taken* is used by our nodes or promised to them."""
+        """What may still be used of the resources in force when *taken* is used by our nodes or promised to them.
+
+        Nothing before the first list since the launcher acts for the provider: only that shows what others use.
+        """
         now = self._context.now()
+        frozen = {resource: freeze for resource, freeze in self.of(pool_id).items() if now < freeze.until}
+        if not actor.listed_from:
+            return Resources(dict.fromkeys(frozen, 0))
         return Resources(
             {
                 resource: room(freeze, replace(self._evidence(actor, resource), ours=taken[resource]), now)
-                for resource, freeze in self.of(pool_id).items()
-                if now < freeze.until
+                for resource, freeze in frozen.items()
             }
         )
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezing import FIRST
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 from tests.support.effort import first
 from tests.support.world import Cycle, Habit, World, one_provider
@@ -249,3 +250,22 @@ def test_a_freeze_survives_its_cycle():
         posts = [at for at, kind in second.clients[0].calls if kind == "POST /servers"]
         assert not posts, f"the next cycle asked again {posts[0] - refused_at:.0f} s after the refusal"
         assert world.run(30, until=lambda: bool(second.account.refused))
+
+
+@pytest.mark.parametrize("after", first(2, [1.0, 15.0, 5.0, 10.0]))
+def test_nothing_is_tried_within_a_freeze_before_it_is_known_anew_what_others_use(after: float):
+    """What others use is part of what was in use at the refusal."""
+    with lying_world() as world:
+        world.clouds["east"].add_foreign(5)
+        cycle = world.start()
+        for _unused in range(3):
+            world.request("small", "small")  # the launch of one half waits while the other half is there
+        assert world.run(60, until=lambda: bool(cycle.account.refused))
+        frozen = world.agenda.now
+        world.run(after)
+        cycle.store.session.expire(0.2)
+        refused = cycle.account.refused
+        world.run(FIRST - 1 - after)
+        assert cycle.account.refused == refused, f"{after} s after the refusal"
+        assert world.run(30, until=lambda: cycle.account.refused > refused), "a single create after the freeze"
+        assert world.agenda.now - frozen <= 2 * FIRST
