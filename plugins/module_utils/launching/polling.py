@@ -23,6 +23,8 @@ SPARSE = 5.0
 QUICK, CALM = 0.5, 1.5
 COST = 1.2
 """A look is worth its call where servers that are up have waited so many seconds for it, all of them together."""
+QUICK_WHEN_FULL, COST_WHEN_FULL = 0.25, 0.3
+"""The same while a request waits for room: each node that is ready sooner frees its place sooner."""
 NARROWEST = 0.1
 """Seconds by which times differ at least."""
 EARLY, LATE = 0.95, 2.0
@@ -81,12 +83,19 @@ class Times:
 
 
 def watch_due(
-    ages: Sequence[float], age_of_list: float, times: Times, *, hurry: bool = True, first: float = UNKNOWN_FIRST
+    ages: Sequence[float],
+    age_of_list: float,
+    times: Times,
+    *,
+    hurry: bool = True,
+    full: bool = False,
+    first: float = UNKNOWN_FIRST,
 ) -> float:
     """Seconds until the next look for what has been going on for *ages* seconds.
 
     :param age_of_list: seconds since the last look.
     :param hurry: a request waits for it.
+    :param full: another request waits for room.
     :param first: the least distance of looks while nothing is known.
     :return: negative or 0 for now, infinite when nothing is going on.
     """
@@ -106,19 +115,20 @@ def watch_due(
         nearest = min(nearest, max(0.0, earliest - age))
         # What is not expected yet, but before the next look at leisure would show it, is worth a quicker one.
         expected += earliest - age < CALM
-    pace = _pace(expected, median(times.samples) - earliest) if expected else CALM
+    pace = _pace(expected, median(times.samples) - earliest, full=full) if expected else CALM
     due = min(due, max(nearest, pace - age_of_list))
     return due if hurry else max(due, LEISURE - age_of_list)
 
 
-def _pace(expected: int, spread: float) -> float:
+def _pace(expected: int, spread: float, *, full: bool) -> float:
     """Seconds between two looks. When *r* servers come up in a second, they wait r · d² / 2 seconds together from one
     look to the next one *d* seconds later.
 
     :param spread: seconds within which half of the *expected* servers come up.
     """
     rate = expected / 2 / max(NARROWEST, spread)
-    return max(QUICK, min(CALM, math.sqrt(2 * COST / rate)))
+    quickest, cost = (QUICK_WHEN_FULL, COST_WHEN_FULL) if full else (QUICK, COST)
+    return max(quickest, min(CALM, math.sqrt(2 * cost / rate)))
 
 
 def news_in(ages: Sequence[float], times: Times, *, hurry: bool = True) -> float:

@@ -183,16 +183,18 @@ class LauncherPass:
         due = min(due, self._inherited.next_due(now))
         for actor in self._context.actors.values():
             launches = self._launches.in_progress.watched(actor)
-            by_quota = self._waits.for_room and actor.given_back.tells
+            full = self._waits.for_room
+            by_quota = full and actor.given_back.tells
             watched = Watched(
                 launches.booting_since,
                 self._removals.asked(actor),
                 launches.unclear + self._deletions.unclear(actor),
-                launches.hurry or (self._waits.for_room and (actor.given_back.in_doubt or not by_quota)),
+                launches.hurry or (full and (actor.given_back.in_doubt or not by_quota)),
+                full,
             )
             due = min(due, actor.poll(now, watched))
             if by_quota:
-                due = min(due, actor.look_for_room(now))
+                due = min(due, actor.look_for_room(now, self._launches.in_progress.unanswered(actor)))
         return max(0.01, due)
 
     # -- providers -----------------------------------------------------------------------------------------------

@@ -65,7 +65,9 @@ class Watched:
     deleting_since: Sequence[float] = ()
     unclear: int = 0
     hurry: bool = False
-    """True while a request waits for room, or a launch for the end of a server that failed."""
+    """True while the end of a server is waited for: by a request for its room, or by the next attempt of a launch."""
+    full: bool = False
+    """True while a request waits for room."""
 
 
 class ProviderActor:
@@ -111,6 +113,7 @@ class ProviderActor:
             lambda read, changed: self._fact("GET /limits", read, 0.0, changed),
             lambda: self.client.limits(),
             inbox.clock,
+            lambda: self.creates.sent_at,
         )
         self.listing: Fact[Listing] = self._fact("GET /servers/detail", self._list.read, 0.0, self._new_listing)
 
@@ -183,10 +186,10 @@ class ProviderActor:
         self.dismiss()
         self.client.close()
 
-    def accepted(self, size: Resources, now: float) -> None:
-        """The cloud accepted a create for a server of *size*."""
+    def accepted(self, size: Resources, sent_at: float, now: float) -> None:
+        """The cloud accepted a create, sent at *sent_at*, for a server of *size*."""
         self.usage.accepted(size)
-        self.given_back.uncounted.accepted(size, now)
+        self.given_back.uncounted.accepted(size, sent_at, now)
 
     # -- from cycle to cycle -------------------------------------------------------------------------------------
 
@@ -324,7 +327,13 @@ class ProviderActor:
         due = min(
             RAREST - age if self.missing else float("inf"),
             self.creates.list_due(age),
-            watch_due([now - since for since in watched.booting_since], age, self.boot_times, first=UNKNOWN_BOOT),
+            watch_due(
+                [now - since for since in watched.booting_since],
+                age,
+                self.boot_times,
+                full=watched.full,
+                first=UNKNOWN_BOOT,
+            ),
             watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=watched.hurry),
             unclear_due(age) if watched.unclear else float("inf"),
         )
@@ -339,13 +348,14 @@ class ProviderActor:
             return self.timeouts.suspect if self.listing.busy else max(0.05, self.listing.not_before - now)
         return due
 
-    def look_for_room(self, now: float) -> float:
+    def look_for_room(self, now: float, unanswered: Resources) -> float:
         """Read the limits when the quota may show room that no list has shown yet.
 
+        :param unanswered: what the creates will use that are without an answer.
         :return: seconds until the next look is due; infinite when nothing is waited for.
         """
         uncounted = self.given_back.uncounted.at_most(now, self.creates.answers.present)
-        expected = Expected(self.usage.known, uncounted, answered=not self.creates.unanswered)
+        expected = Expected(self.usage.known, uncounted, unanswered)
         return self.given_back.poll(expected, self.delete_times, now)
 
     # -- inside --------------------------------------------------------------------------------------------------

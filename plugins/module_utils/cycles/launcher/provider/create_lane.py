@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -54,6 +55,8 @@ class CreateLane:
         )
         self.unanswered = 0
         """Creates without an answer that are still waited for."""
+        self.sent_at = -math.inf
+        """When the latest create was sent, in UNIX seconds."""
         self.in_flight = 0
         """Servers asked for and not yet ACTIVE, at the last look."""
 
@@ -84,6 +87,7 @@ class CreateLane:
                 self.unanswered -= 1
 
         self.unanswered += 1
+        self.sent_at = self._clock()
         self.workers.submit(CREATE, work, answered, changes=True, seconds=seconds + self._timeouts.job)
 
     def answered(self, seconds: float, beside: int = 0) -> None:

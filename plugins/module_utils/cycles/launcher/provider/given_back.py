@@ -45,12 +45,12 @@ class Expected:
 
     :ivar known: what is used by the servers that are known, without the nodes that count as given back.
     :ivar uncounted: the part of it that nova may not count yet.
-    :ivar answered: no create is without an answer: nova counts no server of a create that is not known.
+    :ivar unanswered: what the creates will use that are without an answer; nova may count them already.
     """
 
     known: Resources = field(default_factory=Resources)
     uncounted: Resources = field(default_factory=Resources)
-    answered: bool = True
+    unanswered: Resources = field(default_factory=Resources)
 
 
 class GivenBack:
@@ -61,6 +61,7 @@ class GivenBack:
     :ivar in_doubt: what the latest reading lacked may be room, or such creates: only a list can tell.
     :param fact: makes the fact of the limits, given how they are read and what is called after each answer.
     :param clock: UNIX seconds.
+    :param last_sent: when the latest create was sent.
     """
 
     def __init__(
@@ -68,9 +69,11 @@ class GivenBack:
         fact: Callable[[Callable[[], CloudLimits], Callable[[CloudError | None], None]], Fact[CloudLimits]],
         read: Callable[[], CloudLimits],
         clock: Callable[[], float],
+        last_sent: Callable[[], float],
     ) -> None:
         self._limits = fact(read, self._answered)
         self._clock = clock
+        self._last_sent = last_sent
         self._asking: tuple[Sequence[Acknowledged], Expected, Resources] = (), Expected(), Resources()
         """When the call under way began: the nodes, what was expected, and the size of those that were given back."""
         self._asked: Sequence[Acknowledged] = ()
@@ -130,18 +133,18 @@ class GivenBack:
         return max(due, PACE)
 
     def _answered(self, error: CloudError | None) -> None:
-        now, limits = self._clock(), self._limits.value
+        now, limits, asked_at = self._clock(), self._limits.value, self._limits.asked_at or self._clock()
         if error is not None or limits is None:
             self._doubted_until, self._free = now + DOUBT, {}
             self._judge()
             return
-        self._seconds = now - (self._limits.asked_at or now)
+        self._seconds = now - asked_at
         told = [name for name in COUNTED if name in limits.used or limits.bounds[name] != float("inf")]
         self._asked, expected, size = self._asking
         missing = expected.known - limits.used
         self.in_doubt = any(missing[name] > 0 and expected.uncounted[name] > 0 for name in told)
-        if expected.answered:
-            self.uncounted.seen(missing, told, self._limits.asked_at or now)
+        if self._last_sent() <= asked_at:
+            self.uncounted.seen(missing, expected.unanswered, told, asked_at)
         free = missing + size - expected.uncounted
         self._free = {name: free[name] for name in told}
         self._judge()

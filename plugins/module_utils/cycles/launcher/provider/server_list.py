@@ -25,10 +25,12 @@ from ....model.stored import is_number
 SLOW = 1.0
 """Seconds. After a whole list that took longer only changes are read."""
 NOTICED = 0.5
+"""After a list that took so many seconds or less the next one may follow at once."""
 RECENT = 5
 """A list is as slow as the last one, or as the median of so many: a single quick one does not make a cloud quick."""
 PAUSE, LONGEST_PAUSE = 2.0, 15.0
-"""After a list that took longer than NOTICED none is read for so many times as long, and at most so many seconds."""
+"""After a list that took SLOW or longer none is read for so many times as long, and at most so many seconds; between
+NOTICED and SLOW, where a thousand servers in two pages may be all that is slow, for a part of that."""
 WHOLE_EVERY = 60.0
 OVERLAP = 30.0
 """Changes are asked for from so many seconds before the newest one that is known: hosts' clocks differ."""
@@ -147,7 +149,8 @@ class ServerList:
         seconds = max(self._seconds[-1], median(self._seconds))
         if seconds <= NOTICED:
             return -math.inf
-        return min(LONGEST_PAUSE, max(PAUSE * seconds, news_in)) - (now - self._answered_at)
+        share = min(1.0, (seconds - NOTICED) / (SLOW - NOTICED))
+        return share * min(LONGEST_PAUSE, max(PAUSE * seconds, news_in)) - (now - self._answered_at)
 
     def _has_missed(
         self, before: Mapping[str, Server], servers: Mapping[str, Server], updates: Mapping[str, float | None]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import takewhile
 from math import inf
 
@@ -22,15 +23,15 @@ class Uncounted:
     """The creates of one provider. Times are UNIX seconds."""
 
     def __init__(self) -> None:
-        self._accepted: deque[tuple[float, Resources]] = deque()
+        self._accepted: deque[_Accepted] = deque()
         self._seen_at = -inf
         self._seen: dict[str, float] = {}
-        """What nova lacked at the latest reading, of the creates that it had accepted by then."""
+        """What nova lacked at the latest reading, of the creates that had been sent by then."""
 
-    def accepted(self, size: Resources, now: float) -> None:
-        """Nova accepted a create for a server of *size*."""
-        self._accepted.append((now, size))
-        while self._accepted[0][0] <= now - WRITTEN_MOST:
+    def accepted(self, size: Resources, sent_at: float, now: float) -> None:
+        """Nova accepted a create, sent at *sent_at*, for a server of *size*."""
+        self._accepted.append(_Accepted(now, sent_at, size))
+        while self._accepted[0].at <= now - WRITTEN_MOST:
             self._accepted.popleft()
 
     def at_most(self, now: float, answers: float) -> Resources:
@@ -39,26 +40,37 @@ class Uncounted:
         :param answers: seconds that nova takes to answer a create; its conductor is about as busy as its API.
         """
         written_by = now - min(WRITTEN_MOST, max(WRITTEN_AFTER, WRITTEN_SHARE * answers))
-        recent = total(size for _at, size in self._after(written_by))
-        since = total(size for _at, size in self._after(max(written_by, self._seen_at)))
+        recent = total(create.size for create in self._after(written_by))
+        since = total(create.size for create in self._after(written_by) if create.sent_at > self._seen_at)
         return Resources(
             {name: min(amount, self._seen.get(name, inf) + since[name]) for name, amount in recent.items()}
         )
 
-    def seen(self, missing: Resources, names: Collection[str], asked_at: float) -> None:
-        """The limits were read when no create was without an answer.
+    def seen(self, missing: Resources, unanswered: Resources, names: Collection[str], asked_at: float) -> None:
+        """The limits were read, and no create was sent until that was answered.
 
         :param missing: by how much less nova counted than is used by what was known.
+        :param unanswered: what the creates will use that were without an answer: nova may have counted any of them.
         :param names: the resources that it counts.
         :param asked_at: when the reading began.
         """
         # It may count a server that nobody knew of, which hides that one of these is missing; that is rare, and costs a
         # create that is refused.
-        between = total(size for at, size in self._after(self._seen_at) if at <= asked_at)
+        answered = self._after(self._seen_at)
+        between = total(create.size for create in answered if self._seen_at < create.sent_at <= asked_at)
         before = {name: self._seen.get(name, inf) + between[name] for name in names}
-        self._seen = {name: max(0.0, min(missing[name], before[name])) for name in names}
+        self._seen = {name: max(0.0, min(missing[name], before[name]) + unanswered[name]) for name in names}
         self._seen_at = asked_at
 
-    def _after(self, moment: float) -> Iterator[tuple[float, Resources]]:
+    def _after(self, moment: float) -> Iterator[_Accepted]:
         """The creates that were accepted later, the latest first: a burst leaves thousands that are older."""
-        return takewhile(lambda item: item[0] > moment, reversed(self._accepted))
+        return takewhile(lambda create: create.at > moment, reversed(self._accepted))
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    """A create that was sent at *sent_at* and accepted at *at*."""
+
+    at: float
+    sent_at: float
+    size: Resources

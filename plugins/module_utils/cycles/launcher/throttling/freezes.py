@@ -58,7 +58,7 @@ class Freezes:
     def accepted(self, pool_id: str, actor: ProviderActor, size: Resources, sent_at: float) -> None:
         """nova accepted a create that was sent at *sent_at* for a server of *size*."""
         actor.creates.windows.setdefault(pool_id, Window()).accepted()
-        actor.accepted(size, self._context.now())
+        actor.accepted(size, sent_at, self._context.now())
         self._change(
             pool_id,
             lambda known: {name: accepted(freeze, size[name], sent_at) for name, freeze in known.items()},

@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling
     LATELY,
     NEWS_MOST,
     QUICK,
+    QUICK_WHEN_FULL,
     SAMPLES,
     UNKNOWN_BOOT,
     Times,
@@ -177,6 +178,15 @@ def test_the_more_are_expected_and_the_less_their_times_differ_the_quicker_are_t
     for found in paces:
         assert found == sorted(found, reverse=True) and found[0] <= CALM and found[-1] == QUICK
     assert paces[0][2] > paces[1][2]
+
+
+def test_servers_are_looked_for_sooner_while_a_request_waits_for_their_room():
+    times = Times()
+    times.samples.extend([20.0, 22.0, 24.0])
+    for number in (2, 5, 20, 500):
+        calm, full = (watch_due([20.0] * number, 0.0, times, full=full) for full in (False, True))
+        assert QUICK_WHEN_FULL <= full < calm
+    assert watch_due([20.0] * 500, 0.0, times, full=True) == QUICK_WHEN_FULL
 
 
 def test_what_an_earlier_cycle_has_stored_is_learned_where_it_makes_sense():

@@ -66,15 +66,18 @@ class Bench:
         self.now = 6.0
         self.times = Times()
         self.times.add(5.0)
-        self.given_back = GivenBack(self._fact, lambda: CloudLimits(QUOTA, Resources()), lambda: self.now)
+        self.sent_at = 0.0
+        self.given_back = GivenBack(
+            self._fact, lambda: CloudLimits(QUOTA, Resources()), lambda: self.now, lambda: self.sent_at
+        )
 
     def _fact(self, _read: Any, changed: Any) -> Any:
         self.reading = Reading(changed)
         return self.reading
 
-    def ask(self, servers: int = 4, uncounted: int = 0, *, answered: bool = True) -> float:
+    def ask(self, servers: int = 4, uncounted: int = 0, unanswered: int = 0) -> float:
         self.now += 0.5
-        expected = Expected(size(servers) - self.given_back.size, size(uncounted), answered)
+        expected = Expected(size(servers) - self.given_back.size, size(uncounted), size(unanswered))
         return self.given_back.poll(expected, self.times, self.now)
 
     def given(self) -> list[str]:
@@ -185,11 +188,20 @@ def test_a_list_that_confirms_the_end_of_a_server_ends_the_doubt(bench: Bench):
 
 def test_when_nova_counts_every_server_is_remembered(bench: Bench):
     uncounted = bench.given_back.uncounted
-    uncounted.accepted(size(1), bench.now)
-    for answered, left in ((False, 1), (True, 0)):
-        bench.ask(uncounted=1, answered=answered)
+    uncounted.accepted(size(1), bench.now, bench.now)
+    for unanswered, left in ((1, 1), (0, 0)):
+        bench.ask(uncounted=1, unanswered=unanswered)
         bench.reading.answer(used=4)
         assert uncounted.at_most(bench.now, 0.0) == size(left), "a create without an answer may be one that is counted"
+
+
+def test_a_reading_beside_which_a_create_was_sent_tells_nothing_of_others(bench: Bench):
+    uncounted = bench.given_back.uncounted
+    uncounted.accepted(size(1), bench.now, bench.now)
+    bench.ask(uncounted=1)
+    bench.sent_at = bench.now + 0.1
+    bench.reading.answer(used=4)
+    assert uncounted.at_most(bench.now, 0.0) == size(1), "nova may have counted the one that was sent"
 
 
 def test_a_create_that_nova_does_not_count_yet_is_no_room():

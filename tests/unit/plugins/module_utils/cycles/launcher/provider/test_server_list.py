@@ -158,6 +158,11 @@ def test_a_slow_cloud_is_asked_rarely():
         known = look(reading, nova, known)
     assert reading.due(nova.now) <= 0
     assert reading.due(nova.now, LONGEST_PAUSE) <= 0
+    nova.seconds = (NOTICED + SLOW) / 2
+    for _unused in range(3):
+        known = look(reading, nova, known)
+    assert reading.due(nova.now) == pytest.approx(PAUSE * nova.seconds / 2)
+    assert reading.due(nova.now, 4.0) == pytest.approx(2.0)
 
 
 def test_a_single_quick_list_does_not_make_a_cloud_quick():
