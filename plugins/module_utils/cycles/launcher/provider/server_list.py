@@ -12,6 +12,7 @@ where a whole list shows that changes were missed, only whole lists are read fro
 from __future__ import annotations
 
 import math
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class Listing:
     """An answer.
 
     :param since: None for a whole list, else from when on it shows changes.
-    :param seconds: what the call took; None where that is not known.
+    :param seconds: what the calls took, without what they waited for the provider's rate; None where that is unknown.
     """
 
     servers: Mapping[str, Server]
@@ -113,10 +114,11 @@ class ServerList:
         return self._read(None)
 
     def _read(self, since: float | None) -> Listing:
-        began = self._clock()
+        client, ident = self._client(), threading.get_ident()
+        began, waited = self._clock(), client.waited(ident)
         text = None if since is None else f"{datetime.fromtimestamp(since, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        servers = {server.id: server for server in self._client().list_servers(text)}
-        return Listing(servers, since, self._clock() - began)
+        servers = {server.id: server for server in client.list_servers(text)}
+        return Listing(servers, since, self._clock() - began - (client.waited(ident) - waited))
 
     def merge(self, before: Mapping[str, Server], listing: Listing, now: float) -> Mapping[str, Server]:
         """The servers that are there after an answer.

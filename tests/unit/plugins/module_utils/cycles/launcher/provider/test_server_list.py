@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -37,13 +38,21 @@ class Nova:
     def __init__(self, seconds: float = SLOW_CALL) -> None:
         self.now = NOW
         self.seconds = seconds
+        self.paced = 0.0
+        """Seconds for which a list waits for its turn first."""
+        self.waiting = 7.0
         self.servers: list[Server] = []
         self.asked: list[str | None] = []
 
     def list_servers(self, changes_since: str | None = None) -> list[Server]:
         self.asked.append(changes_since)
-        self.now += self.seconds
+        self.waiting += self.paced
+        self.now += self.paced + self.seconds
         return self.servers
+
+    def waited(self, ident: int) -> float:
+        assert ident == threading.get_ident()
+        return self.waiting
 
 
 def server(ident: str, updated: str = "1970-01-01T00:16:30Z", status: str = "ACTIVE", **more: Any) -> Server:
@@ -163,6 +172,16 @@ def test_a_slow_cloud_is_asked_rarely():
         known = look(reading, nova, known)
     assert reading.due(nova.now) == pytest.approx(PAUSE * nova.seconds / 2)
     assert reading.due(nova.now, 4.0) == pytest.approx(2.0)
+
+
+def test_a_list_that_waited_for_the_providers_rate_was_not_slow():
+    nova = Nova(NOTICED)
+    nova.paced = SLOW_CALL
+    reading = reader(nova)
+    known = look(reading, nova, {})
+    assert reading.due(nova.now, LONGEST_PAUSE) <= 0 and reading.slowest == pytest.approx(NOTICED)
+    look(reading, nova, known)
+    assert nova.asked == [None, None], "whole lists"
 
 
 def test_a_single_quick_list_does_not_make_a_cloud_quick():
