@@ -89,7 +89,8 @@ class Waits:
         known = store.requests.view().records
         for folder in (WAITS, DECLINES):
             for request_id in store.own.children(folder):
-                if request_id not in known:
+                # Another launcher may know of a new request, and have stored its reasons, before this one does.
+                if request_id not in known and store.requests.read(request_id) is None:
                     store.own.delete(f"{folder}/{request_id}")
 
 

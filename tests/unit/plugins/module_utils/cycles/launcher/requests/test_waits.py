@@ -56,3 +56,23 @@ def test_a_failed_request_has_the_reasons_of_all_launchers_however_far_behind_th
         world.run(5)
         told = world.store.own.get(f"waits/{request}")["reasons"]
         assert {reason["where"] for reason in told} == {"east/main", "west/main"}
+
+
+@pytest.mark.parametrize("folder", ["declines", "waits"])
+def test_what_is_stored_about_a_request_that_a_launcher_does_not_know_yet_stays(folder: str):
+    late = [0.0]
+    with World(two_providers(), lag=lambda _kind: late[0]) as world:
+        cycle = world.start(providers=("east",))
+        world.run(10)
+        late[0] = 20.0
+        request = world.request("small")
+        late[0] = 0.0
+        path, passes = f"{folder}/{request}", cycle.passes
+        world.store.own.put(path, {"code": "declined", "reasons": [{"code": "too-large", "text": "too large"}]})
+        assert world.run(15, until=lambda: cycle.passes > passes)
+        world.run(1)
+        assert cycle.store.requests.get(request) is None, "not known yet"
+        assert world.store.own.get(path)
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        world.store.requests.delete(request)
+        assert world.run(60, until=lambda: not world.store.own.get(path))
