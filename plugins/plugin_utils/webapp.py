@@ -19,7 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import Control
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.malloc_arenas import share_arenas
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.malloc_options import set_malloc_options
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.libraries import require_libraries
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import AddressError, Listening
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.service import WebOptions, serve
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, help="instead of that in nodepool.yaml")
     parser.add_argument("--check", action="store_true", help="only say whether the configuration can be used")
     wanted = parser.parse_args(arguments)
-    share_arenas()
+    set_malloc_options()
     options = WebOptions(config=wanted.config, secure_config=wanted.secure_config)
     notifier = Notifier()
 

@@ -22,7 +22,7 @@ from ..model.errors import (
     NodepoolError,
     PartlyFailed,
 )
-from .malloc_arenas import share_arenas
+from .malloc_options import set_malloc_options
 
 LIBRARY_PAGES = {
     "asyncssh": "https://asyncssh.readthedocs.io",
@@ -47,7 +47,7 @@ def run_module(
     :param argument_spec: options of the module.
     :param module_options: further arguments of AnsibleModule, such as ``required_if``.
     """
-    share_arenas()
+    set_malloc_options()
     module = AnsibleModule(argument_spec=argument_spec, supports_check_mode=True, **module_options)
     try:
         result = work(module)

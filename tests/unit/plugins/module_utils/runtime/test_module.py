@@ -65,7 +65,7 @@ def test_warnings_of_a_configuration_are_shown_beside_its_errors(monkeypatch):
         raise ConfigError(["lacks a flavor"], ["did you mean flavor-name?"])
 
     monkeypatch.setattr(module, "AnsibleModule", FakeModule)
-    monkeypatch.setattr(module, "share_arenas", lambda: None)
+    monkeypatch.setattr(module, "set_malloc_options", lambda: None)
     with pytest.raises(Failed, match="lacks a flavor"):
         module.run_module(work, {})
     assert said == ["did you mean flavor-name?"]
