@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import weakref
 
 import pytest
 
@@ -97,6 +98,23 @@ def test_a_claimed_lock_is_kazoos_to_the_name(store, zk_client, node):
     held.release()
     assert not held.valid
     assert zk_client.get_children(f"/nodepool/nodes/{node.id}/lock") == []
+    assert not store.nodes.is_locked(node.id)
+
+
+def test_a_held_lock_keeps_nothing_of_the_batch_that_took_it(store, node):
+    batch = store.batch()
+    held = store.nodes.claim(node.id, batch)
+    store.nodes.write(node, batch=batch)
+    sent = batch.send()
+    held.claimed_by(sent)
+    assert sent.refused() is None
+    kept = weakref.ref(batch)
+    del batch
+    store.own.put("launches/1", {"phase": "more"})  # kazoo's thread lets go of a request with the next one
+    eventually(lambda: kept() is None)
+    assert sent.there
+    assert held.valid
+    held.release()
     assert not store.nodes.is_locked(node.id)
 
 

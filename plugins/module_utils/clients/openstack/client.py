@@ -427,8 +427,13 @@ class CloudClient:
             asked = {**(params or {}), "limit": PAGE, **({"marker": marker} if marker else {})}
             return self._rest.call(service, "GET", path, params=asked, microversion=microversion, key=key).document
 
-        documents = pages(page, key, PAGE, lambda what: self._rest.senseless(kind, what))
-        return [self._made(kind, make, document) for document in documents]
+        return pages(
+            page,
+            key,
+            PAGE,
+            lambda document: self._made(kind, make, document),
+            lambda what: self._rest.senseless(kind, what),
+        )
 
     def _delete(self, service: str, path: str) -> bool:
         try:

@@ -100,8 +100,13 @@ class CloudImages:
             params = {**asked, **({"marker": marker} if marker else {})}
             return self._rest.call("image", "GET", "/images", params=params, key="images").document
 
-        documents = pages(page, "images", PAGE, lambda what: self._rest.senseless(kind, what))
-        found = [self._made(kind, document) for document in documents]
+        found = pages(
+            page,
+            "images",
+            PAGE,
+            lambda document: self._made(kind, document),
+            lambda what: self._rest.senseless(kind, what),
+        )
         return [image for image in found if all(image.properties.get(key) == value for key, value in marks.items())]
 
     def fill(self, image_id: str, file: DiskFile, deadline: float) -> Image:

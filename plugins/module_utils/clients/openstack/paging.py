@@ -6,23 +6,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ...model.errors import CloudError, CloudRefused
 
 MOST_PAGES = 1000
 _RESTARTS = 2
 
+T = TypeVar("T")
+
 
 def pages(
-    fetch: Callable[[str | None], Any], key: str, asked: int, senseless: Callable[[str], CloudError]
-) -> list[Any]:
+    fetch: Callable[[str | None], Any],
+    key: str,
+    asked: int,
+    make: Callable[[Any], T],
+    senseless: Callable[[str], CloudError],
+) -> list[T]:
     """All items of a list that is read page by page, each page beginning after the id of the last item before.
 
     :param fetch: the document of the page after a marker; None for the first.
     :param key: under which the items are; ``<key>_links`` (or glance's ``next``) tells of a next page. The service's
         own maximum may be smaller than what was asked for.
     :param asked: items asked for per page; a full page without any word of a next one is followed up too.
+    :param make: makes what is returned of an item. Documents are many times larger: those of one page are kept at most.
     :param senseless: makes the error for a listing that does not end.
 
     The item that a page ends with may be deleted before the next page is read; nova then answers 400, and the list is
@@ -30,7 +37,7 @@ def pages(
     """
     for attempt in range(_RESTARTS + 1):
         try:
-            return _once(fetch, key, asked, senseless)
+            return _once(fetch, key, asked, make, senseless)
         except CloudRefused as refusal:
             if refusal.status not in (400, 404) or "marker" not in str(refusal).lower() or attempt == _RESTARTS:
                 raise
@@ -38,9 +45,13 @@ def pages(
 
 
 def _once(
-    fetch: Callable[[str | None], Any], key: str, asked: int, senseless: Callable[[str], CloudError]
-) -> list[Any]:
-    items: dict[Any, Any] = {}
+    fetch: Callable[[str | None], Any],
+    key: str,
+    asked: int,
+    make: Callable[[Any], T],
+    senseless: Callable[[str], CloudError],
+) -> list[T]:
+    items: dict[Any, T] = {}
     marker: str | None = None
     for _page in range(MOST_PAGES):
         document = fetch(marker)
@@ -49,12 +60,13 @@ def _once(
             raise senseless(f"{key!r} is not a list of objects with ids")
         # The same id may come twice when something before it was deleted between two pages.
         before = len(items)
-        items.update((item["id"], item) for item in found)
+        items.update((item["id"], make(item)) for item in found)
         if not found or not _has_next(document, key, len(found), asked):
             return list(items.values())
         if len(items) == before:
             raise senseless("its pages repeat themselves")
         marker = str(found[-1]["id"])
+        del document, found  # not beside the next page
     raise senseless(f"more than {MOST_PAGES} pages")
 
 

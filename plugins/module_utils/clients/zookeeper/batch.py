@@ -135,19 +135,21 @@ class Batch:
 
 
 class Sent:
-    """A batch on its way."""
+    """A batch on its way.
+
+    Who holds a lock keeps this object as long as the lock. So once the outcome is known, it keeps nothing else of the
+    batch: neither the documents that were written nor the answer.
+    """
 
     def __init__(self, batch: Batch, answer: StoreAnswer, timeout: float) -> None:
-        self._batch = batch
-        self._answer = answer
+        self._pending: tuple[Batch, StoreAnswer] | None = (batch, answer)
         self._until = time.monotonic() + timeout
-        self._over = False
         self._error: StoreError | None = None
 
     @property
     def there(self) -> bool:
         """True when the answer is there."""
-        return self._answer.there
+        return self._pending is None or self._pending[1].there
 
     def wait(self) -> None:
         """Wait for the answer.
@@ -155,9 +157,9 @@ class Sent:
         :raises StoreGone, StoreConflict: nothing was done, because of one of the changes.
         :raises StoreError: it is unknown whether it was done; what can be undone will be.
         """
-        if not self._over:
-            self._over = True
-            self._error = self._outcome()
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            self._error = _outcome(*pending, max(0.0, self._until - time.monotonic()))
         if self._error is not None:
             raise self._error
 
@@ -172,18 +174,18 @@ class Sent:
             return problem
         return None
 
-    def _outcome(self) -> StoreError | None:
-        batch = self._batch
-        try:
-            results = self._answer.wait(max(0.0, self._until - time.monotonic()))
-        except Exception as problem:
-            for call in batch.unknown:
-                call()
-            return translated(problem, batch.paths[0], "change")
-        wrong = failure(results)
-        if wrong is not None:
-            return translated(wrong[1], batch.paths[wrong[0]], "change")
-        for then, (path, stat) in zip(batch.then, batch.made, strict=True):
-            if then is not None:
-                then(path, stat)
-        return None
+
+def _outcome(batch: Batch, answer: StoreAnswer, seconds: float) -> StoreError | None:
+    try:
+        results = answer.wait(seconds)
+    except Exception as problem:
+        for call in batch.unknown:
+            call()
+        return translated(problem, batch.paths[0], "change")
+    wrong = failure(results)
+    if wrong is not None:
+        return translated(wrong[1], batch.paths[wrong[0]], "change")
+    for then, (path, stat) in zip(batch.then, batch.made, strict=True):
+        if then is not None:
+            then(path, stat)
+    return None

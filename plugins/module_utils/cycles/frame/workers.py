@@ -135,33 +135,41 @@ class WorkerSet:
             threading.Thread(target=self._run, name=f"api-{self.name}-{self._threads}", daemon=True).start()
 
     def _run(self) -> None:
+        # Nothing of a job may stay in this frame while it waits: an answer is a list of a thousand servers at times.
+        while self._run_next():
+            pass
+
+    def _run_next(self) -> bool:
+        """Wait for a job and do it.
+
+        :return: False when the thread shall end.
+        """
         ident = threading.get_ident()
-        while True:
-            job = self._jobs.get()
-            if job is None:
-                return
-            with self._lock:
-                self._waiting -= 1
-                job.started = self.inbox.clock()
-                job.waited = self.waited(ident)
-                self._running[ident] = job
-            result, error = None, None
-            try:
-                result = job.work()
-            except CloudError as caught:
-                error = caught
-            except Exception as caught:  # a defect of ours must not leave the launch without an answer
-                error = CloudError(
-                    f"provider {self.name}: {job.what}: {type(caught).__name__}: {caught}", unclear=job.changes
-                )
-            with self._lock:
-                abandoned = job.answered
-                job.answered = True
-                if not abandoned:
-                    self._running.pop(ident, None)
-            if abandoned:
-                return
+        job = self._jobs.get()
+        if job is None:
+            return False
+        with self._lock:
+            self._waiting -= 1
+            job.started = self.inbox.clock()
+            job.waited = self.waited(ident)
+            self._running[ident] = job
+        result, error = None, None
+        try:
+            result = job.work()
+        except CloudError as caught:
+            error = caught
+        except Exception as caught:  # a defect of ours must not leave the launch without an answer
+            error = CloudError(
+                f"provider {self.name}: {job.what}: {type(caught).__name__}: {caught}", unclear=job.changes
+            )
+        with self._lock:
+            abandoned = job.answered
+            job.answered = True
+            if not abandoned:
+                self._running.pop(ident, None)
+        if not abandoned:
             self.inbox.post(_Answer(job.done, result, error))
+        return not abandoned
 
 
 @dataclass(frozen=True)

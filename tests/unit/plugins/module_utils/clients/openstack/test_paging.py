@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import pytest
@@ -15,6 +16,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudRefused,
     CloudUnavailable,
 )
+
+
+def same(item: dict[str, Any]) -> dict[str, Any]:
+    return item
 
 
 def service(items: list[dict[str, Any]], most: int, links: bool, calls: list[str | None]) -> Any:
@@ -36,8 +41,25 @@ def test_every_item_once_and_in_order(count: int, most: int, links: bool) -> Non
     items = [{"id": str(number)} for number in range(count)]
     calls: list[str | None] = []
     asked = 50 if links else most
-    assert pages(service(items, most, links, calls), "things", asked, CloudUnavailable) == items
+    assert pages(service(items, most, links, calls), "things", asked, same, CloudUnavailable) == items
     assert len(calls) <= count // most + 1
+
+
+def test_documents_of_a_page_are_dropped_before_the_next_is_read() -> None:
+    class Item(dict[str, Any]):
+        """One that can be referred to weakly."""
+
+    kept: list[weakref.ref[Item]] = []
+
+    def fetch(marker: str | None) -> dict[str, Any]:
+        assert not [ref for ref in kept if ref() is not None]
+        start = 0 if marker is None else int(marker) + 1
+        page = [Item(id=str(number)) for number in range(start, start + 3)]
+        kept.extend(map(weakref.ref, page))
+        return {"things": page, "things_links": [{"rel": "next"}] if start < 6 else []}
+
+    made = pages(fetch, "things", 3, lambda item: int(item["id"]), CloudUnavailable)
+    assert made == list(range(9))
 
 
 def test_a_marker_that_vanished_starts_the_listing_again() -> None:
@@ -53,7 +75,7 @@ def test_a_marker_that_vanished_starts_the_listing_again() -> None:
             raise answer
         return answer
 
-    assert pages(fetch, "things", 1000, CloudUnavailable) == [{"id": "2"}]
+    assert pages(fetch, "things", 1000, same, CloudUnavailable) == [{"id": "2"}]
 
 
 def test_other_refusals_are_passed_on() -> None:
@@ -61,7 +83,7 @@ def test_other_refusals_are_passed_on() -> None:
         raise CloudRefused("no", status=403)
 
     with pytest.raises(CloudRefused, match="no"):
-        pages(fetch, "things", 1000, CloudUnavailable)
+        pages(fetch, "things", 1000, same, CloudUnavailable)
 
 
 def test_a_listing_that_never_ends_is_given_up() -> None:
@@ -69,10 +91,10 @@ def test_a_listing_that_never_ends_is_given_up() -> None:
         return {"things": [{"id": "1"}], "things_links": [{"rel": "next"}]}
 
     with pytest.raises(CloudError, match="repeat"):
-        pages(fetch, "things", 1000, CloudUnavailable)
+        pages(fetch, "things", 1000, same, CloudUnavailable)
 
 
 @pytest.mark.parametrize("things", [{}, "x", [1], [{}], [{"id": None}]])
 def test_what_is_no_list_of_objects_is_an_error(things: Any) -> None:
     with pytest.raises(CloudUnavailable):
-        pages(lambda _marker: {"things": things}, "things", 1000, CloudUnavailable)
+        pages(lambda _marker: {"things": things}, "things", 1000, same, CloudUnavailable)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -247,3 +248,19 @@ def test_it_tells_what_runs_for_how_long_and_what_waits(make_bench):
     text = bench.workers.text(bench.now)
     assert text.startswith("1 jobs run and 1 wait, 1 threads of at most 1, 0 abandoned")
     assert text.endswith("longest: GET /servers/detail for 2.5 s")
+
+
+def test_a_thread_that_waits_keeps_nothing_of_its_last_job(make_bench):
+    class Listing:
+        """An answer that tells when it is gone."""
+
+    bench, gone = make_bench(size=1), threading.Event()
+
+    def work() -> Listing:
+        made = Listing()
+        weakref.finalize(made, gone.set)
+        return made
+
+    bench.workers.submit("GET /servers/detail", work, lambda result, error: bench.answers.append(("", None, error)))
+    bench.take(1)
+    assert gone.wait(PATIENCE)
