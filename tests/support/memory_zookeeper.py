@@ -375,9 +375,6 @@ class MemorySession(Session):
         if self.state != CONNECTED or client is not self.client:
             raise ConnectionLoss
 
-    def settle(self, client: Any) -> None:
-        """The cache knows at once what this session does."""
-
     def make_up_for(self, amend: Callable[[], bool]) -> None:
         """Tried once a second."""
 

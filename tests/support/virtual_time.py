@@ -221,6 +221,12 @@ class VirtualInbox(Inbox):
         self.agenda.sleep(max(0.0, seconds))
         self._pauser = None
 
+    def collect(self, seconds: float) -> None:
+        """As the real one."""
+        if seconds > 0:
+            self.agenda.sleep(seconds)
+        self.take(0)
+
     def take(self, timeout: float, most: int = 10_000) -> int:
         """As the real one; outside of a fiber it lets the agenda run itself."""
         if not self._pending and timeout > 0:

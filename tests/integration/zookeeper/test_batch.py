@@ -118,9 +118,62 @@ def test_a_held_lock_keeps_nothing_of_the_batch_that_took_it(store, node):
     assert not store.nodes.is_locked(node.id)
 
 
-def test_what_has_been_locked_before_cannot_be_claimed(store, node):
-    store.nodes.lock(node.id).release()
+def test_what_is_locked_cannot_be_claimed(store, node):
+    held = store.nodes.lock(node.id)
     assert store.nodes.claim(node.id, store.batch()) is None
+    held.release()
+
+
+def test_what_was_locked_before_is_claimed_in_one_go(store, zk_client, node):
+    store.nodes.lock(node.id).release()
+    batch = store.batch()
+    held = store.nodes.claim(node.id, batch)
+    batch.commit()
+    assert held.valid
+    assert not zk_client.Lock(f"/nodepool/nodes/{node.id}/lock").acquire(blocking=False)
+    eventually(lambda: store.nodes.is_locked(node.id))
+    held.release()
+    assert zk_client.Lock(f"/nodepool/nodes/{node.id}/lock").acquire(blocking=False)
+
+
+def test_who_queues_for_a_lock_keeps_its_place_when_it_is_claimed(store, zk_client, node):
+    store.nodes.lock(node.id).release()
+    batch = store.batch()
+    held = store.nodes.claim(node.id, batch)
+    foreign = zk_client.Lock(f"/nodepool/nodes/{node.id}/lock")
+    assert foreign.acquire(blocking=False)
+    sent = batch.send()
+    held.claimed_by(sent)
+    assert isinstance(sent.refused(), StoreConflict)
+    assert len(zk_client.get_children(f"/nodepool/nodes/{node.id}/lock")) == 1
+
+
+def test_a_record_goes_with_its_lock_and_all_that_belongs_to_it(store, zk_client, node):
+    held = store.nodes.lock(node.id)
+    store.own.put(f"launches/{node.id}", {"phase": "more"})
+    batch = store.batch()
+    store.own.delete(f"launches/{node.id}", batch)
+    store.nodes.remove(node.id, held, batch)
+    assert held.valid
+    batch.commit()
+    assert not held.valid
+    assert store.nodes.get(node.id) is None
+    assert zk_client.exists(f"/nodepool/nodes/{node.id}") is None
+    assert zk_client.exists(f"/nodepool/stackci/launches/{node.id}") is None
+
+
+def test_a_record_below_which_something_was_created_stays_with_all_that_belongs_to_it(store, zk_client, node):
+    held = store.nodes.lock(node.id)
+    store.own.put(f"launches/{node.id}", {"phase": "more"})
+    batch = store.batch()
+    store.own.delete(f"launches/{node.id}", batch)
+    store.nodes.remove(node.id, held, batch)
+    zk_client.create(f"/nodepool/nodes/{node.id}/lock/another")
+    assert isinstance(batch.send().refused(), StoreConflict)
+    assert held.valid
+    assert store.own.get(f"launches/{node.id}") == {"phase": "more"}
+    store.nodes.delete(node.id)
+    assert zk_client.exists(f"/nodepool/nodes/{node.id}") is None
 
 
 def test_a_claim_that_comes_second_is_refused_with_all_that_belongs_to_it(store, zk_client, node):

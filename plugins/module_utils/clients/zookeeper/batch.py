@@ -120,7 +120,7 @@ class Batch:
         self.then.append(then)
 
     def _learn(self, results: list[Any]) -> None:
-        """In the completion thread: the cache knows what was written before any callback is called."""
+        """In the connection's thread: the cache knows what was written before any callback is called."""
         client = self._client
         if failure(results) is not None:
             return

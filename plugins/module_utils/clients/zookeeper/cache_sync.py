@@ -27,7 +27,7 @@ except ImportError:  # told by client.require_kazoo
 
 
 class _Part(NamedTuple):
-    """What one reading of several brought, as kazoo's AsyncResult tells it."""
+    """What one reading of several brought, as :class:`wire.Answer` tells it."""
 
     value: Any
     exception: Exception | None
@@ -36,7 +36,7 @@ class _Part(NamedTuple):
 class CacheSync:
     """Fills a new tree over a connected client.
 
-    All of it happens in the client's completion thread, where answers and events come in the order in which the
+    All of it happens in the connection's thread, where answers and events come in the order in which the
     server sent them; so an answer can never bring back what an event has taken away.
 
     :param before: the tree of before the reconnection: what has not changed since need not be parsed again.

@@ -21,24 +21,21 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 from ...model.config.types import ZooKeeperTls
 from ...model.errors import MissingLibraryError, StoreError
 from . import paths
-from .read_ahead import ReadAheadSocket, ready
+from .wire import Answer, Handler, Wire
 
 IMPORT_ERROR: str | None = None
 try:
     from kazoo.client import KazooClient
-    from kazoo.handlers.threading import SequentialThreadingHandler
-    from kazoo.protocol.connection import ConnectionHandler
-    from kazoo.protocol.serialization import Watch, int_struct, write_string
+    from kazoo.protocol.serialization import int_struct, write_string
     from kazoo.protocol.states import KeeperState
 except ImportError:  # ansible-test imports every file without third-party libraries
     IMPORT_ERROR = traceback.format_exc()
-    KazooClient = SequentialThreadingHandler = ConnectionHandler = object
+    KazooClient = object
 
 _LOG = logging.getLogger(__name__)
 _PERSISTENT_RECURSIVE = 1
@@ -69,53 +66,6 @@ class AddWatch(NamedTuple):
         return True
 
 
-class _Handler(SequentialThreadingHandler):
-    """Bounds each attempt to connect, so that one silent server does not use up the time of all; reads ahead."""
-
-    def __init__(self, attempt_timeout: float) -> None:
-        super().__init__()
-        self._attempt_timeout = attempt_timeout
-
-    def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        """A connected socket."""
-        kwargs["timeout"] = min(kwargs.get("timeout") or self._attempt_timeout, self._attempt_timeout)
-        return ReadAheadSocket(super().create_connection(*args, **kwargs))
-
-    def select(self, readers: Any, writers: Any, _exceptional: Any, timeout: float | None = None) -> Any:
-        """As :func:`select.select`; nothing is ever exceptional."""
-        return *ready(readers, writers, timeout), []
-
-
-class _Wire(ConnectionHandler):
-    """The connection's thread."""
-
-    _trying = ""
-
-    def _invoke(self, *args: Any, **options: Any) -> Any:
-        # What begins a session is asked as soon as the connection stands.
-        self.client.tried[self._trying] = True
-        return super()._invoke(*args, **options)
-
-    def _read_watch_event(self, buffer: bytes, offset: int) -> None:
-        event, _offset = Watch.deserialize(buffer, offset)
-        client = self.client
-        if event.path in client._data_watchers or event.path in client._child_watchers:
-            super()._read_watch_event(buffer, offset)
-        client.handler.completion_queue.put(partial(client.on_event, event.type, client.unchroot(event.path)))
-
-    def _connect(self, host: str, hostip: str, port: int) -> Any:
-        name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        self.client.tried[name] = False
-        self._trying = name
-        try:
-            read_timeout, connect_timeout = super()._connect(host, hostip, port)
-        except Exception as problem:
-            self.client.failures[name] = problem
-            raise
-        self.client.negotiated_timeout = read_timeout * 1.5 / 1000.0  # kazoo keeps two thirds of it only
-        return read_timeout, connect_timeout
-
-
 class TreeClient(KazooClient):
     """A session from its beginning to its end.
 
@@ -144,7 +94,7 @@ class TreeClient(KazooClient):
             hosts=hosts,
             timeout=timeout,
             client_id=identity,
-            handler=_Handler(attempt_timeout),
+            handler=Handler(attempt_timeout),
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0},
             command_retry={"max_tries": 1},
             logger=_LOG,
@@ -154,7 +104,7 @@ class TreeClient(KazooClient):
             ca=tls.ca if tls else None,
             verify_certs=True,
         )
-        self._connection = _Wire(self, self._conn_retry.copy(), logger=_LOG)
+        self._connection = Wire(self, self._conn_retry.copy(), logger=_LOG)
         self._on_link = on_link
         self.on_event = on_event
         self.failures: dict[str, Exception] = {}
@@ -164,14 +114,14 @@ class TreeClient(KazooClient):
         self.generation = 0
         self.seen_zxid = 0
 
-    def submit(self, request: Any, callback: Callable[[Any], None]) -> None:
-        """Send *request*; *callback* gets kazoo's AsyncResult, in the order of answers and events.
+    def submit(self, request: Any, callback: Callable[[Answer], None]) -> None:
+        """Send *request*; *callback* gets the answer in the connection's thread, in the order of answers and events."""
+        self._call(request, Answer(self.handler, callback))
 
-        The callback is linked before the request is sent: an answer that came in between would lose its place.
-        """
-        result = self.handler.async_result()
-        result.rawlink(callback)
-        self._call(request, result)
+    @property
+    def arrived(self) -> int:
+        """How many answers and events were read and are not dealt with yet. Any thread may ask."""
+        return self._connection.arrived
 
     def absolute(self, path: str) -> str:
         """*path* with the chroot in front, as requests want it.

@@ -122,14 +122,15 @@ class Held:
 
 
 def claim(session: Session, path: str, batch: Batch) -> Held | None:
-    """Take the lock in directory *path* together with the changes of *batch*; None where that is not possible.
+    """Take the lock in directory *path* together with the changes of *batch*; None when it is held.
 
-    The directory is made by the same batch, so no contender is before us in it; where there is one already the
-    batch is refused, and the lock must be taken by :func:`acquire`.
+    The batch makes the directory, so no contender is before us in it. Where there is one, the batch deletes it first,
+    which ZooKeeper does only without contenders; nobody sees it missing. Where the cache was behind, or another client
+    was quicker, the batch is refused, and :func:`acquire` tells whether the lock is free.
 
     :return: ours when the batch is done, and not before; its release waits for that.
     """
-    if session.tree.exists(path):
+    if session.tree.is_locked(path):
         return None
     client = session.writer(path)
     batch.use(client)
@@ -139,6 +140,8 @@ def claim(session: Session, path: str, batch: Batch) -> Held | None:
     def ours(made: str, _stat: object) -> None:
         held.contender = made
 
+    if session.tree.exists(path):
+        batch.remove(path)
     batch.create(path)
     batch.create(f"{path}/{prefix}", ephemeral=True, sequence=True, then=ours)
     batch.if_unknown(lambda: session.make_up_for(partial(_withdraw, session, path, prefix)))
@@ -172,7 +175,6 @@ def acquire(session: Session, path: str, *, parents: bool = False) -> Held | Non
     except StoreError:
         session.make_up_for(partial(_withdraw, session, path, lock.prefix))
         raise
-    session.settle(client)
     return Held(session, client, path, f"{path}/{lock.node}", generation) if taken else None
 
 
@@ -220,7 +222,6 @@ def queue(session: Session, path: str) -> Turn | None:
     except StoreError:
         session.make_up_for(partial(_withdraw, session, path, prefix))
         raise
-    session.settle(client)
     return Turn(session, client, path, contender, generation)
 
 

@@ -185,9 +185,16 @@ class OwnDocuments:
                 continue
         raise StoreError(f"{full} is created and deleted by others again and again")
 
-    def delete(self, path: str) -> None:
-        """Delete the document and all below it; one that is absent is fine."""
-        self._session.delete(paths.own(path))
+    def delete(self, path: str, batch: Batch | None = None) -> None:
+        """Delete the document and all below it; one that is absent is fine.
+
+        :param batch: delete it together with these changes, which are refused where the cache was behind.
+        """
+        full = paths.own(path)
+        if batch is None:
+            self._session.delete(full)
+        elif self._session.tree.entry(full) is not None:
+            batch.remove(full)
 
     def delete_as_known(self, *many: str) -> bool:
         """Delete documents in one round trip if all of them are as the cache shows them.

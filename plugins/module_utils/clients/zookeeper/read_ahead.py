@@ -15,6 +15,7 @@ from collections.abc import Collection
 from typing import Any
 
 _AT_ONCE = 64 * 1024
+_LENGTH = 4
 _READABLE = select.POLLIN | select.POLLPRI
 _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 
@@ -37,6 +38,28 @@ class ReadAheadSocket:
         piece = self._arrived[self._taken : self._taken + size]
         self._taken += len(piece)
         return piece
+
+    def take(self, size: int) -> bytes | None:
+        """Exactly *size* bytes; None where fewer have been read."""
+        end = self._taken + size
+        if end > len(self._arrived):
+            return None
+        piece, self._taken = self._arrived[self._taken : end], end
+        return piece
+
+    def has_message(self) -> bool:
+        """True when a whole message of ZooKeeper has been read: four bytes tell its length."""
+        begin = self._taken + _LENGTH
+        return begin + int.from_bytes(self._arrived[self._taken : begin], "big") <= len(self._arrived) >= begin
+
+    @property
+    def messages(self) -> int:
+        """How many whole messages have been read. Any thread may ask."""
+        arrived, place, number = self._arrived, self._taken, -1
+        while place <= len(arrived):
+            number += 1
+            place += _LENGTH + int.from_bytes(arrived[place : place + _LENGTH], "big")
+        return number
 
     def fill(self) -> None:
         """Read what has arrived, after all that was read before has been handed out."""

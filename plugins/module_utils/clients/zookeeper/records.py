@@ -106,12 +106,23 @@ class Records(Generic[R]):
         """Delete the record and all below it; one that is absent is fine."""
         self._session.delete(self._path(record_id))
 
+    def remove(self, record_id: str, held: Held, batch: Batch) -> None:
+        """Delete the record and all below it, its lock too, together with these changes.
+
+        The batch is refused where the cache was behind; :meth:`delete` then does it.
+        """
+        for path in self._session.tree.subtree(self._path(record_id)):
+            if path == held.contender:
+                held.release(batch)
+            else:
+                batch.remove(path)
+
     def lock(self, record_id: str) -> Held | None:
         """Take the lock without waiting; None when it is held or the record is gone."""
         raise NotImplementedError
 
     def claim(self, record_id: str, batch: Batch) -> Held | None:
-        """Take the lock of a record that was never locked together with *batch*; see :func:`locks.claim`."""
+        """Take the lock of a record together with *batch*; see :func:`locks.claim`."""
         return claim(self._session, self._lock_path(record_id), batch)
 
     def is_locked(self, record_id: str) -> bool:

@@ -23,6 +23,7 @@ class Inbox:
         self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._pausing = False
+        self._nudged = False
 
     @property
     def waiting(self) -> int:
@@ -35,9 +36,15 @@ class Inbox:
 
     def nudge(self) -> None:
         """Wake the cycle without anything to do but look. May also be called by a signal handler."""
-        self._calls.put(_nothing)
+        if not self._nudged:
+            # One is as good as many, and each wakes a thread.
+            self._nudged = True
+            self._calls.put(self._look)
         if self._pausing:
             self._bell.put(None)
+
+    def _look(self) -> None:
+        self._nudged = False
 
     def pause(self, seconds: float) -> None:
         """Wait for the next nudge, up to *seconds*; no call is made meanwhile."""
@@ -48,6 +55,11 @@ class Inbox:
             pass
         finally:
             self._pausing = False
+
+    def collect(self, seconds: float) -> None:
+        """Wait *seconds*, then make all calls that are there: each call that wakes a thread costs more than itself."""
+        time.sleep(max(0.0, seconds))
+        self.take(0)
 
     def take(self, timeout: float, most: int = 10_000) -> int:
         """Wait up to *timeout* seconds for the first call, then make all that are there.
@@ -67,7 +79,3 @@ class Inbox:
             call()
             made += 1
         return made
-
-
-def _nothing() -> None:
-    """A nudge does nothing by itself."""

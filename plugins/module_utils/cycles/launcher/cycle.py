@@ -219,8 +219,7 @@ class LauncherCycle(Work):
         took = inbox.clock() - began
         if self._is_woken(began + seconds):
             until = began + max(SHORTEST_PASS, took + min(took, LONGEST_PAUSE))
-            while (left := until - inbox.clock()) > 0 and inbox.take(left):
-                continue
+            inbox.collect(until - inbox.clock())
 
     def _is_woken(self, until: float) -> bool:
         """Wait for something to happen; the configuration's files are looked at meanwhile, which costs no pass."""

@@ -341,10 +341,10 @@ class LauncherPass:
             if node.provider in context.actors and node.id not in busy and not node.broken
         ]
         records = requests.records.values()
-        for action in due_upkeep(context, nodes, records, requests.unreadable, self._inherited.lost):
-            if isinstance(action, DeleteNode):
-                self._deletions.start(action)
-            elif isinstance(action, FreeNode):
+        due = list(due_upkeep(context, nodes, records, requests.unreadable, self._inherited.lost))
+        self._deletions.start([action for action in due if isinstance(action, DeleteNode)])
+        for action in due:
+            if isinstance(action, FreeNode):
                 self._deletions.free(action)
             elif isinstance(action, DropRequest):
                 line = f"request {action.request_id}: removed because {action.reason.text()}"
@@ -387,8 +387,7 @@ class LauncherPass:
         self._accepted.admit(plan.admit)
         for decline in plan.decline:
             self._accepted.decline(decline, all_pools)
-        for delete in plan.delete:
-            self._deletions.start(delete)
+        self._deletions.start(plan.delete)
         begun = self._launches.begin([Wanted(spare.pool_id, spare.label, spare.az) for spare in plan.spare])
         for spare, node_id in zip(plan.spare, begun, strict=True):
             if node_id is not None:

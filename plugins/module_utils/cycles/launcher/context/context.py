@@ -138,14 +138,25 @@ class Context:
         self.store.own.put(f"{LAUNCHES}/{launch.node_id}", launch.document(), batch)
 
     def add_tombstone(
-        self, node_id: str, provider: str, server_id: str | None = None, life: Life | None = None
+        self,
+        node_id: str,
+        provider: str,
+        server_id: str | None = None,
+        life: Life | None = None,
+        batch: Batch | None = None,
     ) -> None:
-        """Remember what a node had in the cloud: what turns up of it later is then known to be ours."""
-        add_tombstone(self.store, node_id, provider, self.launch(node_id), server_id, self.now(), life)
+        """Remember what a node had in the cloud: what turns up of it later is then known to be ours.
 
-    def forget(self, node_id: str) -> None:
-        """Remove the launch record of a node that is gone; its tombstone is written before."""
-        self.store.own.delete(f"{LAUNCHES}/{node_id}")
+        :param batch: store it together with these changes.
+        """
+        add_tombstone(self.store, node_id, provider, self.launch(node_id), server_id, self.now(), life, batch)
+
+    def forget(self, node_id: str, batch: Batch | None = None) -> None:
+        """Remove the launch record of a node that is gone; its tombstone is written before.
+
+        :param batch: remove it together with these changes.
+        """
+        self.store.own.delete(f"{LAUNCHES}/{node_id}", batch)
 
 
 def clients_of(

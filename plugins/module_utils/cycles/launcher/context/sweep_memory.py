@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ....clients.zookeeper.batch import Batch
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.paths import segment
 from ....clients.zookeeper.store import Store
@@ -81,10 +82,12 @@ def add_tombstone(
     server_id: str | None,
     now: float,
     life: Life | None = None,
+    batch: Batch | None = None,
 ) -> None:
     """Remember what a node (or one attempt of its launch) had in the cloud, before its record goes.
 
     :param life: of a node that is gone; it is stored only together with something that it had in the cloud.
+    :param batch: store it together with these changes.
     """
     path = f"{TOMBSTONES}/{segment(provider)}/{node_id}"
     tombstone = store.own.understood(path, Tombstone.from_document, key="node_id") or Tombstone(node_id)
@@ -92,7 +95,8 @@ def add_tombstone(
         tombstone.buried = now
         if life is not None:
             tombstone.times, tombstone.request_id, tombstone.why = dict(life.times), life.request_id, life.why
-        store.own.put(path, tombstone.document())
+        store.own.folder(f"{TOMBSTONES}/{segment(provider)}")
+        store.own.put(path, tombstone.document(), batch)
 
 
 def read_tombstones(store: Store, provider: str) -> Tombstones:

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ....clients.zookeeper.batch import Batch, Sent
 from ....clients.zookeeper.locks import Held
 from ....launching.actions import DeleteNode, FreeNode
 from ....launching.machine import SETTLE_SECONDS
@@ -25,6 +29,36 @@ from ..provider.actor import ProviderActor
 from .removals import Removals
 
 
+@dataclass(frozen=True, eq=False)
+class _Deletion:
+    """A node that is locked, and whose record says that it is being deleted."""
+
+    node: Node
+    launch: Launch | None
+    actor: ProviderActor
+    held: Held
+    life: Life
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Ending:
+    """A node that is gone from the cloud, and what was recorded of it."""
+
+    node_id: str
+    held: Held
+    life: Life | None
+    node: Node | None
+    launch: Launch | None
+
+    @property
+    def provider(self) -> str:
+        """Where it was; empty where that is not known."""
+        if self.launch is not None:
+            return self.launch.provider
+        return (self.node.provider if self.node is not None else None) or ""
+
+
 class Deletions:
     """The node deletions of a cycle. Each holds the node's lock until the record is gone."""
 
@@ -34,6 +68,7 @@ class Deletions:
         self._held: dict[str, Held] = {}
         self._lives: dict[str, Life] = {}
         self._looking: dict[str, tuple[ProviderActor, Launch]] = {}
+        self._endings: list[tuple[_Ending, Sent]] = []
 
     def __contains__(self, node_id: str) -> bool:
         return node_id in self._held
@@ -50,38 +85,82 @@ class Deletions:
         """How many deletions wait for a look at the list, because their create was never answered."""
         return sum(1 for other, _unused in self._looking.values() if other is actor)
 
-    def start(self, action: DeleteNode) -> bool:
-        """Begin to delete a node; False when its record is not what this was decided on, or it is locked.
+    def start(self, actions: Sequence[DeleteNode]) -> None:
+        """Begin to delete nodes; not one whose record is not what this was decided on, or that is locked.
 
         The cache of locks may be newer than that of records: a node that was locked, changed and unlocked may look
-        unchanged. So the record is written only in the version that the plan has seen.
+        unchanged. So a record is written only in the version that the plan has seen.
         """
-        store = self._context.store
-        node = store.nodes.get(action.node_id)
-        if node is None or node.version != action.version or action.node_id in self._held:
-            return False
-        actor = self._context.actors.get(node.provider or "")
-        held = store.nodes.lock(action.node_id) if actor is not None else None
-        if actor is None or held is None:
-            return False
+        sent = [self._send(action) for action in actions]
+        for action, claim in zip(actions, sent, strict=True):
+            if claim is not None and claim[1].refused() is None:
+                self._begin(claim[0])
+                continue
+            if claim is not None:
+                claim[0].held.release()
+            deletion = self._step_by_step(action)
+            if deletion is not None:
+                self._begin(deletion)
+
+    def _send(self, action: DeleteNode) -> tuple[_Deletion, Sent] | None:
+        """Lock and state in one go, for a node whose launch record is not written any more."""
+        store, found = self._context.store, self._unchanged(action)
+        if found is None or found[0].state not in NodeState.FINISHED:
+            return None
+        node, actor = found
+        batch = store.batch()
+        held = store.nodes.claim(node.id, batch)
+        if held is None:
+            return None
+        deletion = self._deletion(action, node, actor, self._context.launch(node.id), held)
+        store.nodes.write(node, if_unchanged=True, batch=batch)
+        sent = batch.send()
+        held.claimed_by(sent)
+        return deletion, sent
+
+    def _step_by_step(self, action: DeleteNode) -> _Deletion | None:
+        """Lock, look, write."""
+        store, found = self._context.store, self._unchanged(action)
+        held = store.nodes.lock(action.node_id) if found is not None else None
+        if found is None or held is None:
+            return None
+        node, actor = found
         launch = self._context.launch(node.id, fresh=node.state not in NodeState.FINISHED)
         if launch is not None and action.reason.code == reasons.OWNER_GONE:
             # Its launch record had not been seen yet: it is adopted.
             held.release()
-            return False
-        life = life_of(node, launch, self._context.ages.in_use_since(node.id), action.reason.text())
-        node.set_state(NodeState.DELETING, self._context.now())
+            return None
+        deletion = self._deletion(action, node, actor, launch, held)
         try:
             store.nodes.write(node, held=held, if_unchanged=True)
         except (StoreConflict, StoreGone):
             held.release()
-            return False
-        self._held[node.id] = held
-        self._lives[node.id] = life
-        line = f"node {node.id}: deleting, because {action.reason.text()}"
+            return None
+        return deletion
+
+    def _unchanged(self, action: DeleteNode) -> tuple[Node, ProviderActor] | None:
+        """The node as the plan has seen it, and its provider, if this cycle acts for that."""
+        node = self._context.store.nodes.get(action.node_id)
+        if node is None or node.version != action.version or action.node_id in self._held:
+            return None
+        actor = self._context.actors.get(node.provider or "")
+        return (node, actor) if actor is not None else None
+
+    def _deletion(
+        self, action: DeleteNode, node: Node, actor: ProviderActor, launch: Launch | None, held: Held
+    ) -> _Deletion:
+        why = action.reason.text()
+        life = life_of(node, launch, self._context.ages.in_use_since(node.id), why)
+        node.set_state(NodeState.DELETING, self._context.now())
+        return _Deletion(node, launch, actor, held, life, why)
+
+    def _begin(self, deletion: _Deletion) -> None:
+        node, launch = deletion.node, deletion.launch
+        self._held[node.id] = deletion.held
+        self._lives[node.id] = deletion.life
+        line = f"node {node.id}: deleting, because {deletion.why}"
         self._context.account.say(Line(line, **subject_of_node(node, launch)))
-        self._remove(node, launch, actor)
-        return True
+        self._remove(node, launch, deletion.actor)
 
     def free(self, action: FreeNode) -> bool:
         """Take the allocation from a ready node whose request is gone."""
@@ -105,7 +184,9 @@ class Deletions:
             held.release()
 
     def step(self, now: float) -> None:
-        """Look for servers of creates that were never answered."""
+        """Wait for the records of nodes to be gone; look for servers of creates that were never answered."""
+        while self._endings:
+            self._end(*self._endings.pop(0))
         for node_id, (actor, launch) in list(self._looking.items()):
             server = actor.by_mark().get(launch.mark)
             lately = max(SETTLE_SECONDS, actor.creates.answers.settle)
@@ -120,6 +201,7 @@ class Deletions:
         for held in self._held.values():
             held.release()
         self._held.clear()
+        self._endings.clear()
         self._lives.clear()
         self._looking.clear()
 
@@ -139,31 +221,44 @@ class Deletions:
         )
 
     def _gone(self, node_id: str) -> None:
+        """Nothing of it is in the cloud any more: all that is recorded of it goes, together with the lock."""
         held, life = self._held.pop(node_id, None), self._lives.pop(node_id, None)
         if held is None or not held.valid:
             return
-        store = self._context.store
-        node = store.nodes.get(node_id)
+        store, batch = self._context.store, self._context.store.batch()
+        ending = _Ending(node_id, held, life, store.nodes.get(node_id), self._context.launch(node_id))
+        self._add_tombstone(ending, batch)
+        self._context.forget(node_id, batch)
+        store.nodes.remove(node_id, held, batch)
+        self._endings.append((ending, batch.send()))
+
+    def _end(self, ending: _Ending, sent: Sent) -> None:
+        if sent.refused() is not None:
+            self._end_step_by_step(ending)
+        node, launch = ending.node, ending.launch
+        if ending.provider in self._context.actors:
+            pool = launch.pool if launch is not None else node.pool if node is not None else None
+            self._context.actors[ending.provider].node_gone(pool, self._context.now())
+        self._context.account.deleted.append(ending.node_id)
+        subject = Subject(node=ending.node_id) if node is None else subject_of_node(node, launch)
+        self._context.account.say(Line(f"node {ending.node_id}: gone", **subject))
+
+    def _end_step_by_step(self, ending: _Ending) -> None:
+        """The cache was behind: something of it is gone already, or another client has created something below it."""
+        store, node = self._context.store, ending.node
         if node is not None:
             try:
                 node.set_state(NodeState.DELETED, self._context.now())
                 store.nodes.write(node)
             except StoreGone:
                 pass
-        launch = self._context.launch(node_id)
-        self._add_tombstone(node_id, node, launch, life)
-        self._context.forget(node_id)
-        store.nodes.delete(node_id)
-        held.release()
-        self._context.account.deleted.append(node_id)
-        subject = Subject(node=node_id) if node is None else subject_of_node(node, launch)
-        self._context.account.say(Line(f"node {node_id}: gone", **subject))
+        self._add_tombstone(ending)
+        self._context.forget(ending.node_id)
+        store.nodes.delete(ending.node_id)
+        ending.held.release()
 
-    def _add_tombstone(self, node_id: str, node: Node | None, launch: Launch | None, life: Life | None) -> None:
-        provider = launch.provider if launch is not None else node.provider if node is not None else None
-        if provider is not None:
+    def _add_tombstone(self, ending: _Ending, batch: Batch | None = None) -> None:
+        if ending.provider:
+            node = ending.node
             server_id = node.external_id if node is not None and isinstance(node.external_id, str) else None
-            self._context.add_tombstone(node_id, provider, server_id, life)
-            if provider in self._context.actors:
-                pool = launch.pool if launch is not None else node.pool if node is not None else None
-                self._context.actors[provider].node_gone(pool, self._context.now())
+            self._context.add_tombstone(ending.node_id, ending.provider, server_id, ending.life, batch)

@@ -105,3 +105,22 @@ class TestReady:
         assert ready([], [reader], None) == ([], [reader])
         with pytest.raises(OSError, match="Bad file descriptor"):
             reader.recv(1)
+
+
+@given(bodies=st.lists(st.binary(max_size=40), min_size=1), cut=st.integers(0, 30))
+def test_whole_messages_are_known_and_taken_whole(bodies: list[bytes], cut: int) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reader = ReadAheadSocket(ours)
+        sent = b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+        theirs.sendall(sent[: len(sent) - min(cut, len(sent) - 1)])
+        reader.fill()
+        whole = reader.messages
+        for number, body in enumerate(bodies):
+            assert reader.has_message() is (number < whole)
+            if number < whole:
+                assert reader.take(4) == len(body).to_bytes(4, "big")
+                assert reader.take(len(body)) == body
+        assert whole == len(bodies) or cut > 0
+        assert reader.messages == 0
+        assert reader.take(1000) is None

@@ -61,6 +61,23 @@ def test_an_error_of_a_call_reaches_the_cycle_and_the_rest_is_kept():
     assert inbox.take(0) == 1 and made == ["error", "call"]
 
 
+def test_several_nudges_are_one_until_the_cycle_looks():
+    inbox = Inbox()
+    inbox.nudge()
+    inbox.nudge()
+    assert inbox.take(0) == 1
+    inbox.nudge()
+    assert inbox.take(0) == 1
+
+
+def test_what_is_collected_is_made_together():
+    inbox, made = Inbox(), []
+    inbox.post(lambda: made.append(1))
+    inbox.post(lambda: made.append(2))
+    inbox.collect(-1.0)
+    assert made == [1, 2]
+
+
 def test_it_tells_how_many_calls_wait():
     inbox = Inbox()
     inbox.post(lambda: None)

@@ -1,0 +1,232 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kazoo's connection thread, with fewer system calls and changes of threads.
+
+For each request kazoo wakes its thread, waits until it may write, and writes; for each answer it waits until it may
+read, reads, and wakes another thread, which calls what waits for the answer. In a burst requests and answers come by
+the dozen. Here requests that wait are written together, answers that have arrived are read one after the other as long
+as no request waits, and the connection's thread itself calls what waits for an answer or an event.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .read_ahead import ReadAheadSocket, ready
+
+try:
+    from kazoo.handlers.threading import SequentialThreadingHandler
+    from kazoo.protocol.connection import ConnectionHandler
+    from kazoo.protocol.serialization import Watch
+except ImportError:  # told by client.require_kazoo
+    SequentialThreadingHandler = ConnectionHandler = object
+
+_LOG = logging.getLogger(__name__)
+_MOST_ANSWERS = 100
+"""Answers that are read before the thread looks whether it is time for a ping."""
+_MOST_BYTES = 256 * 1024
+"""Requests that are written together are not made to wait for more than that."""
+
+
+class _Queue(queue.SimpleQueue[Any]):
+    """kazoo's threads call :meth:`task_done`, and nothing waits for it."""
+
+    def task_done(self) -> None:
+        """Nothing to do."""
+
+
+class _Bell:
+    """Both ends of the pair of sockets by which kazoo's thread is told of each request.
+
+    At most one byte is under way. The thread may deal with a request before its :meth:`send`, which then says nothing.
+
+    :param reader: the end that the thread waits for; *writer*: the other one. Both as kazoo makes them.
+    """
+
+    def __init__(self, reader: Any, writer: Any) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._lock = threading.Lock()
+        self._requests = 0
+        self._closed = False
+
+    def send(self, _byte: bytes) -> int:
+        """There is one more request.
+
+        :raises OSError: nothing waits for requests any more.
+        """
+        with self._lock:
+            if self._closed:
+                raise OSError("the connection is closed")
+            self._requests += 1
+            if self._requests == 1:
+                self._writer.send(b"\0")
+        return 1
+
+    def recv(self, _size: int) -> bytes:
+        """One request is dealt with."""
+        with self._lock:
+            self._requests -= 1
+            if self._requests == 0:
+                self._reader.recv(1)
+        return b"\0"
+
+    def fileno(self) -> int:
+        """Of the end that is waited for."""
+        return int(self._reader.fileno())
+
+    def close(self) -> None:
+        """Close both."""
+        self._closed = True
+        self._reader.close()
+        self._writer.close()
+
+
+class Handler(SequentialThreadingHandler):
+    """Bounds each attempt to connect, so that one silent server does not use up the time of all; reads ahead."""
+
+    queue_impl = _Queue
+
+    def __init__(self, attempt_timeout: float) -> None:
+        super().__init__()
+        self._attempt_timeout = attempt_timeout
+        self._connection_thread = 0
+
+    def begin(self) -> None:
+        """The calling thread is the connection's."""
+        self._connection_thread = threading.get_ident()
+
+    def tell(self, call: Callable[[], object]) -> None:
+        """Make *call* in the connection's thread: at once where this is it.
+
+        Another thread learns only that nothing can be sent any more; then the order does not matter.
+        """
+        if threading.get_ident() != self._connection_thread and self.running:
+            self.completion_queue.put(call)
+            return
+        try:
+            call()
+        except Exception:
+            _LOG.exception("what waits for an answer or an event of ZooKeeper failed")
+
+    def create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        """A connected socket."""
+        kwargs["timeout"] = min(kwargs.get("timeout") or self._attempt_timeout, self._attempt_timeout)
+        return ReadAheadSocket(super().create_connection(*args, **kwargs))
+
+    def create_socket_pair(self) -> Any:
+        """What wakes the connection's thread: (for the thread, for those that have requests)."""
+        bell = _Bell(*super().create_socket_pair())
+        return bell, bell
+
+    def select(self, readers: Any, writers: Any, _exceptional: Any, timeout: float | None = None) -> Any:
+        """As :func:`select.select`; nothing is ever exceptional."""
+        return *ready(readers, writers, timeout), []
+
+
+class Answer:
+    """What kazoo calls an AsyncResult, for a request whose answer goes to one callback.
+
+    :param callback: called with this object in the connection's thread, once.
+    """
+
+    __slots__ = ("_callback", "_handler", "exception", "value")
+
+    def __init__(self, handler: Any, callback: Callable[[Answer], None]) -> None:
+        self._handler = handler
+        self._callback: Callable[[Answer], None] | None = callback
+        self.value: Any = None
+        self.exception: Exception | None = None
+
+    def set(self, value: Any = None) -> None:
+        """The answer is there."""
+        self.value = value
+        self._tell()
+
+    def set_exception(self, exception: Exception) -> None:
+        """There is none, or it tells of an error."""
+        if self._callback is not None:
+            self.exception = exception
+        self._tell()
+
+    def _tell(self) -> None:
+        callback, self._callback = self._callback, None
+        if callback is not None:
+            self._handler.tell(partial(callback, self))
+
+
+class Wire(ConnectionHandler):
+    """The connection's thread."""
+
+    _trying = ""
+    _together: bytearray | None = None
+    """The requests that are to be written together; None where each is written at once."""
+
+    def zk_loop(self) -> None:
+        """What the thread does."""
+        self.handler.begin()
+        super().zk_loop()
+
+    def _invoke(self, *args: Any, **options: Any) -> Any:
+        # What begins a session is asked as soon as the connection stands.
+        self.client.tried[self._trying] = True
+        return super()._invoke(*args, **options)
+
+    @property
+    def arrived(self) -> int:
+        """See :attr:`TreeClient.arrived`."""
+        socket = self._socket
+        return socket.messages if isinstance(socket, ReadAheadSocket) else 0
+
+    def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
+        self._together = bytearray()
+        try:
+            super()._send_request(read_timeout, connect_timeout)
+            while self.client._queue and len(self._together) < _MOST_BYTES:
+                super()._send_request(read_timeout, connect_timeout)
+        finally:
+            together, self._together = self._together, None
+            if together:
+                self._write(together, connect_timeout)
+
+    def _write(self, msg: bytes | bytearray, timeout: float) -> None:
+        if self._together is None:
+            super()._write(msg, timeout)
+        else:
+            self._together += msg
+
+    def _read_socket(self, read_timeout: float) -> Any:
+        for _unused in range(_MOST_ANSWERS):
+            response = super()._read_socket(read_timeout)
+            if response is not None or self.client._queue or not self._socket.has_message():
+                return response
+        return None
+
+    def _read(self, length: int, timeout: float) -> Any:
+        piece = self._socket.take(length)
+        return super()._read(length, timeout) if piece is None else piece
+
+    def _read_watch_event(self, buffer: bytes, offset: int) -> None:
+        event, _offset = Watch.deserialize(buffer, offset)
+        client = self.client
+        if event.path in client._data_watchers or event.path in client._child_watchers:
+            super()._read_watch_event(buffer, offset)
+        self.handler.tell(partial(client.on_event, event.type, client.unchroot(event.path)))
+
+    def _connect(self, host: str, hostip: str, port: int) -> Any:
+        name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.client.tried[name] = False
+        self._trying = name
+        try:
+            read_timeout, connect_timeout = super()._connect(host, hostip, port)
+        except Exception as problem:
+            self.client.failures[name] = problem
+            raise
+        self.client.negotiated_timeout = read_timeout * 1.5 / 1000.0  # kazoo keeps two thirds of it only
+        return read_timeout, connect_timeout
