@@ -61,6 +61,19 @@ SPACED = frozenset({Failure.API, Failure.REFUSED, Failure.IMAGE})
 """The cloud was asked and said no, which takes no time: the next try comes a while later."""
 
 
+_STEPS = {
+    Phase.QUEUED: Step.CREATE,
+    Phase.CREATING: Step.WAIT,
+    Phase.UNCLEAR: Step.WATCH,
+    Phase.BOOTING: Step.WATCH,
+    Phase.ADDRESSING: Step.ADDRESS,
+    Phase.REACHING: Step.SCAN,
+    Phase.CLEARING: Step.CLEAR,
+    Phase.READY: Step.FINISH,
+    Phase.FAILED: Step.GIVE_UP,
+}
+
+
 @dataclass(frozen=True)
 class LaunchRules:
     """The provider's settings that decide: seconds and the number of attempts."""
@@ -74,17 +87,7 @@ def next_step(launch: Launch, now: float) -> Step:
     """What is to be done for the launch at this moment."""
     if launch.phase in (Phase.QUEUED, Phase.ADDRESSING) and now < launch.not_before:
         return Step.WAIT
-    return {
-        Phase.QUEUED: Step.CREATE,
-        Phase.CREATING: Step.WAIT,
-        Phase.UNCLEAR: Step.WATCH,
-        Phase.BOOTING: Step.WATCH,
-        Phase.ADDRESSING: Step.ADDRESS,
-        Phase.REACHING: Step.SCAN,
-        Phase.CLEARING: Step.CLEAR,
-        Phase.READY: Step.FINISH,
-        Phase.FAILED: Step.GIVE_UP,
-    }[launch.phase]
+    return _STEPS[launch.phase]
 
 
 def begin_attempt(launch: Launch, mark: str, now: float) -> None:

@@ -71,11 +71,6 @@ class Records(Generic[R]):
         record = self._parsed(entry, record_id) if entry else None
         return record.clone() if record else None
 
-    def is_known(self, record_id: str) -> bool:
-        """True for what :meth:`get` would return; makes no copy."""
-        entry = self._session.tree.entry(self._path(record_id))
-        return entry is not None and self._parsed(entry, record_id) is not None
-
     def read(self, record_id: str) -> R | None:
         """One record fresh from ZooKeeper; None when it is gone or holds no JSON object."""
         found = self._session.read(self._path(record_id))

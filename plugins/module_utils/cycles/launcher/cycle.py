@@ -43,8 +43,8 @@ from .launcher_pass import LauncherPass
 DONE = "done"
 LONGEST_WAIT = 5.0
 """Seconds between two passes when nothing happens: ages are looked at no finer than this."""
-SHORTEST_PASS = 0.02
-"""What happens within this time is dealt with in one pass."""
+SHORTEST_PASS, CALM_PASS = 0.02, 0.1
+"""What happens within this time is dealt with in one pass; the second while no request waits and no create."""
 LONGEST_PAUSE = 0.2
 """A pass that takes long looks at much. So passes take half of the time at most, unless that means a longer pause: a
 burst of thousands takes fewer passes, and the threads that read answers get their share of the interpreter."""
@@ -218,7 +218,8 @@ class LauncherCycle(Work):
         inbox = self._context.inbox
         took = inbox.clock() - began
         if self._is_woken(began + seconds):
-            until = began + max(SHORTEST_PASS, took + min(took, LONGEST_PAUSE))
+            shortest = SHORTEST_PASS if self._launcher_pass.hurries else CALM_PASS
+            until = began + max(shortest, took + min(took, LONGEST_PAUSE))
             inbox.collect(until - inbox.clock())
 
     def _is_woken(self, until: float) -> bool:

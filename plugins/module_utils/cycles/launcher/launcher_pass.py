@@ -158,6 +158,11 @@ class LauncherPass:
         return self._quiet and all(document["code"] in reasons.LIMITS for document in waiting)
 
     @property
+    def hurries(self) -> bool:
+        """True while a request waits, or a launch for its create: what gives room must be seen at once."""
+        return bool(self._context.account.waiting) or self._launches.in_progress.is_any_queued
+
+    @property
     def leads(self) -> bool:
         """True when this cycle reports for the whole tree; one of all acting cycles does."""
         return self._provider_locks.keeps_spares
@@ -396,10 +401,7 @@ class LauncherPass:
         self._registry.set_paused(self._waits.publish(plan.wait, now))
 
     def _busy(self) -> set[str]:
-        busy = set(self._accepted.node_ids)
-        for actor in self._context.actors.values():
-            busy.update(ongoing.node.id for ongoing in self._launches.in_progress.of(actor))
-        return busy | self._deletions.node_ids
+        return self._accepted.node_ids | self._launches.in_progress.keys() | self._deletions.node_ids
 
 
 def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:

@@ -97,6 +97,11 @@ class LaunchInProgress:
         return self.launch.phase == Phase.QUEUED and not self.launch.superseded
 
     @property
+    def has_news(self) -> bool:
+        """True when there is a server list that this launch has not seen."""
+        return self.actor.listed_from > self.list_seen
+
+    @property
     def is_on_its_way(self) -> bool:
         """True for a launch whose server was asked for and is not yet ACTIVE."""
         return self.launch.phase in ASKED_FOR
@@ -192,6 +197,11 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         """True while a create is without an answer."""
         return any(ongoing.launch.phase == Phase.CREATING for ongoing in self.values())
 
+    @property
+    def is_any_queued(self) -> bool:
+        """True while a create waits to be sent."""
+        return any(ongoing.launch.phase == Phase.QUEUED for ongoing in self.values())
+
     def zones(self) -> dict[tuple[str, str], list[str]]:
         """(provider, pool) → zones of launches whose server is not up yet."""
         zones: dict[tuple[str, str], list[str]] = {}
@@ -210,7 +220,25 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
 
     def to_float(self) -> set[str]:
         """Ids of the nodes that will most likely ask for a floating IP."""
-        return {node_id for node_id, ongoing in self.items() if ongoing.actor.known.floats(ongoing.pool, ongoing.label)}
+        floats: dict[tuple[int, int], bool] = {}
+        found = set()
+        for node_id, ongoing in self.items():
+            # A configuration that was read anew has other objects for the same pool.
+            kind = id(ongoing.pool), id(ongoing.label)
+            if kind not in floats:
+                floats[kind] = ongoing.actor.known.floats(ongoing.pool, ongoing.label)
+            if floats[kind]:
+                found.add(node_id)
+        return found
+
+    def troubled(self, now: float) -> set[str]:
+        """Ids of the requests of which a launch may be stuck: its create is not sent, or its provider is not well."""
+        unwell = {id(actor): actor.health.troubled_for(now) > 0 for actor in {one.actor for one in self.values()}}
+        return {
+            ongoing.launch.request_id
+            for ongoing in self.values()
+            if ongoing.launch.request_id and (ongoing.launch.phase == Phase.QUEUED or unwell[id(ongoing.actor)])
+        }
 
     def unanswered(self, actor: ProviderActor) -> Resources:
         """What the provider's creates that are without an answer will use."""

@@ -168,7 +168,7 @@ class Launches:
                         sending[name] += 1
                         ongoing.build_begins(sending[name], now)
                         prepared.append((ongoing, spec))
-            elif step not in (Step.CREATE, Step.WAIT):
+            elif step not in (Step.CREATE, Step.WAIT) and (step is not Step.WATCH or ongoing.has_news):
                 self._push(step, ongoing, now)
         # One wait for all: nothing is created before it is written down.
         self._context.store.catch_up()
@@ -231,7 +231,7 @@ class Launches:
     def _feed(self, ongoing: LaunchInProgress, now: float) -> None:
         """Show the machine the latest listing, once."""
         actor, launch = ongoing.actor, ongoing.launch
-        if actor.listed_from <= ongoing.list_seen:
+        if not ongoing.has_news:
             return
         is_known, server = _server_of(ongoing, now)
         if not is_known:

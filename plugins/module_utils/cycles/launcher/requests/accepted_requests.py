@@ -48,7 +48,7 @@ class AcceptedRequests:
     @property
     def node_ids(self) -> set[str]:
         """Ids of the nodes whose locks are held for requests."""
-        return {node_id for accepted in self._accepted.values() for node_id in accepted.node_ids}
+        return set().union(*(accepted.node_ids for accepted in self._accepted.values()))
 
     # -- accepting -----------------------------------------------------------------------------------------------
 
@@ -143,8 +143,9 @@ class AcceptedRequests:
         :param all_pools: ids of the pools that a request must be declined by until it fails.
         """
         store = self._context.store
+        known = store.requests.view().records
         for request_id, accepted in list(self._accepted.items()):
-            if not store.requests.is_known(request_id) and store.requests.read(request_id) is None:
+            if request_id not in known and store.requests.read(request_id) is None:
                 self._cancel(accepted)
             elif accepted.failures:
                 where = self._where(accepted.pool_id)
@@ -162,7 +163,8 @@ class AcceptedRequests:
         :return: True when there were any.
         """
         before = len(self._accepted)
-        for accepted in list(self._accepted.values()):
+        troubled = self._launches.in_progress.troubled(now)
+        for accepted in [self._accepted[key] for key in sorted(troubled & self._accepted.keys())]:
             launching = [node_id for node_id in accepted.node_ids if node_id not in accepted.held]
             left_out = [node_id for node_id in launching if self._launches.is_left_out(node_id)]
             if left_out:
