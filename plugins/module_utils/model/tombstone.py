@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
+from .documents import copied
 from .launch import Launch, Phase
 from .node import Node
 from .stored import is_number, made
@@ -42,17 +43,16 @@ class Tombstone:
 
     def add(self, launch: Launch | None, server_id: str | None = None) -> bool:
         """Note what the launch has (and a server that only the node's record names); True when that is news."""
-        before = self.document()
-        _note(self.servers, [launch.server_id if launch else None, server_id])
+        is_news = _note(self.servers, [launch.server_id if launch else None, server_id])
         if launch is not None:
-            _note(self.floating_ips, [launch.floating_ip_id])
-            _note(self.volumes, launch.volume_ids)
-            _note(self.marks, [*launch.superseded, launch.mark])
-        return self.document() != before
+            is_news |= _note(self.floating_ips, [launch.floating_ip_id])
+            is_news |= _note(self.volumes, launch.volume_ids)
+            is_news |= _note(self.marks, [*launch.superseded, launch.mark])
+        return is_news
 
     def document(self) -> dict[str, Any]:
         """As it is stored."""
-        return asdict(self)
+        return copied(vars(self))  # type: ignore[no-any-return]
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
@@ -108,8 +108,11 @@ class Tombstones:
                 getattr(self, name).update(dict.fromkeys(getattr(tombstone, name), tombstone.node_id))
 
 
-def _note(known: list[str], news: Iterable[str | None]) -> None:
+def _note(known: list[str], news: Iterable[str | None]) -> bool:
+    """True when something was added."""
+    before = list(known)
     for item in news:
         if item and item not in known:
             known.append(item)
     del known[:-_MOST_IDS]
+    return known != before

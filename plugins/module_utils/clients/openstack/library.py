@@ -20,6 +20,7 @@ try:
     from keystoneauth1 import session as ks_session
     from openstack import exceptions as sdk_exceptions
     from openstack.config import loader as sdk_config
+    from requests import Session as HttpSession
     from requests.adapters import HTTPAdapter
     from requests.exceptions import RequestException
     from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -31,7 +32,7 @@ except ImportError:
     # Stand-ins, so that classes which derive from these can be defined, and files that use these be imported;
     # require() stops code that wants to use them.
     requests = urllib3 = yaml = ks_exceptions = ks_session = sdk_exceptions = sdk_config = None  # type: ignore[assignment]
-    HTTPAdapter = object  # type: ignore[assignment,misc]
+    HTTPAdapter = HttpSession = object  # type: ignore[assignment,misc]
     RequestException = Exception  # type: ignore[assignment,misc]
     HTTPConnection = object  # type: ignore[assignment,misc]
     HTTPSConnection = object  # type: ignore[assignment,misc]
@@ -44,6 +45,7 @@ __all__ = [
     "HTTPConnectionPool",
     "HTTPSConnection",
     "HTTPSConnectionPool",
+    "HttpSession",
     "RequestException",
     "ks_exceptions",
     "ks_session",

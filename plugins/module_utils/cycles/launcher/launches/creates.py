@@ -38,10 +38,13 @@ class Creates:
         self._outcomes = outcomes
         self._examined: dict[str, float] = {}
         """Provider → the list whose servers were compared with what is wanted and what was given up."""
+        self._kept: dict[str, set[str]] = {}
+        """Provider → the servers that belong to a node whose launch is over."""
 
     def drop(self) -> None:
         """The session is lost or the cycle ends: look at every server afresh."""
         self._examined.clear()
+        self._kept.clear()
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -120,20 +123,25 @@ class Creates:
             if self._examined.get(name) == listed_from:
                 continue  # an attempt is given up because it is not in the list that was looked at
             self._examined[name] = listed_from
-            for mark, server in actor.by_mark().items():
-                if server.id not in self._removals:
-                    self._compare(actor, mark, server, now)
+            kept = self._kept.get(name, set())
+            self._kept[name] = {
+                server.id
+                for mark, server in actor.by_mark().items()
+                if server.id not in self._removals and (server.id in kept or self._is_kept(actor, mark, server, now))
+            }
 
-    def _compare(self, actor: ProviderActor, mark: str, server: Server, now: float) -> None:
+    def _is_kept(self, actor: ProviderActor, mark: str, server: Server, now: float) -> bool:
+        """Take or delete the server if it is a matter of that; True where that cannot change any more."""
         node_id = node_of_mark(mark)
         ongoing = self._in_progress.get(node_id)
         launch = ongoing.launch if ongoing is not None else self._context.launch(node_id)
         if launch is None:
-            return
+            return False
         if ongoing is not None and ongoing.actor is actor and self._is_wanted(ongoing, mark, server, now):
             self._take(ongoing, mark, server, now)
         elif mark in launch.superseded:
             self._remove(actor, server.id)
+        return launch.phase == Phase.READY and mark == launch.mark
 
     def _is_wanted(self, ongoing: LaunchInProgress, mark: str, server: Server, now: float) -> bool:
         launch = ongoing.launch
