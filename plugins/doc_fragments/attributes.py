@@ -7,7 +7,11 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Attributes; a module adds ``support`` (and ``details`` where it is ``partial``) to the first three."""
+    """Attributes.
+
+    The first three get their ``support`` from ``attributes.info`` for a module that only shows something, from
+    ``attributes.change`` for one that supports them all, or from the module itself (``details`` where it is ``partial``).
+    """
 
     DOCUMENTATION = r"""
 options: {}
@@ -27,4 +31,24 @@ attributes:
     support: full
     membership:
       - stackci.nodepool.all
+"""
+
+    INFO = r"""
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+    CHANGE = r"""
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
 """

@@ -30,13 +30,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - stackci.nodepool.attributes.info
 seealso:
   - module: stackci.nodepool.image_info
   - module: stackci.nodepool.dib_build

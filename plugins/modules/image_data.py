@@ -44,13 +44,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - stackci.nodepool.attributes.change
 notes:
   - Stop the builders before an import, and start them afterwards. Launchers may go on.
 seealso:

@@ -101,13 +101,7 @@ extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - stackci.nodepool.attributes.change
 seealso:
   - module: stackci.nodepool.node_launch
 """

@@ -32,13 +32,7 @@ extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree_view
   - stackci.nodepool.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - stackci.nodepool.attributes.info
 seealso:
   - module: stackci.nodepool.nodepool_request
   - module: stackci.nodepool.node_info

@@ -70,13 +70,7 @@ extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree_change
   - stackci.nodepool.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - stackci.nodepool.attributes.change
 seealso:
   - module: stackci.nodepool.node_info
   - module: stackci.nodepool.nodepool_request

@@ -49,13 +49,7 @@ options:
     default: false
 extends_documentation_fragment:
   - stackci.nodepool.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - stackci.nodepool.attributes.info
 requirements:
   - python >= 3.11
   - jsonschema >= 4.10

@@ -21,15 +21,9 @@ description:
     the whole lease. It releases the nodes that are left, requests new ones and says so in RV(notices).
 extends_documentation_fragment:
   - stackci.nodepool.attributes
+  - stackci.nodepool.attributes.change
   - stackci.nodepool.config
   - stackci.nodepool.progress
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   name:
     description:

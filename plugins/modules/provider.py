@@ -40,13 +40,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - stackci.nodepool.attributes.change
 seealso:
   - module: stackci.nodepool.provider_info
   - module: stackci.nodepool.leak_cleanup

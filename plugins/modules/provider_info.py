@@ -28,13 +28,7 @@ extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree_view
   - stackci.nodepool.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - stackci.nodepool.attributes.info
 seealso:
   - module: stackci.nodepool.node_info
   - module: stackci.nodepool.label_info

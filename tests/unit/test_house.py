@@ -62,10 +62,10 @@ def names(paths: list[Path]) -> list[str]:
     return [path.as_posix() for path in paths]
 
 
-def documentation(path: Path) -> dict[str, object]:
-    """The parsed DOCUMENTATION of a plugin."""
+def documentation(path: Path, name: str = "DOCUMENTATION") -> dict[str, object]:
+    """The parsed DOCUMENTATION of a plugin, or another text of a documentation fragment."""
     for node in ast.walk(ast.parse(text_of(path))):
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "DOCUMENTATION":
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
             return dict(yaml.safe_load(ast.literal_eval(node.value)))
     return {}
 
@@ -135,6 +135,10 @@ def test_a_module_declares_what_it_can_do(path):
     assert isinstance(fragments, list)
     assert "stackci.nodepool.attributes" in fragments
     attributes = documented.get("attributes")
+    shared = [match[1] for name in fragments if (match := re.fullmatch(r"stackci\.nodepool\.attributes\.(\w+)", name))]
+    for name in shared:
+        assert attributes is None
+        attributes = documentation(Path("plugins/doc_fragments/attributes.py"), name.upper())["attributes"]
     assert isinstance(attributes, dict)
     assert {
         name: bool(attributes.get(name, {}).get("support")) for name in ("check_mode", "diff_mode", "idempotent")
@@ -151,7 +155,14 @@ def test_documentation_fragments_are_what_ansible_accepts():
     fragments = [path for path in PLUGINS if path.parent == folder and path.name != "__init__.py"]
     assert fragments
     # ansible.utils.plugin_docs.add_fragments stops at a fragment that has neither of the two.
-    assert names([path for path in fragments if not {"options", "attributes"} & documentation(path).keys()]) == []
+    texts = [
+        (path, target.id)
+        for path in fragments
+        for node in ast.walk(ast.parse(text_of(path)))
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
+    ]
+    assert [text for text in texts if not {"options", "attributes"} & documentation(*text).keys()] == []
+    assert names([path for path in fragments if path not in {path for path, _name in texts}]) == []
 
 
 def test_the_action_group_is_complete():
