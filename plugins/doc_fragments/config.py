@@ -1,41 +1,23 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that name the configuration."""
+"""What the modules that work on ZooKeeper and with clouds have in common, besides ``tree``."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options that name the configuration."""
+    """What the modules that work on ZooKeeper and with clouds have in common, besides ``tree``."""
 
     DOCUMENTATION = r"""
 options:
-  config:
-    description:
-      - Path of C(nodepool.yaml).
-    type: path
-    default: /etc/nodepool/nodepool.yaml
-  secure_config:
-    description:
-      - Path of Nodepool's secure file (C(secure.conf)). Its C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
-        override those of O(config).
-    type: path
-  strict_config:
-    description:
-      - Make an unknown key in the configuration an error instead of a warning.
-    type: bool
-    default: false
   clouds_config:
     description:
       - Path of C(clouds.yaml). When unset, openstacksdk searches for it (E(OS_CLIENT_CONFIG_FILE), the current
         directory, C(~/.config/openstack), C(/etc/openstack)).
     type: path
 requirements:
-  - python >= 3.11
   - openstacksdk >= 4.0.0
   - asyncssh >= 2.14
   - kazoo >= 2.9.0
-  - jsonschema >= 4.10
-  - PyYAML >= 6.0
 """

@@ -11,6 +11,8 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options: {}
+requirements:
+  - kazoo >= 2.9.0
 notes:
   - The module works on ZooKeeper only. The launcher that acts for the provider notices the change at once and does the
     rest in the cloud; without a launcher at work the next one does.

@@ -17,6 +17,8 @@ options:
       - A launcher that has registered its pools, or did so within the last day, is enough.
     type: bool
     default: true
+requirements:
+  - kazoo >= 2.9.0
 notes:
   - The module reads ZooKeeper once and writes nothing. It takes no lock, sets no watch and registers nothing.
   - What another program wrote and cannot be used is null in the row, and RV(ignore:problems) of the row says so.

@@ -31,6 +31,7 @@ options:
     type: float
     default: 30
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info

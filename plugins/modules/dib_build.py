@@ -105,6 +105,7 @@ options:
     choices: [settled, deadline]
     default: settled
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.control
   - stackci.nodepool.progress

@@ -28,6 +28,7 @@ options:
     elements: str
     default: []
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info

@@ -42,6 +42,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change

@@ -86,6 +86,7 @@ options:
     type: float
     default: 30
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.control
   - stackci.nodepool.progress

@@ -98,6 +98,7 @@ options:
       - When unset, such resources are foreign.
     type: float
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes

@@ -54,6 +54,7 @@ options:
     type: float
     default: 30
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.control
   - stackci.nodepool.progress

@@ -37,6 +37,7 @@ options:
     type: float
     default: 30
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.attributes
 attributes:

@@ -21,21 +21,6 @@ description:
     environment.
   - Neither ZooKeeper nor a cloud is asked. Nothing is changed.
 options:
-  config:
-    description:
-      - Path of the C(nodepool.yaml) to show.
-    type: path
-    default: /etc/nodepool/nodepool.yaml
-  secure_config:
-    description:
-      - Path of Nodepool's secure file (C(secure.conf)), whose C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
-        are laid over O(config).
-    type: path
-  strict_config:
-    description:
-      - Treat a key that the configuration does not know as an error instead of a warning.
-    type: bool
-    default: false
   sections:
     description:
       - Only these sections, as RV(settings[].section) names them. When empty, all.
@@ -48,12 +33,9 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
-requirements:
-  - python >= 3.11
-  - jsonschema >= 4.10
-  - PyYAML >= 6.0
 seealso:
   - module: stackci.nodepool.nodepool_config_check
 """

@@ -22,6 +22,7 @@ description:
 extends_documentation_fragment:
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.progress
 options:

@@ -38,21 +38,6 @@ options:
     description:
       - Seconds after which the service ends. When unset, it runs until it is stopped.
     type: float
-  config:
-    description:
-      - Path of C(nodepool.yaml).
-    type: path
-    default: /etc/nodepool/nodepool.yaml
-  secure_config:
-    description:
-      - Path of Nodepool's secure file (C(secure.conf)), whose C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
-        override those of O(config).
-    type: path
-  strict_config:
-    description:
-      - Make an unknown key in the configuration an error instead of a warning.
-    type: bool
-    default: false
   control_file:
     description:
       - A file that the module reads several times a second. When its first line is C(stop), the service ends. The file
@@ -63,6 +48,7 @@ options:
       - A file that the module writes, and then touches at least every 10 seconds as long as it answers.
     type: path
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.progress
   - stackci.nodepool.attributes
 attributes:
@@ -74,11 +60,8 @@ attributes:
   idempotent:
     support: full
 requirements:
-  - python >= 3.11
   - kazoo >= 2.9.0
-  - jsonschema >= 4.10
   - prometheus_client >= 0.20
-  - PyYAML >= 6.0
   - waitress >= 3.0
   - Werkzeug >= 3.0
 notes:

@@ -38,6 +38,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - stackci.nodepool.tree
   - stackci.nodepool.config
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
