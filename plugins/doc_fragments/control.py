@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of cycles that follow each other: how they end early, show that they work, and take over from each other."""
+"""Options of cycles that follow each other: how they end early, show that they work, take over, and are checked."""
 
 from __future__ import annotations
 
@@ -41,4 +41,11 @@ options:
         time-out. An empty string turns this off.
       - When unset, a directory below the user's runtime directory is used.
     type: path
+  strict_check:
+    description:
+      - In check mode, fail when a provider of the configuration cannot be used, or a label needs something that its
+        cloud does not have. The failure lists all reasons and carries the whole result.
+      - With V(false) the module only returns the reasons. Outside of check mode the option has no effect.
+    type: bool
+    default: true
 """

@@ -58,7 +58,6 @@ extends_documentation_fragment:
   - stackci.nodepool.config
   - stackci.nodepool.control
   - stackci.nodepool.progress
-  - stackci.nodepool.check
   - stackci.nodepool.statsd
   - stackci.nodepool.attributes
 attributes:

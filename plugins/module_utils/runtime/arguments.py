@@ -23,7 +23,7 @@ TREE_ARGUMENTS: dict[str, Any] = {
 """Described by the doc fragment ``tree``."""
 
 CONFIG_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "clouds_config": {"type": "path"}}
-"""Described by the doc fragment ``config``."""
+"""Described by the doc fragments ``tree`` and ``config``."""
 
 PROVIDERS_ARGUMENTS: dict[str, Any] = {"providers": {"type": "list", "elements": "str"}}
 
@@ -42,7 +42,7 @@ CYCLE_ARGUMENTS: dict[str, Any] = {
     "profile_file": {"type": "path"},
     "strict_check": {"type": "bool", "default": True},
 }
-"""What every cycle takes. The doc fragments ``control`` and ``check`` describe the last four."""
+"""What every cycle takes. The doc fragment ``control`` describes the last five."""
 
 AT_LEAST: dict[str, tuple[float, str]] = {
     "duration": (0, "give the seconds to stay, 0 or more"),
