@@ -10,7 +10,7 @@ class ModuleDocFragment:
     """Attributes.
 
     The first three get their ``support`` from ``attributes.info`` for a module that only shows something, from
-    ``attributes.change`` for one that supports them all, or from the module itself (``details`` where it is ``partial``).
+    ``attributes.change`` for one that supports them all, or from the module itself (with ``details`` where needed).
     """
 
     DOCUMENTATION = r"""

@@ -16,17 +16,9 @@ from typing import Any
 from ..model.cloud import META_GROUPS
 from .known_hosts import known_hosts_lines
 
-GROUPS = {
-    "provider": "provider",
-    "label": "label",
-    "pool": "pool",
-    "image": "image",
-    "az": "az",
-    "status": "status",
-    "state": "state",
-    "lease": "lease",
-}
-"""Prefix of the group → key of the row. ``state`` is that of the node record, ``status`` that of the server."""
+GROUPS = ("provider", "label", "pool", "image", "az", "status", "state", "lease")
+"""Keys of a row, and prefixes of the groups by their values. ``state`` is that of the node record, ``status`` that of
+the server."""
 
 RESERVED_GROUPS = frozenset({"all", "ungrouped"})
 RESERVED_NAMES = RESERVED_GROUPS | {"localhost", "127.0.0.1", "::1"}
@@ -135,7 +127,7 @@ def hosts(
     for row, address in zip(chosen, addresses, strict=True):
         variables = {"nodepool": row, **_connection(row, address, known_hosts)}
         usual = (address if hostname == "address" else row.get(hostname)) or row["server_id"]
-        groups = [f"{prefix}_{row[key]}" for prefix, key in GROUPS.items() if row.get(key)]
+        groups = [f"{key}_{row[key]}" for key in GROUPS if row.get(key)]
         groups += groups_of(row["metadata"]) if metadata_groups else []
         found.append(Host(name_of(variables) or str(usual), groups, variables))
     taken = Counter(host.name for host in found)

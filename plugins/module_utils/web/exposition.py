@@ -13,15 +13,19 @@ from ..clients.zookeeper.reading import TreeReading
 from ..model.config.types import NodepoolConfig
 from ..model.counters import FAMILIES, Counters, Family
 from ..reporting.metrics import catalog
-from ..reporting.metrics.catalog import Metric
-from ..reporting.metrics.samples import Gauges, cleaned, counters_in, gauges_of
+from ..reporting.metrics.catalog import Gauges, Metric, cleaned
+from ..reporting.metrics.samples import counters_in, gauges_of
 from .libraries import (
     CollectorRegistry,
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
+    Request,
+    Response,
     generate_latest,
 )
+from .picture import Snapshot
+from .routing import Route
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as MetricFamily
@@ -80,3 +84,18 @@ def _counted(family: Family, metric: Metric, counters: Counters) -> MetricFamily
     for labels, numbers in series.items():
         histogram.add_metric(labels, list(zip(bounds, accumulate(numbers[:-1]), strict=True)), numbers[-1])
     return histogram
+
+
+def metrics(snapshot: Snapshot, _request: Request) -> Response:
+    """All metrics in Prometheus' text format; without ZooKeeper those of the last known state."""
+    contact = snapshot.contact
+    text = snapshot.remembered(
+        "metrics",
+        lambda: exposition(
+            snapshot.reading, snapshot.config, snapshot.now, connected=contact.connected, age=contact.age
+        ),
+    )
+    return Response(text, content_type=CONTENT_TYPE, headers={"Cache-Control": "no-cache"})
+
+
+ROUTES: tuple[Route, ...] = (Route("/metrics", metrics, needs_tree=False),)

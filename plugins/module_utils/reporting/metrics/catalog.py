@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...model.counters import FAMILIES, Family
+from ...model.counters import FAMILIES, MOST_SERIES, OTHER, Family, Labels
 
 PREFIX = "stackci_nodepool_"
+LONGEST_LABEL = 128
+"""Letters of a label's value."""
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
 
@@ -127,3 +129,33 @@ def of_family(family: Family) -> Metric:
 
 COUNTED = {family.name: of_family(family) for family in FAMILIES}
 METRICS = (*GAUGES, *COUNTED.values())
+
+
+class Gauges:
+    """Values by metric and label values.
+
+    :ivar values: in the order of the catalog.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[Metric, dict[Labels, float]] = {metric: {} for metric in GAUGES}
+
+    def set(self, metric: Metric, *labels: str | None, value: float) -> None:
+        """It is at *value*."""
+        self.values[metric][self._key(metric, labels)] = value
+
+    def add(self, metric: Metric, *labels: str | None, value: float = 1) -> None:
+        """So many more."""
+        key = self._key(metric, labels)
+        self.values[metric][key] = self.values[metric].get(key, 0) + value
+
+    def _key(self, metric: Metric, labels: tuple[str | None, ...]) -> Labels:
+        """The label values, cleaned; beyond the bound of series all are :data:`OTHER`."""
+        key = tuple(cleaned(label) for label in labels)
+        known = self.values[metric]
+        return key if key in known or len(known) < MOST_SERIES else (OTHER,) * len(key)
+
+
+def cleaned(label: str | None) -> str:
+    """A label's value: not too long, and without what cannot be encoded."""
+    return (label or "")[:LONGEST_LABEL].encode("utf-8", "replace").decode("utf-8")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import TreeReading
@@ -15,22 +15,12 @@ from ...model.config.types import NodepoolConfig
 from ...model.documents import seconds, text
 from ...model.image import BuildState, UploadState, is_build_id, is_upload_id
 from . import catalog
-from .catalog import Metric
+from .catalog import Gauges
 
 UNKNOWN = "unknown"
 
 
-class Taker(Protocol):
-    """Takes values, see :class:`samples.Gauges`."""
-
-    def set(self, metric: Metric, *labels: str | None, value: float) -> None:
-        """It is at *value*."""
-
-    def add(self, metric: Metric, *labels: str | None, value: float = 1) -> None:
-        """So many more."""
-
-
-def add_images(gauges: Taker, reading: TreeReading, config: NodepoolConfig) -> None:
+def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> None:
     """Add what is known of all images of the tree and of the configuration."""
     wanted = {(provider.name, image) for provider in config.providers.values() for image in provider.diskimages}
     for name, diskimage in config.diskimages.items():
@@ -47,7 +37,7 @@ def add_images(gauges: Taker, reading: TreeReading, config: NodepoolConfig) -> N
         _add_builds(gauges, reading, image)
 
 
-def _add_builds(gauges: Taker, reading: TreeReading, image: str) -> None:
+def _add_builds(gauges: Gauges, reading: TreeReading, image: str) -> None:
     built: float | None = None
     uploaded: dict[str, float] = {}
     for build in reading.below(paths.builds(image)):
@@ -66,7 +56,7 @@ def _add_builds(gauges: Taker, reading: TreeReading, image: str) -> None:
         gauges.set(catalog.UPLOAD_BUILT, provider, image, value=moment)
 
 
-def _add_uploads(gauges: Taker, reading: TreeReading, image: str, build_id: str, provider: str) -> bool:
+def _add_uploads(gauges: Gauges, reading: TreeReading, image: str, build_id: str, provider: str) -> bool:
     """Count the uploads of a build to a provider; True when one is ready."""
     ready = False
     for upload in reading.below(paths.uploads(image, build_id, provider)):

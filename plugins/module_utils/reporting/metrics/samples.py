@@ -19,7 +19,7 @@ from ...cycles.launcher.context.metrics import FAILED, READY, failure_label
 from ...launching.machine import Failure
 from ...model import reasons
 from ...model.config.types import NodepoolConfig
-from ...model.counters import LAUNCHES, LEAKS_REMOVED, MOST_SERIES, OTHER, Counters, Labels
+from ...model.counters import LAUNCHES, LEAKS_REMOVED, OTHER, Counters
 from ...model.documents import mapping, seconds, text, words
 from ...model.node import NodeState
 from ...model.request import RequestState
@@ -30,11 +30,9 @@ from ..info.labels import label_rows
 from ..info.providers import provider_rows
 from ..info.requests import request_rows
 from . import catalog
-from .catalog import Metric
+from .catalog import Gauges
 from .images import add_images
 
-LONGEST_LABEL = 128
-"""Letters of a label's value."""
 UNKNOWN = "unknown"
 RESOURCES: Mapping[str, tuple[str, int]] = {
     INSTANCES: (INSTANCES, 1),
@@ -49,36 +47,6 @@ RESOURCES: Mapping[str, tuple[str, int]] = {
 REASONS = frozenset(
     value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str) and name[:1] != "_"
 )
-
-
-class Gauges:
-    """Values by metric and label values.
-
-    :ivar values: in the order of the catalog.
-    """
-
-    def __init__(self) -> None:
-        self.values: dict[Metric, dict[Labels, float]] = {metric: {} for metric in catalog.GAUGES}
-
-    def set(self, metric: Metric, *labels: str | None, value: float) -> None:
-        """It is at *value*."""
-        self.values[metric][self._key(metric, labels)] = value
-
-    def add(self, metric: Metric, *labels: str | None, value: float = 1) -> None:
-        """So many more."""
-        key = self._key(metric, labels)
-        self.values[metric][key] = self.values[metric].get(key, 0) + value
-
-    def _key(self, metric: Metric, labels: tuple[str | None, ...]) -> Labels:
-        """The label values, cleaned; beyond the bound of series all are :data:`OTHER`."""
-        key = tuple(cleaned(label) for label in labels)
-        known = self.values[metric]
-        return key if key in known or len(known) < MOST_SERIES else (OTHER,) * len(key)
-
-
-def cleaned(label: str | None) -> str:
-    """A label's value: not too long, and without what cannot be encoded."""
-    return (label or "")[:LONGEST_LABEL].encode("utf-8", "replace").decode("utf-8")
 
 
 def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauges:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .. import health, nodepool_endpoints, prometheus
+from .. import exposition, health, nodepool_endpoints
 from ..libraries import HTTPException, Map, Request, Response, Rule
 from ..page import routes as page
 from ..picture import Picture, Snapshot
@@ -22,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
     *nodepool_endpoints.ROUTES,
-    *prometheus.ROUTES,
+    *exposition.ROUTES,
     *page.ROUTES,
 )
 METHODS = ("GET", "HEAD")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from typing import Any
@@ -27,10 +28,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics
     METRICS,
     PREFIX,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.exposition import exposition
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.exposition import CONTENT_TYPE, exposition
 from tests.support import populated_tree
 from tests.support.config_texts import parse
 from tests.support.tree_reading import NOW, reading_of
+from tests.support.web_case import WebCase
 from tests.support.world import label, provider_document, site
 
 CONFIG = parse(site(provider_document("west", {"name": "main", "max-servers": 4, "labels": [label("small")]})))
@@ -115,3 +117,54 @@ def test_promtool_finds_nothing_wrong():
     text = exposition(reading({"/nodepool/nodes/0000000077": hostile}), CONFIG, NOW)
     judged = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=60, check=False)
     assert (judged.returncode, judged.stdout + judged.stderr) == (0, b"")
+
+
+# -- /metrics follows the tree, and goes on without ZooKeeper ---------------------------------------------------------
+
+READY = 'stackci_nodepool_launches_total{pool="main",provider="west",reason="",result="ready"}'
+
+
+def line(case: WebCase, name: str) -> float | None:
+    """The value of a series; None when there is none."""
+    answer = case.get("/metrics")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, CONTENT_TYPE)
+    found = [text for text in answer.text.splitlines() if text.startswith(f"{name} ")]
+    return float(found[0].rpartition(" ")[2]) if found else None
+
+
+def store(case: WebCase, count: int) -> None:
+    """What a cycle does."""
+    counters = Counters()
+    counters.add(LAUNCHES, "west", "main", "ready", "", amount=count)
+    path = "/nodepool/stackci/counters/nl1-launcher"
+    case.session.put(path, json.dumps({"counters": counters.document()}).encode())
+    case.now += 2
+
+
+def test_counters_and_gauges_follow_the_tree():
+    case = WebCase()
+    store(case, 3)
+    assert line(case, READY) == 3
+    store(case, 4)
+    assert line(case, READY) == 4
+    assert line(case, 'stackci_nodepool_requests{reason="no-room",state="requested"}') == 1
+
+
+def test_it_goes_on_without_zookeeper_and_says_so():
+    case = WebCase()
+    store(case, 3)
+    assert line(case, "stackci_nodepool_zookeeper_connected") == 1
+    contact = case.now
+    case.lose()
+    case.now += 60
+    assert line(case, "stackci_nodepool_zookeeper_connected") == 0
+    assert line(case, "stackci_nodepool_zookeeper_last_contact_timestamp_seconds") == contact
+    assert line(case, READY) == 3
+
+
+def test_ages_of_requests_are_points_in_time_that_stay():
+    case = WebCase()
+    before = line(case, 'stackci_nodepool_request_oldest_timestamp_seconds{state="pending"}')
+    case.now += 100
+    assert before is not None
+    assert line(case, 'stackci_nodepool_request_oldest_timestamp_seconds{state="pending"}') == before

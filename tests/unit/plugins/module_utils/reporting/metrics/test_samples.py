@@ -19,13 +19,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters im
     Counters,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics import catalog
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.catalog import Metric
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.samples import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.catalog import (
     LONGEST_LABEL,
     Gauges,
-    counters_in,
-    gauges_of,
+    Metric,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.samples import counters_in, gauges_of
 from tests.support.config_texts import parse
 from tests.support.tree_reading import NOW, populated, reading_of
 from tests.support.world import label, provider_document, site
