@@ -10,9 +10,7 @@ or a library is missing. A unit should not restart it after 78.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
 from collections.abc import Sequence
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
@@ -23,25 +21,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.malloc_op
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.libraries import require_libraries
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import AddressError, Listening
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.service import WebOptions, serve
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING, write
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.notify import Notifier
 
 TRY_LATER, CONFIG = 75, 78
-
-
-class Watchdog:
-    """Tells systemd that the service goes on, as often as systemd wants it."""
-
-    def __init__(self, notifier: Notifier) -> None:
-        self._notifier = notifier
-        self._told = float("-inf")
-
-    def beat(self, _state: str) -> None:
-        """Called at least once a second while requests are answered."""
-        now, every = time.monotonic(), self._notifier.watchdog
-        if every is not None and now - self._told >= every / 2:
-            self._told = now
-            self._notifier.tell("WATCHDOG=1")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             require_libraries()
             options.load()
             return 0
-        stop = Stop(Watchdog(notifier).beat)
+        stop = Stop(lambda _state: notifier.beat())
         with Control(stop, controller_gone=lambda: False):
             serve(options, stop=stop, host=wanted.listen_address, port=wanted.port, say=say, started=started)
     except NodepoolError as error:
@@ -76,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def say(line: str) -> None:
-    """Print a line; with its priority when it goes to the journal."""
+    """Print a text, each of its lines with its priority when they go to the journal."""
     priority = WARNING if isinstance(line, Trouble) else INFO
     for part in line.split("\n"):
-        print(f"<{priority}>{part}" if "JOURNAL_STREAM" in os.environ else part, flush=True)
+        write(priority, part)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,13 @@ import os
 import select
 import signal
 import sys
-import time
 from collections.abc import Sequence
-from types import FrameType
 from typing import TextIO
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Statsd
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import Archive
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING, write
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.notify import Notifier
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.service import (
     Loop,
@@ -99,7 +97,7 @@ def run(settings: Settings, path: str) -> int:
 
 def _work(settings: Settings, path: str, archive: Archive, statsd: Statsd) -> None:
     notifier = Notifier()
-    world = World(begin_with(archive), processes.reap, say, notifier.tell, statsd)
+    world = World(begin_with(archive), processes.reap, write, notifier.tell, statsd)
     loop = Loop(settings, path, archive, world)
     if statsd.problem:
         loop.say(WARNING, statsd.problem)
@@ -110,13 +108,10 @@ def _work(settings: Settings, path: str, archive: Archive, statsd: Statsd) -> No
         loop.say(WARNING, f"ended {left} processes that an earlier loop had left behind")
     archive.prune(settings, ())
     loop.say(INFO, f"loop {settings.name}: {settings.playbook}, a cycle every {settings.duration:g} s")
-    alive = float("-inf")
     while not loop.over:
         pause = loop.turn()
+        notifier.beat()
         if notifier.watchdog is not None:
-            if time.monotonic() - alive >= notifier.watchdog / 2:
-                alive = time.monotonic()
-                notifier.tell("WATCHDOG=1")
             pause = min(pause, notifier.watchdog / 2)
         alarm.watch({pid for cycle in loop.cycles if (pid := cycle.module_pid) is not None})
         if not loop.over:
@@ -126,23 +121,11 @@ def _work(settings: Settings, path: str, archive: Archive, statsd: Statsd) -> No
 
 
 def _listen(loop: Loop) -> None:
-    def end(_number: int, _frame: FrameType | None) -> None:
-        loop.wish_end()
-
-    def read_again(_number: int, _frame: FrameType | None) -> None:
-        loop.wish_reload()
-
-    def look(_number: int, _frame: FrameType | None) -> None:
-        """Nothing: the signal wakes the loop."""
-
-    def dump(_number: int, _frame: FrameType | None) -> None:
-        loop.wish_dump()
-
-    signal.signal(signal.SIGUSR2, dump)
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
-    signal.signal(signal.SIGHUP, read_again)
-    signal.signal(signal.SIGCHLD, look)
+    signal.signal(signal.SIGUSR2, lambda *_given: loop.wish_dump())
+    signal.signal(signal.SIGTERM, lambda *_given: loop.wish_end())
+    signal.signal(signal.SIGINT, lambda *_given: loop.wish_end())
+    signal.signal(signal.SIGHUP, lambda *_given: loop.wish_reload())
+    signal.signal(signal.SIGCHLD, lambda *_given: None)  # the signal wakes the loop
 
 
 def _lock(file: TextIO) -> bool:
@@ -151,11 +134,6 @@ def _lock(file: TextIO) -> bool:
     except OSError:
         return False
     return True
-
-
-def say(priority: int, line: str) -> None:
-    """Print a line; with its priority when it goes to the journal."""
-    print(f"<{priority}>{line}" if "JOURNAL_STREAM" in os.environ else line, flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -89,3 +90,8 @@ def _as_json(entry: Entry, loop: str) -> str:
         "message": entry.message,
     }
     return json.dumps({key: value for key, value in document.items() if value is not None}, ensure_ascii=False)
+
+
+def write(priority: int, line: str) -> None:
+    """Print a line; with its priority when it goes to the journal."""
+    print(f"<{priority}>{line}" if "JOURNAL_STREAM" in os.environ else line, flush=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Mapping
 
 PATIENCE = 0.5
@@ -26,6 +27,14 @@ class Notifier:
         wanted = environment.get("WATCHDOG_USEC", "")
         ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         self.watchdog = int(wanted) / 2_000_000 if wanted.isdigit() and int(wanted) > 0 and ours else None
+        self._beaten = float("-inf")
+
+    def beat(self) -> None:
+        """Say that this process goes on, as often as systemd wants it. Call it more often than that."""
+        now = time.monotonic()
+        if self.watchdog is not None and now - self._beaten >= self.watchdog / 2:
+            self._beaten = now
+            self.tell("WATCHDOG=1")
 
     def tell(self, *words: str) -> None:
         """Send assignments such as ``READY=1``. An error is ignored."""
