@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..cycles.leases.lease_cycle import LeaseStatus, SetStatus
+from ..cycles.leases.lease_cycle import LeaseStatus
 from ..cycles.leases.run import LeaseOutcome, LeaseTurn
 from ..launching.lease_plan import (
     Action,
@@ -27,8 +27,8 @@ def lease_result(name: str, status: LeaseStatus) -> dict[str, Any]:
     """The lease as a module returns it."""
     return {
         "lease": name,
-        "complete": status.done and not status.failed,
-        "requests": [_request_row(part) for part in status.sets],
+        "complete": status.done and not status.failures,
+        "requests": [{"id": part.request, "state": part.state, "reason": part.reason} for part in status.sets],
         "nodes": [node_row(node) for node in status.nodes],
         "notices": list(status.notices),
     }
@@ -40,7 +40,7 @@ def _all(wanted: int) -> str:
 
 def progress_line(status: LeaseStatus) -> str:
     """``3 of 5 nodes ready; request 100-0000000012 waits: 2 instances needed, 0 left in cloud1/main``."""
-    if status.failed:
+    if status.failures:
         return f"{status.ready} of {amount(status.wanted, 'node')} ready; {status.failures[0]}"
     if status.done:
         return _all(status.wanted) if status.wanted else "released"
@@ -50,7 +50,7 @@ def progress_line(status: LeaseStatus) -> str:
         parts.append(status.busy)
     elif waiting and waiting[0].reason is not None:
         more = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
-        parts.append(f"request {waiting[0].request}{more} waits: {waiting[0].reason.text}")
+        parts.append(f"request {waiting[0].request}{more} waits: {waiting[0].reason['text']}")
     return "; ".join(parts)
 
 
@@ -79,13 +79,8 @@ def preview_diff(status: LeaseStatus) -> dict[str, Any]:
     return {"before": before, "after": {"requests": requests, "nodes": nodes}}
 
 
-def planned_sentences(actions: list[Action]) -> list[str]:
-    """What would be done and why, one sentence each."""
-    return [_sentence(action) for action in actions]
-
-
 def _sentence(action: Action) -> str:
-    name = type(action).__name__
+    """What would be done and why."""
     verbs = {
         "Begin": "ask for a new set of nodes",
         "Ask": "ask for the nodes of a set",
@@ -97,15 +92,7 @@ def _sentence(action: Action) -> str:
         "Release": f"release node {getattr(action, 'node', '')}",
         "End": "end the lease",
     }
-    return f"{verbs[name]}: {action.reason}"
-
-
-def _request_row(part: SetStatus) -> dict[str, Any]:
-    return {
-        "id": part.request,
-        "state": part.state,
-        "reason": None if part.reason is None else {"code": part.reason.code, "text": part.reason.text},
-    }
+    return f"{verbs[type(action).__name__]}: {action.reason}"
 
 
 def _summary(status: LeaseStatus) -> dict[str, dict[str, str]]:
@@ -125,7 +112,7 @@ def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = Fa
     status = outcome.after
     result = lease_result(name, status)
     if preview:
-        result["planned"] = planned_sentences(status.planned)
+        result["planned"] = [_sentence(action) for action in status.planned]
         diff = preview_diff(status)
     else:
         _raise_unless_fine(turn, outcome, result)
@@ -136,7 +123,7 @@ def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = Fa
 def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str, Any]) -> None:
     status = outcome.after
     name = turn.spec.name
-    if status.failed:
+    if status.failures:
         raise LeaseError(
             f"lease {name}: {'; '.join(status.failures)}. What else belongs to the lease stays until it is released"
             " (state: absent) or expires; repeating the task asks again for what is missing"

@@ -59,20 +59,16 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class WaitReason:
-    """Why a request waits."""
-
-    code: str
-    text: str
-
-
-@dataclass(frozen=True)
 class SetStatus:
-    """One set of the lease: its request and how far it is. *state* is that of the request, ``""`` before it is made."""
+    """One set of the lease: its request and how far it is.
+
+    :ivar state: of the request, ``""`` before it is made.
+    :ivar reason: why the request waits, as ``code`` and ``text``.
+    """
 
     request: str | None
     state: str
-    reason: WaitReason | None = None
+    reason: dict[str, str] | None = None
 
 
 @dataclass
@@ -81,7 +77,7 @@ class LeaseStatus:
 
     :ivar done: nothing more will happen.
     :ivar changed: this run changed something (in a preview: would change).
-    :ivar failures: sentences; the lease cannot be completed without asking again.
+    :ivar failures: sentences; the lease cannot be completed in this run, nor without asking again.
     :ivar nodes: the held nodes in order of sets and labels.
     :ivar ready: nodes that are held or ready to be taken.
     :ivar planned: what a preview would do.
@@ -98,11 +94,6 @@ class LeaseStatus:
     notices: list[str] = field(default_factory=list)
     busy: str | None = None
     planned: list[Action] = field(default_factory=list)
-
-    @property
-    def failed(self) -> bool:
-        """True when the lease cannot be completed in this run."""
-        return bool(self.failures)
 
 
 class Leasing:
@@ -346,19 +337,19 @@ class Leasing:
             return SetStatus(request_id, "")
         return SetStatus(request.id, request.state, self._reason(request))
 
-    def _reason(self, request: NodeRequest) -> WaitReason | None:
+    def _reason(self, request: NodeRequest) -> dict[str, str] | None:
         """Return the reason that the launcher stored, or else one that the registered pools show."""
         document = self._store.own.get(f"waits/{request.id}")
         if document and document.get("text"):
-            return WaitReason(str(document.get("code", "")), str(document["text"]))
+            return {"code": str(document.get("code", "")), "text": str(document["text"])}
         if request.state != RequestState.REQUESTED:
             return None
         offered = {label for pool in self._store.components.pools() for label in pool.supported_labels}
         if not offered:
-            return WaitReason("no-launcher", "no launcher is registered in this ZooKeeper tree")
+            return {"code": "no-launcher", "text": "no launcher is registered in this ZooKeeper tree"}
         missing = [label for label in dict.fromkeys(request.node_types) if label not in offered]
         if missing:
-            return WaitReason("label-not-offered", f"no registered pool offers {', '.join(missing)}")
+            return {"code": "label-not-offered", "text": f"no registered pool offers {', '.join(missing)}"}
         return None
 
     def _explained(self, request_id: str, text: str) -> str:

@@ -134,6 +134,7 @@ class _Customer:
         self._progress = progress
         self._leasing: Leasing | None = None
         self._released: set[str] = set()
+        """Nodes whose servers this cycle has to delete before it ends."""
         self.before = LeaseStatus()
         self.after = LeaseStatus()
         self.error: Exception | None = None
@@ -144,7 +145,8 @@ class _Customer:
             if self._leasing is None:
                 leasing = Leasing(store, self._turn.spec, present=self._turn.present)
                 self.before = leasing.preview()
-                self._released = {action.node for action in self.before.planned if isinstance(action, Release)}
+                if not self._turn.present:
+                    self._released = {action.node for action in self.before.planned if isinstance(action, Release)}
                 self._leasing = leasing
             self.after = self._leasing.advance()
             self._progress(self.after)
@@ -153,11 +155,7 @@ class _Customer:
         except Exception as error:
             self.error = error
             return True
-        return self.after.done and not any(store.nodes.get(node) for node in self._released_nodes())
-
-    def _released_nodes(self) -> set[str]:
-        """Return the nodes whose servers this cycle has to delete before it ends."""
-        return set() if self._turn.present else self._released
+        return self.after.done and not any(store.nodes.get(node) for node in self._released)
 
 
 def _launching(

@@ -12,7 +12,6 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import (
     LeaseStatus,
     SetStatus,
-    WaitReason,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseOutcome, LeaseTurn
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.lease_plan import Begin
@@ -70,7 +69,7 @@ def test_a_lease_returns_what_is_documented(check):
         done=True,
         wanted=2,
         ready=1,
-        sets=[SetStatus("r1", "fulfilled", WaitReason("no-room", "text")), SetStatus(None, "")],
+        sets=[SetStatus("r1", "fulfilled", {"code": "no-room", "text": "text"}), SetStatus(None, "")],
         nodes=[held],
         planned=[Begin("none yet")],
         notices=["renewed"],

@@ -10,7 +10,6 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import (
     LeaseStatus,
     SetStatus,
-    WaitReason,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseOutcome, LeaseTurn
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.lease_plan import (
@@ -27,7 +26,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes i
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.leasing import LEASE_ARGUMENTS
 from ansible_collections.stackci.nodepool.plugins.modules import nodepool_request
 
-NO_ROOM = WaitReason("no-room", "2 instances needed, 0 left in cloud1/main")
+NO_ROOM = {"code": "no-room", "text": "2 instances needed, 0 left in cloud1/main"}
 WAITING = LeaseStatus(
     wanted=5,
     ready=3,
@@ -67,7 +66,7 @@ def test_progress_lines(status: LeaseStatus, line: str) -> None:
 def test_time_over_says_what_happens_to_the_requests() -> None:
     with pytest.raises(DeadlineExceeded, match=r"not complete after 600 s: 3 of 5 .* the requests stay") as caught:
         outcome_result(turn(), LeaseOutcome(WAITING, WAITING, timed_out=True))
-    assert caught.value.last_state["requests"][1]["reason"] == {"code": NO_ROOM.code, "text": NO_ROOM.text}
+    assert caught.value.last_state["requests"][1]["reason"] == NO_ROOM
     with pytest.raises(DeadlineExceeded, match="everything was given back"):
         outcome_result(turn(), LeaseOutcome(WAITING, WAITING, timed_out=True, cancelled=True))
     with pytest.raises(DeadlineExceeded, match="could not be released"):
