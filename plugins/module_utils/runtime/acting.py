@@ -13,7 +13,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.zookeeper import paths
 from ..clients.zookeeper.reading import TreeReading, read_tree
 from ..clients.zookeeper.records import Records
 from ..clients.zookeeper.store import Store
@@ -27,12 +26,10 @@ from ..model.lease import node_expiry
 from ..model.node import Node
 from ..model.resources import ORDER
 from ..reporting.info.fields import refuse_unknown
-from ..reporting.info.names import known_names
-from .arguments import TREE_ARGUMENTS
-from .looking import load
+from ..reporting.info.names import LAUNCHERS, known_names
+from .arguments import NAMES, TREE_ARGUMENTS, load
 
 IDS: dict[str, Any] = {"type": "list", "elements": "str", "required": True, "aliases": ["id"]}
-NAMES: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 NODE_ARGUMENTS: dict[str, Any] = {
     **TREE_ARGUMENTS,
     "ids": IDS,
@@ -61,7 +58,6 @@ THROTTLE_ARGUMENTS: dict[str, Any] = {
 _HOLD_OPTIONS = ("comment", "hold_job", "hold_expiration")
 _NARROWING = {FREEZE: ("pools", "resources"), BREAKER: ("images", "flavors")}
 UNUSABLE = "a record that no program can use"
-_POOLS = (paths.COMPONENTS, f"{paths.OWN}/pools")
 
 
 def node(module: AnsibleModule) -> dict[str, Any]:
@@ -123,7 +119,7 @@ def throttle(module: AnsibleModule) -> dict[str, Any]:
 def _opened(module: AnsibleModule) -> Iterator[tuple[NodepoolConfig, TreeReading, Store]]:
     """Open the tree, after a look whether there is one."""
     config = load(module)
-    reading = read_tree(config.zookeeper, _POOLS)
+    reading = read_tree(config.zookeeper, LAUNCHERS)
     store = Store(config.zookeeper)
     try:
         store.open(watch=not module.check_mode)

@@ -9,8 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from ansible.module_utils.basic import AnsibleModule
+
+from ..clients.config_file import load_config
 from ..clients.zookeeper.session_file import default_folder
 from ..cycles.frame.options import ConfigOptions
+from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError
 
 Options = TypeVar("Options", bound=ConfigOptions)
@@ -24,6 +28,8 @@ TREE_ARGUMENTS: dict[str, Any] = {
 
 CONFIG_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "clouds_config": {"type": "path"}}
 """Described by the doc fragments ``tree`` and ``config``."""
+
+NAMES: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 
 PROVIDERS_ARGUMENTS: dict[str, Any] = {"providers": {"type": "list", "elements": "str"}}
 
@@ -50,6 +56,15 @@ AT_LEAST: dict[str, tuple[float, str]] = {
     "uploads_per_provider": (1, "give 1 or more"),
 }
 MORE_THAN_ZERO = ("api_timeout", "hook_timeout")
+
+
+def load(module: AnsibleModule) -> NodepoolConfig:
+    """The configuration; what is odd about it is a warning."""
+    params = module.params
+    config = load_config(params["config"], params["secure_config"], strict=params["strict_config"])
+    for warning in config.warnings:
+        module.warn(warning)
+    return config
 
 
 def options_of(kind: type[Options], params: Mapping[str, Any], problems: Iterable[str] = (), **others: Any) -> Options:

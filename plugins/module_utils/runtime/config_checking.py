@@ -9,13 +9,21 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.config_file import load_config, read_source
+from ..clients.config_file import read_source
 from ..cycles.launcher.config_check import check_config
 from ..cycles.launcher.cycle import LauncherOptions
 from ..model.errors import PartlyFailed
 from ..reporting.info.config import DEFAULT, setting_rows
 from ..reporting.info.fields import refuse_unknown
-from .arguments import API_ARGUMENTS, CONFIG_ARGUMENTS, PROVIDERS_ARGUMENTS, TREE_ARGUMENTS, options_of
+from .arguments import (
+    API_ARGUMENTS,
+    CONFIG_ARGUMENTS,
+    NAMES,
+    PROVIDERS_ARGUMENTS,
+    TREE_ARGUMENTS,
+    load,
+    options_of,
+)
 from .cycle import told
 
 CONFIG_CHECK_ARGUMENTS: dict[str, Any] = {
@@ -27,7 +35,7 @@ CONFIG_CHECK_ARGUMENTS: dict[str, Any] = {
 
 CONFIG_INFO_ARGUMENTS: dict[str, Any] = {
     **TREE_ARGUMENTS,
-    "sections": {"type": "list", "elements": "str", "default": []},
+    "sections": NAMES,
     "only_given": {"type": "bool", "default": False},
 }
 
@@ -38,9 +46,7 @@ def show(module: AnsibleModule) -> dict[str, Any]:
     :raises ConfigError: what is wrong with the files, all of it.
     """
     params = module.params
-    config = load_config(params["config"], params["secure_config"], strict=params["strict_config"])
-    for warning in config.warnings:
-        module.warn(warning)
+    config = load(module)
     secure = read_source(params["secure_config"], secret=True) if params["secure_config"] else None
     rows = setting_rows(config, read_source(params["config"]), secure)
     asked = params["sections"]

@@ -11,7 +11,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.config_file import load_config
 from ..clients.diskimage_builder.images_dir import ImagesDir
 from ..clients.zookeeper.store import Store
 from ..cycles.builder.image_view import (
@@ -24,16 +23,10 @@ from ..imaging.snapshot import ImagesView
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError, ImageFileError
 from ..reporting.images import builds_result, images_result
-from .arguments import CONFIG_ARGUMENTS
+from .arguments import CONFIG_ARGUMENTS, NAMES, load
 
-DIB_IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
-    **CONFIG_ARGUMENTS,
-    "images": {"type": "list", "elements": "str", "default": []},
-}
-IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
-    **DIB_IMAGE_INFO_ARGUMENTS,
-    "providers": {"type": "list", "elements": "str", "default": []},
-}
+DIB_IMAGE_INFO_ARGUMENTS: dict[str, Any] = {**CONFIG_ARGUMENTS, "images": NAMES}
+IMAGE_INFO_ARGUMENTS: dict[str, Any] = {**DIB_IMAGE_INFO_ARGUMENTS, "providers": NAMES}
 
 
 def dib_image_info(module: AnsibleModule) -> dict[str, Any]:
@@ -54,10 +47,9 @@ def image_info(module: AnsibleModule) -> dict[str, Any]:
 
 
 def _view(module: AnsibleModule) -> ImagesView:
-    params = module.params
-    config = load_config(params["config"], params["secure_config"], strict=params["strict_config"])
-    formats, problems = provider_formats(config, params["clouds_config"])
-    for warning in (*config.warnings, *problems.values()):
+    config = load(module)
+    formats, problems = provider_formats(config, module.params["clouds_config"])
+    for warning in problems.values():
         module.warn(warning)
     files, builder_id = _disk(module, config)
     store = Store(config.zookeeper)

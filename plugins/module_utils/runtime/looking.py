@@ -13,7 +13,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.config_file import load_config
 from ..clients.zookeeper import paths
 from ..clients.zookeeper import reading as tree_reading
 from ..clients.zookeeper.reading import Found, TreeReading
@@ -27,7 +26,7 @@ from ..reporting.info.explain import explanation, launch_path, nodes_of
 from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.labels import label_rows
 from ..reporting.info.leases import lease_rows
-from ..reporting.info.names import KINDS, known_names
+from ..reporting.info.names import KINDS, LAUNCHERS, known_names
 from ..reporting.info.nodes import (
     NodeFilter,
     gone_life,
@@ -41,12 +40,11 @@ from ..reporting.info.requests import (
     RequestFilter,
     request_rows,
 )
-from .arguments import TREE_ARGUMENTS
+from .arguments import NAMES, TREE_ARGUMENTS, load
 
 VIEW_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "require_launcher": {"type": "bool", "default": True}}
 """Described by the doc fragments ``tree`` and ``tree_view``."""
 
-NAMES: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 NODE_INFO_ARGUMENTS: dict[str, Any] = {
     **VIEW_ARGUMENTS,
     "ids": NAMES,
@@ -78,18 +76,6 @@ STATUS_ARGUMENTS: dict[str, Any] = {
     "width": {"type": "int", "default": 80},
     "watch": {"type": "float", "default": 0.0},
 }
-
-LAUNCHERS = (paths.COMPONENTS, f"{paths.OWN}/pools")
-"""What tells who works on the tree."""
-
-
-def load(module: AnsibleModule) -> NodepoolConfig:
-    """The configuration; what is odd about it is a warning."""
-    params = module.params
-    config = load_config(params["config"], params["secure_config"], strict=params["strict_config"])
-    for warning in config.warnings:
-        module.warn(warning)
-    return config
 
 
 def read_tree(

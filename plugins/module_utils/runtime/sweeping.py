@@ -12,7 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..cycles.launcher.leaks.by_hand import run_sweep
 from ..cycles.launcher.leaks.options import SweepOptions
 from ..sweeping.candidate import Kind
-from .arguments import CONFIG_ARGUMENTS, PROVIDERS_ARGUMENTS, options_of
+from .arguments import CONFIG_ARGUMENTS, NAMES, PROVIDERS_ARGUMENTS, options_of
 from .cycle import told
 
 SWEEP_ARGUMENTS: dict[str, Any] = {
@@ -22,7 +22,7 @@ SWEEP_ARGUMENTS: dict[str, Any] = {
     "min_age": {"type": "float", "default": 600.0},
     "max_deletions": {"type": "int", "default": 50},
     "wait": {"type": "float", "default": 0.0},
-    "adopt_sites": {"type": "list", "elements": "str", "default": []},
+    "adopt_sites": NAMES,
     "adopt_unmarked": {"type": "float"},
 }
 

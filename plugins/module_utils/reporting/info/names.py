@@ -12,6 +12,8 @@ from ...clients.zookeeper.reading import Found, TreeReading
 from ...model.config.types import NodepoolConfig
 from ...model.documents import words
 
+LAUNCHERS = (paths.COMPONENTS, f"{paths.OWN}/pools")
+"""What tells who works on the tree."""
 KINDS = {"providers": "provider", "pools": "pool", "labels": "label"}
 """Option of a module → what it names."""
 _IN_NODES = {"provider": "provider", "pool": "pool", "label": "type"}
