@@ -7,6 +7,4 @@ from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import InPlaceAction
 
-
-class ActionModule(InPlaceAction):
-    """Runs the module of the same name; see the base class."""
+ActionModule = InPlaceAction

@@ -7,6 +7,4 @@ from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.progress_action import ProgressAction
 
-
-class ActionModule(ProgressAction):
-    """Runs the module of the same name; see the base class."""
+ActionModule = ProgressAction
