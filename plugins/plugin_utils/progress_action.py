@@ -69,7 +69,7 @@ class Tail:
 class Ticker:
     """Shows lines at a limited rate, and how many lines it left out.
 
-    A token bucket: *burst* lines at once, and *refill* more for each second. Lines beyond that are left out, and their
+    A token bucket: BURST lines at once, and REFILL more for each second. Lines beyond that are left out, and their
     number is shown before the next line or at the end. A line that repeats the one before it is not shown.
     """
 
@@ -78,16 +78,12 @@ class Ticker:
         lines: Callable[[], list[str]],
         show: Callable[[str], None],
         *,
-        burst: int = BURST,
-        refill: float = REFILL,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lines = lines
         self._show = show
-        self._burst = float(burst)
-        self._refill = refill
         self._clock = clock
-        self._room = self._burst
+        self._room = float(BURST)
         self._looked = clock()
         self._last: str | None = None
         self._left_out: list[str] = []
@@ -95,7 +91,7 @@ class Ticker:
     def tick(self, *, last: bool = False) -> None:
         """Read the file and show the lines that the rate allows; *last*: the newest line in any case."""
         now = self._clock()
-        self._room = min(self._burst, self._room + (now - self._looked) * self._refill)
+        self._room = min(float(BURST), self._room + (now - self._looked) * REFILL)
         self._looked = now
         for line in self._lines():
             if line == self._last:

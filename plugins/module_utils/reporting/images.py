@@ -27,7 +27,7 @@ from ..imaging.retention import (
 )
 from ..imaging.snapshot import ImageState, ImagesView
 from ..model.image import Build, Upload, UploadState
-from .info.fields import age_text
+from .info.fields import age, age_text
 
 STALE_AFTER = 2
 """An image is stale when it is older than so many times its rebuild-age."""
@@ -121,12 +121,12 @@ def image_row(view: ImagesView, state: ImageState) -> dict[str, Any]:
         "at": case.at if case is not None else None,
         "formats": list(case.formats) if case is not None else [],
         "formats_unknown": unknown_formats(view, state.name) if known else [],
-        "age": _age(view, ready[0].state_time) if ready else None,
+        "age": age(ready[0].state_time, view.now) if ready else None,
         "stale": bool(ready) and _is_stale(view, ready[0]),
         "paused": state.paused is not None,
         "paused_in_config": known and view.config.diskimages[state.name].pause,
         "requested": open_request(state) is not None,
-        "request_age": (waited := _age(view, state.requested_at if open_request(state) is not None else None)),
+        "request_age": (waited := age(state.requested_at if open_request(state) is not None else None, view.now)),
         "request_age_text": age_text(waited),
         "building": state.locked,
         "sizes": dict(notes.sizes),
@@ -141,7 +141,7 @@ def build_row(view: ImagesView, state: ImageState, build: Build, deletion: Delet
         "image": state.name,
         "build_id": build.id,
         "state": build.state,
-        "age": (passed := _age(view, build.state_time)),
+        "age": (passed := age(build.state_time, view.now)),
         "age_text": age_text(passed),
         "stale": _is_stale(view, build),
         "builder": build.builder,
@@ -174,9 +174,9 @@ def upload_row(view: ImagesView, state: ImageState, upload: Upload, deletion: De
         "external_id": upload.external_id,
         "format": upload.format,
         "state": upload.state,
-        "age": (passed := _age(view, upload.state_time)),
+        "age": (passed := age(upload.state_time, view.now)),
         "age_text": age_text(passed),
-        "build_age": _age(view, build.state_time) if build is not None else None,
+        "build_age": age(build.state_time, view.now) if build is not None else None,
         "stale": build is not None and _is_stale(view, build),
         "current": newest is not None and newest.path == upload.path,
         "under_way": is_being_uploaded(view, upload),
@@ -212,10 +212,6 @@ def _image_of(deletion: Deletion) -> str:
 
 def _can_boot(upload: Upload) -> bool:
     return upload.state == UploadState.READY and bool(upload.external_id)
-
-
-def _age(view: ImagesView, since: float | None) -> float | None:
-    return None if since is None else round(max(0.0, view.now - since), 1)
 
 
 def _is_stale(view: ImagesView, build: Build) -> bool:

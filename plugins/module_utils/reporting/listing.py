@@ -20,8 +20,7 @@ from ..clients.zookeeper.store import Store
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.errors import CloudUnavailable, ConfigError
 from ..model.lease import lease_of
-from .nodes import node_row
-from .servers import server_row
+from .nodes import node_row, server_row
 
 
 @dataclass(frozen=True)

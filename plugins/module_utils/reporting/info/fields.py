@@ -101,16 +101,16 @@ def age_text(seconds_: float | None) -> str | None:
     return f"{day:02d}:{hour:02d}:{minute:02d}:{second:02d}"
 
 
-def near(name: str, names: Iterable[str], *, most: int = 3) -> list[str]:
-    """The names that are most like *name*, the nearest first.
+def near(name: str, names: Iterable[str]) -> list[str]:
+    """The three names that are most like *name*, the nearest first.
 
     Ids are numbers with leading zeros: one that was typed without them is found, too.
     """
     there = sorted(set(names))
     exact = [known for known in there if name.isdigit() and known.lstrip("0") == name.lstrip("0")]
     ending = [known for known in there if name and known.rpartition("-")[2].lstrip("0") == name.lstrip("0")]
-    close = get_close_matches(name, there, most, 0.6)
-    return list(dict.fromkeys([*exact, *ending, *close]))[:most]
+    close = get_close_matches(name, there, 3, 0.6)
+    return list(dict.fromkeys([*exact, *ending, *close]))[:3]
 
 
 def refuse_unknown(option: str, asked: Iterable[str], names: Iterable[str], where: str) -> None:

@@ -173,7 +173,7 @@ def node_life(found: Found, launch: Found | None, now: float) -> dict[str, Any]:
         "failures": list(record.failures) if record else [],
         "superseded": list(record.superseded) if record else [],
         "next_try_in": _next_try(record, now),
-        "boot_seconds": _between(record),
+        "boot_seconds": _difference(record.created_at, record.active_at) if record else None,
         "problem": problem,
     }
 
@@ -290,11 +290,6 @@ def _next_try(launch: Launch | None, now: float) -> float | None:
     if launch is None or not launch.in_flight or launch.not_before <= now:
         return None
     return round(launch.not_before - now, 1)
-
-
-def _between(launch: Launch | None) -> float | None:
-    """Seconds from the create to ACTIVE."""
-    return None if launch is None else _difference(launch.created_at, launch.active_at)
 
 
 def _difference(begin: float | None, end: float | None) -> float | None:

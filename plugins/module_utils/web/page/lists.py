@@ -12,15 +12,13 @@ from urllib.parse import urlencode
 
 from ...reporting.info.nodes import NodeFilter
 from ...reporting.info.requests import RequestFilter
-from .overview import matches
+from .overview import code_of, matches
 
 Row = Mapping[str, Any]
 PAGE = 100
 """Rows of a page."""
 LONGEST_SEARCH = 200
 """Characters of a search; what is beyond them is not looked at."""
-UNSAID = "unsaid"
-"""Stands for the code of a request about which no launcher has said anything."""
 _NODE_FIELDS = ("id", "labels", "provider", "pool", "state", "allocated_to", "public_ipv4", "public_ipv6", "server_id")
 _REQUEST_FIELDS = ("id", "labels", "requestor", "tenant", "provider", "state", "reason", "nodes", "event_id")
 
@@ -74,8 +72,7 @@ def requests_listed(rows: Sequence[Row], query: Query) -> Listed:
     wanted = RequestFilter(labels=_one(filters, "label"), states=_one(filters, "state"))
 
     def takes(row: Row) -> bool:
-        code = (row["reason"]["code"] if row["reason"] else "") or UNSAID
-        return wanted.takes(row) and filters.get("reason", code) == code
+        return wanted.takes(row) and filters.get("reason") in (None, code_of(row))
 
     return _listed(rows, query, takes, _REQUEST_FIELDS)
 
@@ -100,7 +97,7 @@ def choices(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[str]]:
             if name == "label":
                 found[name].update(row["labels"])
             elif name == "reason":
-                found[name].add((row["reason"]["code"] if row["reason"] else "") or UNSAID)
+                found[name].add(code_of(row))
             elif row[name]:
                 found[name].add(row[name])
     return {name: sorted(values) for name, values in found.items()}

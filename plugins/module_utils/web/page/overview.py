@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from ...clients.zookeeper import paths
@@ -141,19 +140,20 @@ def parts(found: Overview, search: str = "") -> dict[str, Any]:
         "node_states": found.node_states,
         "node_count": len(found.nodes),
         "request_states": states,
-        "reasons": Counter(_code(row) for row in waiting).most_common(8),
+        "reasons": Counter(code_of(row) for row in waiting).most_common(8),
         "oldest_wait": max((row["created_age"] or 0.0 for row in waiting), default=None),
         "stale": sum(1 for row in found.images if row["stale"]),
     }
 
 
-def _code(row: Row) -> str:
+def code_of(row: Row) -> str:
+    """The code of what a request waits for; ``unsaid`` where no launcher has said anything."""
     return (row["reason"]["code"] if row["reason"] else "") or "unsaid"
 
 
 def _part(rows: Sequence[Row], wanted: str, keys: Sequence[str]) -> Part:
     found = [row for row in rows if matches(row, wanted, keys)] if wanted else rows
-    return Part(list(islice(found, MOST)), len(found))
+    return Part(found[:MOST], len(found))
 
 
 def matches(row: Row, wanted: str, keys: Iterable[str]) -> bool:

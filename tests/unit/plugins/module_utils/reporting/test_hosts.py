@@ -19,7 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     hosts,
     of_servers,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.servers import server_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import server_row
 
 METADATA = {
     "groups": "cloud1,debian,small",
