@@ -1,13 +1,16 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of cycles that follow each other: how they end early, show that they work, take over, and are checked."""
+"""What cycles document: how they end early, show that they work, take over from each other, and are checked."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options of cycles that follow each other."""
+    """Options of cycles that follow each other.
+
+    ``control.progress`` is the option by which a module shows its progress, ``control.statsd`` the note on statsd.
+    """
 
     DOCUMENTATION = r"""
 options:
@@ -48,4 +51,24 @@ options:
       - With V(false) the module only returns the reasons. Outside of check mode the option has no effect.
     type: bool
     default: true
+"""
+
+    PROGRESS = r"""
+options:
+  progress_file:
+    description:
+      - A file to which the module appends a line of JSON for each event. The action plugin of the same name sets this
+        option and shows the lines while the module works.
+      - Each object has C(time) (UNIX time), C(line) (the text) and C(priority) (4 for a problem, otherwise 6), and
+        C(provider), C(pool), C(label), C(request), C(node), C(event_id) (of the requestor), C(server), C(image),
+        C(build) and C(upload), as far as the line is about them.
+    type: path
+"""
+
+    STATSD = r"""
+options: {}
+notes:
+  - When the environment has C(STATSD_HOST), the module sends metrics to statsd under Nodepool's names. C(STATSD_PORT)
+    and C(STATSD_PREFIX) are honoured, and the Python library statsd must be installed. The module works on when statsd
+    cannot be reached.
 """

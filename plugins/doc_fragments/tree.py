@@ -1,13 +1,17 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that name nodepool.yaml, and with it the ZooKeeper."""
+"""What modules document that read nodepool.yaml, and work on the ZooKeeper that it names and with clouds."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options that name nodepool.yaml. ``tree_view``, ``tree_change`` and ``config`` add what else a module needs."""
+    """Options that name nodepool.yaml, and what else a module needs.
+
+    ``tree.view`` is for modules that show what is in ZooKeeper, ``tree.change`` for those that change records there,
+    ``tree.clouds`` for those that work on ZooKeeper and with clouds.
+    """
 
     DOCUMENTATION = r"""
 options:
@@ -30,4 +34,41 @@ requirements:
   - python >= 3.11
   - jsonschema >= 4.10
   - PyYAML >= 6.0
+"""
+
+    VIEW = r"""
+options:
+  require_launcher:
+    description:
+      - Fail when no launcher works on the tree. The failure has the whole result.
+      - A launcher that has registered its pools, or did so within the last day, is enough.
+    type: bool
+    default: true
+requirements:
+  - kazoo >= 2.9.0
+notes:
+  - The module reads ZooKeeper once and writes nothing. It takes no lock, sets no watch and registers nothing.
+  - What another program wrote and cannot be used is null in the row, and RV(ignore:problems) of the row says so.
+"""
+
+    CHANGE = r"""
+options: {}
+requirements:
+  - kazoo >= 2.9.0
+notes:
+  - The module works on ZooKeeper only. The launcher that acts for the provider notices the change at once and does the
+    rest in the cloud; without a launcher at work the next one does.
+"""
+
+    CLOUDS = r"""
+options:
+  clouds_config:
+    description:
+      - Path of C(clouds.yaml). When unset, openstacksdk searches for it (E(OS_CLIENT_CONFIG_FILE), the current
+        directory, C(~/.config/openstack), C(/etc/openstack)).
+    type: path
+requirements:
+  - openstacksdk >= 4.0.0
+  - asyncssh >= 2.14
+  - kazoo >= 2.9.0
 """

@@ -32,7 +32,7 @@ options:
     default: 30
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.config
+  - stackci.nodepool.tree.clouds
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
 seealso:

@@ -106,10 +106,10 @@ options:
     default: settled
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.config
+  - stackci.nodepool.tree.clouds
   - stackci.nodepool.control
-  - stackci.nodepool.progress
-  - stackci.nodepool.statsd
+  - stackci.nodepool.control.progress
+  - stackci.nodepool.control.statsd
   - stackci.nodepool.attributes
 attributes:
   check_mode:

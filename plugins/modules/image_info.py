@@ -37,7 +37,7 @@ options:
     default: []
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.config
+  - stackci.nodepool.tree.clouds
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
 seealso:

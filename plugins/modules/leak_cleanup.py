@@ -99,8 +99,8 @@ options:
     type: float
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.config
-  - stackci.nodepool.statsd
+  - stackci.nodepool.tree.clouds
+  - stackci.nodepool.control.statsd
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
 seealso:

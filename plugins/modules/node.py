@@ -68,7 +68,7 @@ options:
     default: 600
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.tree_change
+  - stackci.nodepool.tree.change
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
 seealso:

@@ -38,7 +38,7 @@ options:
     default: 30
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.config
+  - stackci.nodepool.tree.clouds
   - stackci.nodepool.attributes
 attributes:
   check_mode:

@@ -23,8 +23,8 @@ extends_documentation_fragment:
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
   - stackci.nodepool.tree
-  - stackci.nodepool.config
-  - stackci.nodepool.progress
+  - stackci.nodepool.tree.clouds
+  - stackci.nodepool.control.progress
 options:
   name:
     description:

@@ -49,7 +49,7 @@ options:
     type: path
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.progress
+  - stackci.nodepool.control.progress
   - stackci.nodepool.attributes
 attributes:
   check_mode:

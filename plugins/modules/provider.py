@@ -39,7 +39,7 @@ options:
     default: false
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.config
+  - stackci.nodepool.tree.clouds
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
 seealso:

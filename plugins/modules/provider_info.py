@@ -26,7 +26,7 @@ options:
     default: []
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.tree_view
+  - stackci.nodepool.tree.view
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
 seealso:

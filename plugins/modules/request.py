@@ -34,7 +34,7 @@ options:
     required: true
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.tree_change
+  - stackci.nodepool.tree.change
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
 seealso:

@@ -57,7 +57,7 @@ options:
     default: 0
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.tree_view
+  - stackci.nodepool.tree.view
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
 seealso:

@@ -62,7 +62,7 @@ options:
     default: []
 extends_documentation_fragment:
   - stackci.nodepool.tree
-  - stackci.nodepool.tree_change
+  - stackci.nodepool.tree.change
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
 seealso:

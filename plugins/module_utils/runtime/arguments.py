@@ -27,7 +27,7 @@ TREE_ARGUMENTS: dict[str, Any] = {
 """Described by the doc fragment ``tree``."""
 
 CONFIG_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "clouds_config": {"type": "path"}}
-"""Described by the doc fragments ``tree`` and ``config``."""
+"""Described by the doc fragments ``tree`` and ``tree.clouds``."""
 
 NAMES: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 

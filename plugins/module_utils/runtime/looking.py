@@ -43,7 +43,7 @@ from ..reporting.info.requests import (
 from .arguments import NAMES, TREE_ARGUMENTS, load
 
 VIEW_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "require_launcher": {"type": "bool", "default": True}}
-"""Described by the doc fragments ``tree`` and ``tree_view``."""
+"""Described by the doc fragments ``tree`` and ``tree.view``."""
 
 NODE_INFO_ARGUMENTS: dict[str, Any] = {
     **VIEW_ARGUMENTS,
