@@ -56,7 +56,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 images:
-  description: The images, by provider, name and id.
+  description: The images, by provider, name and id. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -64,43 +64,33 @@ images:
     provider:
       description: The provider in whose project it is.
       type: str
-      returned: always
     name:
       description: Its name in the cloud.
       type: str
-      returned: always
     image_id:
       description: Its id in the cloud.
       type: str
-      returned: always
     build_id:
       description: The build that it says it was made of.
       type: str
-      returned: always
     upload_id:
       description: The number of the upload that it says, null when it says none.
       type: str
-      returned: always
     uploaded_for:
       description: The provider that it says it was uploaded for, null when it says none.
       type: str
-      returned: always
     site:
       description: The id of the tree that it was uploaded for, null when it says none, as of a Nodepool.
       type: str
-      returned: always
     this_tree:
       description: Whether that is this tree.
       type: bool
-      returned: always
     snapshot:
       description: Whether a user made it of a server, whose image it names.
       type: bool
-      returned: always
     created:
       description: When it was created as the cloud says, null when it does not say.
       type: str
-      returned: always
   sample:
     - provider: cloud1
       name: debian-bookworm-1700000000

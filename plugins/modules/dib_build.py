@@ -186,6 +186,7 @@ builds:
     - The builds that the cycle made or tried, in their order.
     - C(state) is V(ready), V(failed), V(stopped) because the cycle ended before, or V(lost) because another builder
       took the lock or the record of the build.
+    - All keys are always there.
   returned: when building
   type: list
   elements: dict
@@ -193,44 +194,34 @@ builds:
     image:
       description: The diskimage.
       type: str
-      returned: always
     build_id:
       description: Id of the build. Empty when the build did not begin, for instance because too little space was free.
       type: str
-      returned: always
     state:
       description: The state of the build.
       type: str
-      returned: always
     reason:
       description: Why it was built.
       type: str
-      returned: always
     error:
       description: The error. Empty when there was none.
       type: str
-      returned: always
     log:
       description: Path of its log, whose last line is the exit code.
       type: str
-      returned: always
     formats:
       description: What was made.
       type: list
       elements: str
-      returned: always
     sizes:
       description: Bytes on disk, by format.
       type: dict
-      returned: always
     seconds:
       description: How long it took.
       type: float
-      returned: always
     exit_code:
       description: Exit code of diskimage-builder, negative for a signal. Null when it was not started.
       type: int
-      returned: always
   sample:
     - image: debian-bookworm
       build_id: 0d5ba3b1e4c84e6d9d5bbd9c1e5ae3ba
@@ -333,7 +324,7 @@ state:
   type: str
   sample: deleting
 plan:
-  description: What the cycle would do now.
+  description: What the cycle would do now. All keys are always there.
   returned: in check mode, for a cycle
   type: dict
   contains:
@@ -341,24 +332,20 @@ plan:
       description: Images that would be built, as in RV(not_built).
       type: list
       elements: dict
-      returned: always
     wait:
       description:
         - Images that would not be, as in RV(not_built). Of code V(cannot-begin) are those that are due, and cannot be
           built for lack of room, or because of a folder or a C(dib-cmd) that cannot be used. Each is a warning, too.
       type: list
       elements: dict
-      returned: always
     abandoned:
       description: Ids of builds that would be marked as failed.
       type: list
       elements: str
-      returned: always
     clear:
       description: Ids of builds whose remains would be removed.
       type: list
       elements: str
-      returned: always
   sample:
     build: [{image: debian-bookworm, code: no-ready-build, reason: there is no ready build, formats: [qcow2]}]
     wait: []

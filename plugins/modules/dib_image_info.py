@@ -63,7 +63,7 @@ builder_id:
   type: str
   sample: 0f5c8a55-3f4e-4f55-9f0b-6a3a3f1d1c52
 images:
-  description: The diskimages of the configuration, and others that ZooKeeper has builds of.
+  description: The diskimages of the configuration, and others that ZooKeeper has builds of. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -71,11 +71,9 @@ images:
     image:
       description: Its name.
       type: str
-      returned: always
     due:
       description: Whether a builder with this configuration would build the image now.
       type: bool
-      returned: always
     code:
       description:
         - Due are V(requested) (a build was requested), V(no-ready-build), V(aged) (C(rebuild-age)), V(files-lost)
@@ -84,73 +82,56 @@ images:
         - Not due are V(fresh), V(paused), V(building), V(backoff) (after failures), V(no-format) (no provider lists
           it), V(format-unknown) (C(clouds.yaml) does not name the format) and V(removed) (not configured).
       type: str
-      returned: always
     reason:
       description: The same as a sentence.
       type: str
-      returned: always
     at:
       description: UNIX time at which RV(images[].code) changes without further events, null when it does not.
       type: float
-      returned: always
     formats:
       description: Formats of a build, those of the image's C(formats) and those that its providers need.
       type: list
       elements: str
-      returned: always
     formats_unknown:
       description: Providers that list the image and whose image format is not known.
       type: list
       elements: str
-      returned: always
     age:
       description: Seconds since the newest ready build became ready, null when there is none.
       type: float
-      returned: always
     stale:
       description: Whether that is more than twice the image's C(rebuild-age).
       type: bool
-      returned: always
     paused:
       description: Whether the pause flag is set in ZooKeeper.
       type: bool
-      returned: always
     paused_in_config:
       description: Whether C(pause) is set in the configuration.
       type: bool
-      returned: always
     requested:
       description: Whether a build was requested and not made yet.
       type: bool
-      returned: always
     request_age:
       description: Seconds since that, null when no build is requested.
       type: float
-      returned: always
     request_age_text:
       description: The same as C(DD:HH:MM:SS), null when no build is requested.
       type: str
-      returned: always
     building:
       description: Whether a builder builds the image now.
       type: bool
-      returned: always
     sizes:
       description: Bytes on disk of the last build by the collection's builder, by format.
       type: dict
-      returned: always
     seconds:
       description: Duration of that build in seconds, null when there was none.
       type: float
-      returned: always
     failures:
       description: Failed builds in a row.
       type: int
-      returned: always
     last_error:
       description: Error of the last failed build, null when there was none.
       type: str
-      returned: always
   sample:
     - image: debian-12
       due: false
@@ -172,7 +153,7 @@ images:
       failures: 0
       last_error: null
 builds:
-  description: The builds, in the order in which they were begun.
+  description: The builds, in the order in which they were begun. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -180,62 +161,48 @@ builds:
     image:
       description: The diskimage.
       type: str
-      returned: always
     build_id:
       description: Its id.
       type: str
-      returned: always
     state:
       description: V(building), V(ready), V(deleting) or V(failed).
       type: str
-      returned: always
     age:
       description: Seconds since it came into that state.
       type: float
-      returned: always
     age_text:
       description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
-      returned: always
     stale:
       description: Whether that is more than twice the C(rebuild-age) of its image.
       type: bool
-      returned: always
     builder:
       description: The host that made it.
       type: str
-      returned: always
     builder_id:
       description: The id of the builder that made it.
       type: str
-      returned: always
     here:
       description: Whether that is the builder on this host.
       type: bool
-      returned: always
     formats:
       description: Formats of the build. Empty while it is made and when it failed.
       type: list
       elements: str
-      returned: always
     files:
       description: Files of the build in C(images-dir) on this host, with the bytes on disk.
       type: list
       elements: dict
-      returned: always
     providers:
       description: The providers to which the build was uploaded.
       type: list
       elements: str
-      returned: always
     kept:
       description: Why the build is kept, V(current) and V(previous) for the two newest ready ones, null when it is not.
       type: str
-      returned: always
     deletion:
       description: Why it is due to be deleted, null when it is not.
       type: str
-      returned: always
   sample:
     - image: debian-12
       build_id: 62ee55d4b3414869b6b292a38d9f6cf0
@@ -253,7 +220,9 @@ builds:
       kept: current
       deletion: null
 deletions:
-  description: What a builder on this host would delete now. Uploads go first, so more may follow later.
+  description:
+    - What a builder on this host would delete now. Uploads go first, so more may follow later.
+    - All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -261,30 +230,24 @@ deletions:
     what:
       description: V(build) (it is marked for deletion), V(files) (in C(images-dir)) or V(record) (in ZooKeeper).
       type: str
-      returned: always
     image:
       description: The diskimage.
       type: str
-      returned: always
     build_id:
       description: The build.
       type: str
-      returned: always
     names:
       description: Names in C(images-dir).
       type: list
       elements: str
-      returned: always
     code:
       description:
         - V(old), V(removed) (from the configuration), V(asked) (marked for deletion), V(failed), V(abandoned),
           V(uploaded) (C(delete-after-upload)) or V(left-over) (without a record).
       type: str
-      returned: always
     reason:
       description: The same as a sentence.
       type: str
-      returned: always
   sample: []
 stale:
   description: The images whose newest ready build is older than twice their C(rebuild-age).

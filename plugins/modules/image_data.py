@@ -77,26 +77,22 @@ EXAMPLES = r"""
 
 RETURN = r"""
 counts:
-  description: What the file has.
+  description: What the file has. All keys are always there.
   returned: success
   type: dict
   contains:
     images:
       description: Disk images.
       type: int
-      returned: always
     builds:
       description: Builds.
       type: int
-      returned: always
     uploads:
       description: Uploads.
       type: int
-      returned: always
     paused:
       description: Images whose builds are paused.
       type: int
-      returned: always
   sample: {images: 2, builds: 4, uploads: 8, paused: 0}
 left_out:
   description: The records that could not be exported, because another program wrote what cannot be used. Each is a

@@ -66,7 +66,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 uploads:
-  description: The uploads, by image and build.
+  description: The uploads, by image and build. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -74,63 +74,48 @@ uploads:
     image:
       description: The diskimage.
       type: str
-      returned: always
     build_id:
       description: The build that was uploaded.
       type: str
-      returned: always
     upload_id:
       description: The number of the upload.
       type: str
-      returned: always
     provider:
       description: The provider to which it was uploaded.
       type: str
-      returned: always
     name:
       description: The name of the image in the cloud, null until it is ready.
       type: str
-      returned: always
     external_id:
       description: The id of the image in the cloud, null until it is ready.
       type: str
-      returned: always
     format:
       description: The format, null until it is ready.
       type: str
-      returned: always
     state:
       description: V(uploading), V(ready), V(deleting) or V(failed).
       type: str
-      returned: always
     age:
       description: Seconds since it came into that state.
       type: float
-      returned: always
     age_text:
       description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
-      returned: always
     build_age:
       description: Seconds since its build came into its present state, null when there is no such build.
       type: float
-      returned: always
     stale:
       description: Whether that is more than twice the C(rebuild-age) of its image.
       type: bool
-      returned: always
     current:
       description: Whether the next node of the provider boots from it.
       type: bool
-      returned: always
     under_way:
       description: Whether a builder works on it, or may work on it.
       type: bool
-      returned: always
     deletion:
       description: Why it is due to be deleted, null when it is not.
       type: str
-      returned: always
   sample:
     - image: debian-12
       build_id: 62ee55d4b3414869b6b292a38d9f6cf0
@@ -148,7 +133,7 @@ uploads:
       under_way: false
       deletion: null
 due:
-  description: Each diskimage of each provider of the configuration.
+  description: Each diskimage of each provider of the configuration. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -156,15 +141,12 @@ due:
     provider:
       description: The provider.
       type: str
-      returned: always
     image:
       description: The diskimage.
       type: str
-      returned: always
     due:
       description: Whether the builder on this host would upload it now.
       type: bool
-      returned: always
     code:
       description:
         - Due is V(missing) (the newest ready build is not there).
@@ -172,31 +154,24 @@ due:
           format of the provider), V(format-unknown) (C(clouds.yaml) does not name it), V(elsewhere) (another builder
           has the files), V(no-file) (the file is not in C(images-dir)), V(uploading) and V(backoff) (after failures).
       type: str
-      returned: always
     reason:
       description: The same as a sentence.
       type: str
-      returned: always
     at:
       description: UNIX time at which RV(due[].code) changes without further events, null when it does not.
       type: float
-      returned: always
     build_id:
       description: The build that the provider should have, null when there is none.
       type: str
-      returned: always
     format:
       description: The image format of the provider, null when it is not known.
       type: str
-      returned: always
     failures:
       description: Failed uploads in a row.
       type: int
-      returned: always
     last_error:
       description: Error of the last failed upload, null when there was none.
       type: str
-      returned: always
   sample:
     - provider: cloud1
       image: debian-12
@@ -209,7 +184,7 @@ due:
       failures: 0
       last_error: null
 deletions:
-  description: Uploads that a builder with this configuration would delete now.
+  description: Uploads that a builder with this configuration would delete now. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -217,34 +192,27 @@ deletions:
     what:
       description: Always V(upload).
       type: str
-      returned: always
     image:
       description: The diskimage.
       type: str
-      returned: always
     build_id:
       description: The build.
       type: str
-      returned: always
     provider:
       description: The provider.
       type: str
-      returned: always
     upload_id:
       description: The number of the upload.
       type: str
-      returned: always
     code:
       description:
         - V(old), V(surplus) (the provider has this build twice), V(removed) (from the configuration), V(asked) (the
           upload or its build is marked for deletion), V(failed) or V(abandoned). An uploads cycle, which asks the
           clouds, also has V(lost) (the image is not in the cloud any more).
       type: str
-      returned: always
     reason:
       description: The same as a sentence.
       type: str
-      returned: always
   sample: []
 stale:
   description:

@@ -149,7 +149,7 @@ seconds:
   type: float
   sample: 24.3
 uploads:
-  description: Uploads by their outcome.
+  description: Uploads by their outcome. All keys are always there.
   returned: when not in check mode
   type: dict
   contains:
@@ -157,27 +157,22 @@ uploads:
       description: Uploads that are ready, with C(bytes), C(seconds) and what was C(compared) with the file.
       type: list
       elements: dict
-      returned: always
     failed:
       description: Uploads that failed, each with its C(error).
       type: list
       elements: dict
-      returned: always
     stopped:
       description: Uploads that were aborted at the end of the cycle. Nothing is left of them.
       type: list
       elements: dict
-      returned: always
     deleted:
       description: Uploads that were deleted, each with the C(reason).
       type: list
       elements: dict
-      returned: always
     adopted:
       description: Uploads of killed cycles whose image was complete in the cloud. They are ready now.
       type: list
       elements: dict
-      returned: always
   sample:
     done:
       - provider: cloud1
@@ -239,7 +234,7 @@ problems:
   sample:
     - "provider cloud2: image debian: failed once, tried again in 9 s; last error: no answer in time"
 plan:
-  description: What the cycle would do now.
+  description: What the cycle would do now. All keys are always there.
   returned: in check mode
   type: dict
   contains:
@@ -247,17 +242,14 @@ plan:
       description: Images that would be uploaded, with the reason.
       type: list
       elements: dict
-      returned: always
     wait:
       description: Images that would not be uploaded, with the reason.
       type: list
       elements: dict
-      returned: always
     delete:
       description: Uploads, builds, files and records that would be deleted, with the reason.
       type: list
       elements: dict
-      returned: always
   sample:
     upload: []
     wait: []

@@ -54,7 +54,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 labels:
-  description: The labels, by name.
+  description: The labels, by name. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -62,53 +62,41 @@ labels:
     label:
       description: Its name.
       type: str
-      returned: always
     configured:
       description: Whether the configuration has it.
       type: bool
-      returned: always
     min_ready:
       description: How many nodes are to be kept ready, null when it is not configured.
       type: int
-      returned: always
     max_ready_age:
       description: Seconds after which a ready node is deleted, 0 for never, null when it is not configured.
       type: int
-      returned: always
     min_ready_missing:
       description: How many of RV(labels[].min_ready) are neither ready nor on their way.
       type: int
-      returned: always
     pools:
       description: The pools that offer it and are registered.
       type: list
       elements: str
-      returned: always
     pools_absent:
       description: Pools that offered it and are not registered now.
       type: list
       elements: str
-      returned: always
     nodes:
       description: Nodes by state.
       type: dict
-      returned: always
     free:
       description: Ready nodes that belong to no request.
       type: int
-      returned: always
     wanted:
       description: Nodes that open requests ask for.
       type: int
-      returned: always
     requests:
       description: Open requests that ask for it.
       type: int
-      returned: always
     oldest_request_age:
       description: Seconds since the oldest of them was made, null without one.
       type: float
-      returned: always
   sample:
     - label: debian-12
       configured: true

@@ -149,6 +149,7 @@ things:
   description:
     - The resources and records that were found, with the reason. At most 200 foreign ones are listed for each provider,
       all are counted.
+    - Keys without a condition are always there.
   returned: success
   type: list
   elements: dict
@@ -156,34 +157,27 @@ things:
     provider:
       description: The provider. Null for records in ZooKeeper.
       type: str
-      returned: always
     kind:
       description: One of O(kinds).
       type: str
-      returned: always
     id:
       description: Its id in the cloud, or its name in ZooKeeper.
       type: str
-      returned: always
     name:
       description: Its name, or the address of a floating IP.
       type: str
-      returned: always
     verdict:
       description:
         - V(deleted), V(failed) (the cloud refused, see RV(things[].answer)), V(spared) (in use when it was about to be
           deleted), V(due) (would be deleted, in check mode), V(waiting) (for its second sighting), V(young)
           (O(min_age)), V(paused) (an earlier deletion failed), V(beyond-bound) (O(max_deletions)) or V(foreign).
       type: str
-      returned: always
     reason:
       description: Why it counts as leaked or foreign.
       type: str
-      returned: always
     age:
       description: Seconds since its creation, null when the cloud does not tell it.
       type: float
-      returned: always
     site:
       description: The id of the tree that it belongs to.
       type: str

@@ -53,7 +53,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 leases:
-  description: The leases, by name.
+  description: The leases, by name. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -61,89 +61,69 @@ leases:
     name:
       description: Its name.
       type: str
-      returned: always
     labels:
       description: The labels of one set.
       type: list
       elements: str
-      returned: always
     count:
       description: The number of sets.
       type: int
-      returned: always
     wanted:
       description: The number of nodes.
       type: int
-      returned: always
     held:
       description: How many of them are held for it.
       type: int
-      returned: always
     complete:
       description: Whether all of them are.
       type: bool
-      returned: always
     age:
       description: Seconds since it was made, null when that is not stored.
       type: float
-      returned: always
     age_text:
       description: The same as C(DD:HH:MM:SS), null when that is not stored.
       type: str
-      returned: always
     expires:
       description: Seconds for which its nodes are held once they are handed over, null when that is not stored.
       type: int
-      returned: always
     expires_in:
       description: Seconds until nothing of it can be left, null when that is not stored.
       type: float
-      returned: always
     requests:
       description: Its requests that are not fulfilled yet.
       type: list
       elements: dict
-      returned: always
       contains:
         id:
           description: Id of the request.
           type: str
-          returned: always
         state:
           description: Its state, or V(gone), null when the record does not have it.
           type: str
-          returned: always
     nodes:
       description: Its nodes, in the order of sets and labels.
       type: list
       elements: dict
-      returned: always
       contains:
         id:
           description: Id of the node.
           type: str
-          returned: always
         state:
           description: Its state, or V(gone), null when the record does not have it.
           type: str
-          returned: always
         held:
           description: Whether it is held for this lease.
           type: bool
-          returned: always
         provider:
           description: The provider, null when it is gone.
           type: str
-          returned: always
         address:
           description: The address to connect to, null when it is gone.
           type: str
-          returned: always
     problems:
       description: What cannot be used of the document.
       type: list
       elements: str
-      returned: always
   sample:
     - name: debug
       labels: [debian-12]

@@ -106,7 +106,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: The nodes, in the order of O(ids). Also in the result of a failure.
+  description: The nodes, in the order of O(ids). Also in the result of a failure. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -114,43 +114,33 @@ nodes:
     id:
       description: Its id.
       type: str
-      returned: always
     changed:
       description: Whether its record was changed, or would be in check mode.
       type: bool
-      returned: always
     state_before:
       description: The state that it had, null when it was gone.
       type: str
-      returned: always
     state:
       description: The state that it has, or would have in check mode, null when it is gone.
       type: str
-      returned: always
     provider:
       description: Its provider, null when it is gone.
       type: str
-      returned: always
     comment:
       description: Why it is held, null for no reason.
       type: str
-      returned: always
     hold_job:
       description: For which job it is held, null for none.
       type: str
-      returned: always
     hold_expiration:
       description: Seconds that it stays held, null for no limit of its own.
       type: int
-      returned: always
     expires_in:
       description: Seconds until the launcher deletes the held node, null for one that is not held or has no limit.
       type: float
-      returned: always
     refusal:
       description: Why it was left as it was, null when it was not refused.
       type: str
-      returned: always
 """
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.acting import NODE_ARGUMENTS, node

@@ -97,7 +97,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: The nodes, by id.
+  description: The nodes, by id. Keys without a condition are always there.
   returned: success
   type: list
   elements: dict
@@ -105,32 +105,25 @@ nodes:
     id:
       description: Its id.
       type: str
-      returned: always
     provider:
       description: The provider, null when the record does not have it.
       type: str
-      returned: always
     pool:
       description: The pool, null when the record does not have it.
       type: str
-      returned: always
     labels:
       description: Its labels.
       type: list
       elements: str
-      returned: always
     server_id:
       description: The id of the server in the cloud, null before there is one.
       type: raw
-      returned: always
     public_ipv4:
       description: Public IPv4 address, null when it has none (yet).
       type: str
-      returned: always
     public_ipv6:
       description: Public IPv6 address, null when it has none (yet).
       type: str
-      returned: always
     private_ipv4:
       description: Private IPv4 address, null when it has none (yet).
       type: str
@@ -138,15 +131,12 @@ nodes:
     state:
       description: The state, null when the record does not have it.
       type: str
-      returned: always
     age:
       description: Seconds since it came into that state, null when the record does not have it.
       type: float
-      returned: always
     age_text:
       description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
-      returned: always
     created_age:
       description: Seconds since the record was made, null when the record does not have it.
       type: float
@@ -154,7 +144,6 @@ nodes:
     locked:
       description: Whether a launcher, Zuul or another program holds its lock.
       type: bool
-      returned: always
     hostname:
       description: The hostname, null for nodes of OpenStack.
       type: str
@@ -178,7 +167,6 @@ nodes:
     allocated_to:
       description: The request that it belongs to, null for none.
       type: str
-      returned: always
     requestor:
       description: The requestor of that request, null for none.
       type: str
@@ -215,7 +203,6 @@ nodes:
       description: What cannot be used of the record.
       type: list
       elements: str
-      returned: always
   sample:
     - id: "0000000017"
       provider: cloud1
@@ -250,6 +237,7 @@ lives:
     - The life of each node of O(ids) that matches the other options.
     - A node that a launcher of this collection has deleted within the last six hours is among them, although RV(nodes)
       does not have it.
+    - All keys are always there.
   returned: O(ids) is given
   type: list
   elements: dict
@@ -257,82 +245,64 @@ lives:
     id:
       description: Id of the node.
       type: str
-      returned: always
     steps:
       description: What happened and when, in order. Steps that are not stored any more are missing.
       type: list
       elements: dict
-      returned: always
       contains:
         step:
           description: >-
             V(recorded), V(assigned), V(launched), V(asked), V(created), V(active), V(adopted) by a later cycle of the
             launcher, V(ready), V(deleted), C(phase) with the phase of the launch, or the state of the node.
           type: str
-          returned: always
         at:
           description: UNIX time.
           type: float
-          returned: always
         age:
           description: Seconds since then.
           type: float
-          returned: always
         age_text:
           description: The same as C(DD:HH:MM:SS).
           type: str
-          returned: always
         text:
           description: A sentence about it.
           type: str
-          returned: always
     phase:
       description: Where its launch is, null when there is no record of it.
       type: str
-      returned: always
     attempt:
       description: The number of the present attempt, null when there is no record of the launch.
       type: int
-      returned: always
     mark:
       description: The mark of the present attempt in the metadata of the server, null when there is none.
       type: str
-      returned: always
     server_id:
       description: The id of the server, null before there is one.
       type: raw
-      returned: always
     floating_ip:
       description: The address of its floating IP, null when it has none.
       type: str
-      returned: always
     volumes:
       description: Ids of its volumes.
       type: list
       elements: str
-      returned: always
     failures:
       description: Why earlier attempts failed.
       type: list
       elements: str
-      returned: always
     superseded:
       description: Marks of attempts that were given up while it was unknown whether the cloud had made a server.
       type: list
       elements: str
-      returned: always
     next_try_in:
       description: Seconds until the launcher goes on with the launch, null when it does not wait.
       type: float
-      returned: always
     boot_seconds:
       description: Seconds from the answer to the create to ACTIVE, null before that.
       type: float
-      returned: always
     problem:
       description: Why there is less than there could be, null when all is there.
       type: str
-      returned: always
   sample:
     - id: "0000000017"
       steps:

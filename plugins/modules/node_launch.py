@@ -200,7 +200,7 @@ acting_elsewhere:
   elements: str
   sample: [cloud1]
 requests:
-  description: Node requests by their outcome.
+  description: Node requests by their outcome. All keys are always there.
   returned: when not in check mode
   type: dict
   contains:
@@ -208,27 +208,22 @@ requests:
       description: Ids of requests whose nodes are ready.
       type: list
       elements: str
-      returned: always
     failed:
       description: Requests that no pool can ever serve, each with its reasons.
       type: list
       elements: dict
-      returned: always
     declined:
       description: Requests that the pools of this launcher cannot serve and other pools may, each with the reasons.
       type: list
       elements: dict
-      returned: always
     canceled:
       description: Ids of requests that their requestor deleted during the cycle.
       type: list
       elements: str
-      returned: always
     waiting:
       description: Requests that wait at the end of the cycle, each with its reason.
       type: list
       elements: dict
-      returned: always
   sample:
     fulfilled: [100-0000000001]
     failed: []
@@ -244,7 +239,7 @@ requests:
           needed: 2
           left: 0
 nodes:
-  description: Nodes by their outcome.
+  description: Nodes by their outcome. All keys are always there.
   returned: when not in check mode
   type: dict
   contains:
@@ -252,35 +247,28 @@ nodes:
       description: Ids of nodes whose launch began.
       type: list
       elements: str
-      returned: always
     ready:
       description: Ids of nodes that became ready.
       type: list
       elements: str
-      returned: always
     adopted:
       description: Ids of nodes whose launch an earlier cycle had begun.
       type: list
       elements: str
-      returned: always
     deleted:
       description: Ids of nodes that were deleted, with their servers.
       type: list
       elements: str
-      returned: always
     failed:
       description: Nodes that could not be launched, each with the failures of all its attempts.
       type: list
       elements: dict
-      returned: always
     refused_creates:
       description: Creates that a cloud refused because of a quota.
       type: int
-      returned: always
     timings:
       description: UNIX times of the steps of each launch, by node id.
       type: dict
-      returned: always
   sample:
     launched: ["0000000001"]
     ready: ["0000000001"]
@@ -301,7 +289,7 @@ min_ready_unmet:
   type: dict
   sample: {}
 plan:
-  description: What the cycle would do now.
+  description: What the cycle would do now. All keys are always there.
   returned: in check mode
   type: dict
   contains:
@@ -309,34 +297,28 @@ plan:
       description: Requests that would be served, with pool, zone and the nodes to take or launch.
       type: list
       elements: dict
-      returned: always
     decline:
       description: Requests that would be declined or failed, with the reasons.
       type: list
       elements: dict
-      returned: always
     wait:
       description: Requests that would wait, with the reason.
       type: list
       elements: dict
-      returned: always
     spare:
       description: Nodes that would be launched for min-ready.
       type: list
       elements: dict
-      returned: always
     delete:
       description: Nodes that would be deleted, with the reason.
       type: list
       elements: dict
-      returned: always
     pace:
       description:
         - Pools for which the launcher would send fewer creates at once than the plan has launches. It sends more with
           each create that the cloud accepts.
       type: list
       elements: dict
-      returned: always
       sample: [{pool: cloud1/main, launches: 20, creates_at_once: 2}]
   sample:
     admit: []
@@ -346,29 +328,25 @@ plan:
     delete: []
     pace: []
 summary:
-  description: The result in sentences, which the playbooks show.
+  description: The result in sentences, which the playbooks show. All keys are always there.
   returned: success
   type: dict
   contains:
     done:
       description: What the cycle did, or in check mode would do.
       type: str
-      returned: always
     failed:
       description: Requests, builds or uploads that failed, each with its reasons.
       type: list
       elements: str
-      returned: always
     wrong:
       description: Problems at the end of the cycle that the operator has to solve.
       type: list
       elements: str
-      returned: always
     waits:
       description: Requests and labels that wait, each with its reason.
       type: list
       elements: str
-      returned: always
   sample:
     done: 1 request fulfilled, 0 failed, 0 waiting; 1 node became ready, 0 deleted; acted for cloud1
     failed: []

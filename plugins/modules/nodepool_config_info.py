@@ -68,7 +68,9 @@ problems:
   elements: str
   sample: []
 settings:
-  description: The options of each section, in the order of the file. Providers of other drivers are left out.
+  description:
+    - The options of each section, in the order of the file. Providers of other drivers are left out.
+    - All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -76,25 +78,20 @@ settings:
     section:
       description: Where the option is, V(top) for the top level of the file.
       type: str
-      returned: always
     option:
       description: Its name.
       type: str
-      returned: always
     value:
       description: The value in force, null for none and for no limit.
       type: raw
-      returned: always
     origin:
       description: >-
         Where it comes from. V(default), V(secure file), or the kind of section that has it, V(top), V(webapp),
         V(label), V(diskimage), V(cloud-image), V(provider), V(pool), or C(diskimage) with the name of a parent.
       type: str
-      returned: always
     line:
       description: The line of the file where it stands, null for defaults and for the secure file.
       type: int
-      returned: always
   sample:
     - {section: "providers[cloud1].pools[main]", option: max-servers, value: 10, origin: pool, line: 23}
     - {section: "providers[cloud1].pools[main]", option: priority, value: 50, origin: provider, line: 14}

@@ -66,7 +66,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 left:
-  description: What is left of the provider. Without O(force) the module fails unless all lists are empty.
+  description:
+    - What is left of the provider. Without O(force) the module fails unless all lists are empty.
+    - All keys are always there.
   returned: always
   type: dict
   contains:
@@ -74,33 +76,27 @@ left:
       description: Path of the configuration that has it.
       type: list
       elements: str
-      returned: always
     launchers:
       description: Hosts of the launchers that serve it.
       type: list
       elements: str
-      returned: always
     nodes:
       description: Its nodes, each with its state.
       type: list
       elements: str
-      returned: always
     launches:
       description: Launches in flight whose nodes have no record.
       type: list
       elements: str
-      returned: always
     deletions:
       description: Servers and floating IPs whose deletion is not done.
       type: list
       elements: str
-      returned: always
     uploads:
       description: Its uploads, each with image, build, number and state. Failed ones without an image in the cloud
         do not count.
       type: list
       elements: str
-      returned: always
   sample:
     configuration: []
     launchers: []
@@ -109,24 +105,23 @@ left:
     deletions: []
     uploads: []
 configured:
-  description: What the configuration lets the provider do; null when it does not have the provider.
+  description:
+    - What the configuration lets the provider do; null when it does not have the provider.
+    - All keys are always there.
   returned: always
   type: dict
   contains:
     file:
       description: Path of the configuration.
       type: str
-      returned: always
     pools:
       description: The pools that may have nodes. C(max-servers) of the others is 0 or less.
       type: list
       elements: str
-      returned: always
     diskimages:
       description: The disk images that are uploaded to it.
       type: list
       elements: str
-      returned: always
   sample: {file: /etc/nodepool/nodepool.yaml, pools: [main], diskimages: [debian]}
 erased:
   description: Paths of the znodes that were deleted, or would be in check mode, each with all below it.

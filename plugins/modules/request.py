@@ -55,7 +55,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 requests:
-  description: The requests, in the order of O(ids). Also in the result of a failure.
+  description: The requests, in the order of O(ids). Also in the result of a failure. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -63,28 +63,22 @@ requests:
     id:
       description: Its id.
       type: str
-      returned: always
     changed:
       description: Whether it was deleted, or would be in check mode.
       type: bool
-      returned: always
     state_before:
       description: The state that it had, null when it was gone or its record cannot be read.
       type: str
-      returned: always
     requestor:
       description: The requestor, null when its record does not have it.
       type: str
-      returned: always
     freed:
       description: The nodes that were allocated to it. They are free now, or when their launches are complete.
       type: list
       elements: str
-      returned: always
     refusal:
       description: Why it was left as it was, null when it was not refused.
       type: str
-      returned: always
 """
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.acting import REQUEST_ARGUMENTS, request

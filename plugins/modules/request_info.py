@@ -86,7 +86,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 requests:
-  description: The requests, in the order in which they are served.
+  description: The requests, in the order in which they are served. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -94,96 +94,74 @@ requests:
     id:
       description: Its id.
       type: str
-      returned: always
     priority:
       description: The priority in its id; smaller is sooner.
       type: int
-      returned: always
     relative_priority:
       description: The priority among those of the same priority, the column Priority of Nodepool; smaller is sooner.
       type: int
-      returned: always
     state:
       description: The state, null when the record does not have it.
       type: str
-      returned: always
     age:
       description: Seconds since it came into that state, null when the record does not have it.
       type: float
-      returned: always
     age_text:
       description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
-      returned: always
     created_age:
       description: Seconds since it was made, null when the record does not have it.
       type: float
-      returned: always
     requestor:
       description: The requestor, null when the record does not have it.
       type: str
-      returned: always
     labels:
       description: The labels of the nodes that it wants.
       type: list
       elements: str
-      returned: always
     nodes:
       description: The nodes that it got.
       type: list
       elements: str
-      returned: always
     declined_by:
       description: The ids of the pools that have declined it.
       type: list
       elements: str
-      returned: always
     event_id:
       description: The id that its requestor gave the event, null for none.
       type: str
-      returned: always
     provider:
       description: The provider that it prefers, null for any.
       type: str
-      returned: always
     tenant:
       description: The tenant whose limits count, null for none.
       type: str
-      returned: always
     locked:
       description: Whether a launcher works on it.
       type: bool
-      returned: always
     place:
       description: Its place in the queue, from 1, null when it does not wait in the queue.
       type: int
-      returned: always
     reason:
       description: Why it waits, was declined or failed, as a launcher stored it, null when no launcher did.
       type: dict
-      returned: always
       contains:
         code:
           description: A code of docs/operating.md, or V(declined) or V(failed).
           type: str
-          returned: always
         text:
           description: The same as a sentence.
           type: str
-          returned: always
         since:
           description: UNIX time since which it waits for this, null when that is not stored.
           type: float
-          returned: always
         age:
           description: Seconds since the launcher wrote it, null when that is not known.
           type: float
-          returned: always
     problems:
       description: What cannot be used of the record.
       type: list
       elements: str
-      returned: always
   sample:
     - id: 100-0000000011
       priority: 100
@@ -208,7 +186,7 @@ requests:
         age: 5.1
       problems: []
 explanations:
-  description: An explanation of each request of O(ids) that matches the other options.
+  description: An explanation of each request of O(ids) that matches the other options. All keys are always there.
   returned: O(ids) is given
   type: list
   elements: dict
@@ -216,166 +194,128 @@ explanations:
     id:
       description: Id of the request.
       type: str
-      returned: always
     state:
       description: Its state, null when the record does not have it.
       type: str
-      returned: always
     summary:
       description: A sentence about how it stands.
       type: str
-      returned: always
     place:
       description: Its place in the queue, from 1, null when it does not wait in the queue.
       type: int
-      returned: always
     ahead:
       description: The first ten requests before it in the queue.
       type: list
       elements: str
-      returned: always
     ahead_count:
       description: How many requests are before it.
       type: int
-      returned: always
     behind:
       description: Those of them that wait for the same pool or tenant, ten at most.
       type: list
       elements: str
-      returned: always
     waits_for:
       description: What it waits for, null when it does not wait or no launcher has said why.
       type: str
-      returned: always
     since:
       description: UNIX time since which it waits for this, null when that is not known.
       type: float
-      returned: always
     unblocked_by:
       description: What would end that, null when it is not known.
       type: str
-      returned: always
     pools:
       description: What each known pool says about it.
       type: list
       elements: dict
-      returned: always
       contains:
         id:
           description: Id of the pool.
           type: str
-          returned: always
         pool:
           description: Provider and name of the pool.
           type: str
-          returned: always
         registered:
           description: Whether a launcher has registered the pool now.
           type: bool
-          returned: always
         declined:
           description: Whether the pool has declined the request.
           type: bool
-          returned: always
         code:
           description: A code of docs/operating.md, or V(absent), V(foreign), V(unsaid) or V(declined).
           type: str
-          returned: always
         text:
           description: The same as a sentence.
           type: str
-          returned: always
         figures:
           description: The numbers in it.
           type: dict
-          returned: always
         as_of:
           description: Seconds since the launcher wrote the figures, null without figures.
           type: float
-          returned: always
     nodes:
       description: Its nodes with their launches.
       type: list
       elements: dict
-      returned: always
       contains:
         id:
           description: Id of the node.
           type: str
-          returned: always
         provider:
           description: The provider, null when the record does not have it.
           type: str
-          returned: always
         state:
           description: The state, null when the record does not have it.
           type: str
-          returned: always
         phase:
           description: Where the launch is, null when there is no record of it.
           type: str
-          returned: always
         phase_age:
           description: Seconds since the launch came there, null when there is no record of it.
           type: float
-          returned: always
         attempt:
           description: The number of the present attempt, null when there is no record of it.
           type: int
-          returned: always
         failures:
           description: Why earlier attempts failed.
           type: list
           elements: str
-          returned: always
         created_at:
           description: UNIX time at which the cloud said yes to the server, null before that.
           type: float
-          returned: always
         in_flight:
           description: Whether the launch is under way.
           type: bool
-          returned: always
         adopted:
           description: How often a later cycle of the launcher has continued the launch.
           type: int
-          returned: always
         adopted_at:
           description: UNIX time at which one did so last, null when none did.
           type: float
-          returned: always
     history:
       description: What happened to it so far, as far as it is stored.
       type: list
       elements: dict
-      returned: always
       contains:
         event:
           description: >-
             V(requested), V(declined), V(taken back) from a pool that did not make progress with it, V(waits),
             V(attempt failed), V(adopted) by a later cycle of the launcher, V(node), or the state.
           type: str
-          returned: always
         age:
           description: Seconds since then, null when the time is not stored.
           type: float
-          returned: always
         age_text:
           description: The same as C(DD:HH:MM:SS), null when the time is not stored.
           type: str
-          returned: always
         text:
           description: A sentence about it.
           type: str
-          returned: always
     expected_seconds:
       description: Seconds that it will still take, null when that cannot be told.
       type: float
-      returned: always
     expected:
       description: What that rests on, or why it cannot be told.
       type: str
-      returned: always
   sample:
     - id: 100-0000000011
       state: requested

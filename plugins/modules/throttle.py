@@ -84,7 +84,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ended:
-  description: What was ended, or would be in check mode.
+  description: What was ended, or would be in check mode. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -92,27 +92,21 @@ ended:
     pool:
       description: The pool of a freeze, null for a breaker.
       type: str
-      returned: always
     resource:
       description: The resource of a freeze, null for a breaker.
       type: str
-      returned: always
     image:
       description: The image of a breaker, null for a freeze.
       type: str
-      returned: always
     flavor:
       description: The flavor of a breaker, null for a freeze.
       type: str
-      returned: always
     ends_in:
       description: Seconds after which it would have ended by itself.
       type: float
-      returned: always
     text:
       description: What the cloud said, or how the last launch failed.
       type: str
-      returned: always
 """
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.acting import THROTTLE_ARGUMENTS, throttle
