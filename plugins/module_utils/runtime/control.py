@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from ..cycles.frame.stop import (
@@ -61,7 +61,7 @@ class Control:
     ) -> None:
         self._stop = stop
         self._path = control_file
-        self._gone = controller_gone or _controller_gone()
+        self._gone = controller_gone or Controller(os.getpid()).gone
         self._dump = dump
         self._on_dump_signal = _heard_by_the_pipe if dump_by_signal else signal.SIG_IGN
         self._dumped: tuple[int, int] | None = None
@@ -84,9 +84,7 @@ class Control:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exc_info: object) -> None:
         self._restore()
         if self._wakeup is not None:
             signal.signal(DUMP_SIGNAL, signal.SIG_IGN)
@@ -163,11 +161,6 @@ def controlled(
     # The heartbeat names this process to others, who may send signals to it from then on.
     with Control(stop, control_file, dump=Dump(stop, say).write, dump_by_signal=dump_by_signal), heartbeat:
         yield stop
-
-
-def _controller_gone() -> Callable[[], bool]:
-    controller = Controller(os.getpid())
-    return lambda: controller.gone
 
 
 def _heard_by_the_pipe(_number: int, _frame: FrameType | None) -> None:

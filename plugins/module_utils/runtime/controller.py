@@ -67,7 +67,6 @@ class Controller:
             chain = []
         self._links = tuple((seen.pid, seen.parent) for seen in chain)
 
-    @property
     def gone(self) -> bool:
         """True when a link of the chain has broken; what cannot be looked at now has not."""
         try:

@@ -46,13 +46,11 @@ class Snapshot:
     """What a handler works with: the state of the tree when the request came.
 
     :ivar reading: the rows of ``reporting.info`` are made from it. It shows the tree of now, also while a row is made.
-    :ivar version: another number after each change of the tree or of the configuration.
     :ivar now: UNIX time.
     """
 
     config: NodepoolConfig
     reading: TreeReading
-    version: int
     now: float
     contact: Contact
     picture: Picture
@@ -96,7 +94,6 @@ class Picture:
         self._session = session or Session(config.zookeeper)
         self.remembered = Remembered(monotonic)
         self._lock = threading.Lock()
-        self._version = 0
         self._changes: Counter[str] = Counter()
         self._heard: float | None = None
         self._was_connected = False
@@ -154,7 +151,6 @@ class Picture:
         """Note that something has changed at *path*, or anywhere when it is empty."""
         connected = self._session.state == CONNECTED
         with self._lock:
-            self._version += 1
             for root in _roots(path):
                 self._changes[root] += 1
             if self._was_connected and not connected:
@@ -174,7 +170,6 @@ class Picture:
         return Snapshot(
             config=self._config,
             reading=TreeReading(self._session.tree),
-            version=self._version,
             now=self._clock(),
             contact=self.contact(),
             picture=self,

@@ -76,17 +76,12 @@ def run_lease(
     if turn.present:
         spec, told = capped(turn.spec, config)
         turn, warnings = replace(turn, spec=spec), (*warnings, *told)
-    if preview:
-        with _opened(Store(config.zookeeper), watch=False) as store:
-            _look_at_wish(turn, config, store)
-            status = Leasing(store, turn.spec, present=turn.present).preview()
-        return LeaseOutcome(status, status, warnings=warnings)
-    if turn.launch and turn.wait:
+    if preview or (turn.launch and turn.wait):
         # The lease is checked before the launcher begins to serve other requestors as well.
         with _opened(Store(config.zookeeper), watch=False) as store:
             _look_at_wish(turn, config, store)
-            Leasing(store, turn.spec, present=turn.present).preview()
-        outcome = _launching(turn, progress, line, stop)
+            status = Leasing(store, turn.spec, present=turn.present).preview()
+        outcome = LeaseOutcome(status, status) if preview else _launching(turn, progress, line, stop)
     else:
         with _opened(Store(config.zookeeper), watch=True) as store:
             _look_at_wish(turn, config, store)

@@ -212,24 +212,22 @@ def node_lines(row: Mapping[str, Any], life: Mapping[str, Any], width: int) -> l
     lines = [
         f"node {row['id']}: {row['state'] or 'state unknown'} in {where}, labels {labels}, {lock}",
         f"server {life['server_id'] or 'none yet'}, attempt {life['attempt'] or '?'}, mark {life['mark'] or 'none'}",
-        *(f"note: {told}" for told in (*row["problems"], life["problem"]) if told),
-        *(f"failed: {failure}" for failure in life["failures"]),
-        "LIFE",
-        *(f"  {_ago(item)} {item['text']}" for item in life["steps"]),
+        *(f"note: {told}" for told in row["problems"]),
     ]
-    return wrapped(lines, width)
+    return wrapped([*lines, *_life(life)], width)
 
 
 def gone_lines(node_id: str, life: Mapping[str, Any], width: int) -> list[str]:
     """What is kept of a deleted node's life as text."""
-    lines = [
-        f"node {node_id} is deleted",
-        f"server {life['server_id'] or 'none'}, mark {life['mark'] or 'none'}",
-        *(f"note: {told}" for told in (life["problem"],) if told),
-        "LIFE",
-        *(f"  {_ago(item)} {item['text']}" for item in life["steps"]),
-    ]
-    return wrapped(lines, width)
+    lines = [f"node {node_id} is deleted", f"server {life['server_id'] or 'none'}, mark {life['mark'] or 'none'}"]
+    return wrapped([*lines, *_life(life)], width)
+
+
+def _life(life: Mapping[str, Any]) -> Iterator[str]:
+    yield from [f"note: {life['problem']}"] if life["problem"] else []
+    yield from (f"failed: {failure}" for failure in life["failures"])
+    yield "LIFE"
+    yield from (f"  {_ago(item)} {item['text']}" for item in life["steps"])
 
 
 def _ago(item: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -54,6 +55,7 @@ def serve(
     :raises NodepoolError: the configuration or the address cannot be used, or a library is missing.
     """
     begun = time.monotonic()
+    end = math.inf if duration is None else begun + duration
     watch = ConfigWatch(options, say)
     config = watch.known = options.load()
     picture = Picture(config)
@@ -68,7 +70,7 @@ def serve(
                 say(Trouble(NO_FILES))
             started(listening)
             stop.tell(wake.set)
-            while stop.reason is None and (left := _left(begun, duration)) > 0:
+            while stop.reason is None and (left := end - time.monotonic()) > 0:
                 if time.monotonic() - listening.beaten < STUCK:
                     stop.beat(SERVING)
                 news = watch.look(time.monotonic())
@@ -78,7 +80,3 @@ def serve(
         finally:
             picture.close()
     return {"address": listening.address, "seconds": round(time.monotonic() - begun, 1)}
-
-
-def _left(begun: float, duration: float | None) -> float:
-    return float("inf") if duration is None else begun + duration - time.monotonic()

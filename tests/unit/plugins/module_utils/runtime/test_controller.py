@@ -40,7 +40,7 @@ def local():
 
 
 def test_all_is_well(local):
-    assert not Controller(50, local.get).gone
+    assert not Controller(50, local.get).gone()
 
 
 @pytest.mark.parametrize("pid", [20, 30, 40, 41])
@@ -49,21 +49,21 @@ def test_whoever_dies_below_ansible_playbook_is_missed(local, pid):
     del local[pid]
     for child in [seen.pid for seen in local.values() if seen.parent == pid]:
         local.reparent(child, 1)
-    assert controller.gone
+    assert controller.gone()
 
 
 def test_the_shell_above_ansible_playbook_may_end(local):
     controller = Controller(50, local.get)
     del local[10]
     local.reparent(20, 1)
-    assert not controller.gone
+    assert not controller.gone()
 
 
 def test_a_reused_pid_does_not_deceive(local):
     controller = Controller(50, local.get)
     local.reparent(30, 1)
     local.add(20, 1, 20, *PLAYBOOK)
-    assert controller.gone
+    assert controller.gone()
 
 
 def test_an_asynchronous_task_outlives_its_controller(local):
@@ -71,7 +71,7 @@ def test_an_asynchronous_task_outlives_its_controller(local):
     controller = Controller(50, local.get)
     del local[20]
     local.reparent(30, 1)
-    assert not controller.gone
+    assert not controller.gone()
 
 
 def test_without_ansible_it_is_whoever_began_the_session():
@@ -81,23 +81,23 @@ def test_without_ansible_it_is_whoever_began_the_session():
     table.add(6, 5, 6, "sh")
     table.add(7, 6, 6, "python3")
     controller = Controller(7, table.get)
-    assert not controller.gone
+    assert not controller.gone()
     table.reparent(6, 1)
-    assert controller.gone
+    assert controller.gone()
 
 
 def test_a_daemon_has_no_controller():
     table = Processes()
     table.add(1, 0, 1, "init")
     table.add(7, 1, 7, "python3")
-    assert not Controller(7, table.get).gone
+    assert not Controller(7, table.get).gone()
 
 
 def test_a_circle_ends():
     table = Processes()
     table.add(7, 8, 7)
     table.add(8, 7, 7)
-    assert not Controller(7, table.get).gone
+    assert not Controller(7, table.get).gone()
 
 
 def test_this_process_as_it_is():
@@ -105,7 +105,7 @@ def test_this_process_as_it_is():
     assert seen is not None
     assert (seen.pid, seen.parent, seen.session) == (os.getpid(), os.getppid(), os.getsid(0))
     assert seen.names
-    assert not Controller(os.getpid()).gone
+    assert not Controller(os.getpid()).gone()
     assert look(2**22 + 1) is None
 
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_looked_at_now_is_not_gone(local):
 
     controller = Controller(50, see)
     failing.append(True)
-    assert controller.gone is False
+    assert controller.gone() is False
     failing.clear()
     local.reparent(30, 1)
-    assert controller.gone is True
+    assert controller.gone() is True
