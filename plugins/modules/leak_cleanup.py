@@ -40,7 +40,7 @@ options:
         collection's own documents about requests, leases and pools that do not exist any more.
     type: list
     elements: str
-    choices:
+    choices: &kinds
       - server
       - port
       - floating-ip
@@ -51,17 +51,7 @@ options:
       - request-lock
       - lost-request
       - document
-    default:
-      - server
-      - port
-      - floating-ip
-      - volume
-      - image
-      - launch-record
-      - empty-node
-      - request-lock
-      - lost-request
-      - document
+    default: *kinds
   min_age:
     description:
       - Age in seconds from which on a resource is deleted, counted from its creation, or from its first sighting when

@@ -107,7 +107,7 @@ providers:
     nodes:
       description: Nodes by state.
       type: dict
-    resources:
+    resources: &resources
       description: What is used of each resource that is used or limited.
       type: list
       elements: dict
@@ -183,26 +183,7 @@ providers:
         nodes:
           description: Nodes by state.
           type: dict
-        resources:
-          description: What is used of each resource that is used or limited.
-          type: list
-          elements: dict
-          contains:
-            resource:
-              description: Its name as in C(nodepool.yaml); ram is MiB.
-              type: str
-            used:
-              description: What the nodes use by their records.
-              type: float
-            others:
-              description: What others used in the project at the last reading; 0 for pools.
-              type: float
-            limit:
-              description: The limit, null for none that is known.
-              type: float
-            left:
-              description: What is left of it, null where no limit is known.
-              type: float
+        resources: *resources
         freezes:
           description: The freezes in force.
           type: list
