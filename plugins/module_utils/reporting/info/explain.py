@@ -13,12 +13,12 @@ from ...clients.zookeeper.reading import Found, TreeReading
 from ...model import reasons
 from ...model.documents import seconds, text, words
 from ...model.launch import IN_FLIGHT, Launch
-from ...model.lines import amount
 from ...model.request import RequestState
 from ...model.stored import BadDocument, is_number
 from .expecting import PROVIDERS, expected_wait
 from .fields import age, age_text
 from .names import pool_documents
+from .nodes import adoption_text
 from .requests import WAITS, said_now
 
 DECLINES = f"{paths.OWN}/declines"
@@ -226,11 +226,6 @@ def _launch_row(reading: TreeReading, node: Found, now: float) -> dict[str, Any]
     }
 
 
-def adoption_text(launch: Mapping[str, Any]) -> str:
-    """How often a launch was continued by a later cycle."""
-    return f"a later launcher cycle continued the launch, {amount(launch['adopted'], 'time', 'times')} so far"
-
-
 def _history(
     row: Mapping[str, Any],
     reading: TreeReading,
@@ -255,7 +250,9 @@ def _history(
         for failure in launch["failures"]:
             yield event("attempt failed", None, f"node {launch['id']}: {failure}")
         if launch["adopted"]:
-            yield event("adopted", age(launch["adopted_at"], now), f"node {launch['id']}: {adoption_text(launch)}")
+            yield event(
+                "adopted", age(launch["adopted_at"], now), f"node {launch['id']}: {adoption_text(launch['adopted'])}"
+            )
         phase = f", phase {launch['phase']}" if launch["phase"] not in (None, launch["state"]) else ""
         attempt = f", attempt {launch['attempt']}" if launch["phase"] else ""
         yield event("node", launch["phase_age"], f"node {launch['id']} is {launch['state']}{phase}{attempt}")

@@ -269,12 +269,16 @@ def _launch_steps(launch: Launch) -> Iterator[tuple[str, float, str]]:
     if launch.active_at:
         yield "active", launch.active_at, f"{server} became ACTIVE"
     if launch.adopted and launch.adopted_at:
-        often = amount(launch.adopted, "time", "times")
-        yield "adopted", launch.adopted_at, f"a later launcher cycle continued the launch, {often} so far"
+        yield "adopted", launch.adopted_at, adoption_text(launch.adopted)
     if launch.since and launch.phase == Phase.READY:
         yield "ready", launch.since, READY_TEXT
     elif launch.since and launch.phase not in (Phase.QUEUED, Phase.CREATING):
         yield f"phase {launch.phase}", launch.since, f"the launch came into the phase {launch.phase}"
+
+
+def adoption_text(times: int) -> str:
+    """How often a launch was continued by a later cycle."""
+    return f"a later launcher cycle continued the launch, {amount(times, 'time', 'times')} so far"
 
 
 def _state_text(state: str, document: Mapping[str, Any]) -> str:

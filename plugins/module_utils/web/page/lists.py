@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from ...reporting.info.nodes import NodeFilter
-from ...reporting.info.requests import RequestFilter
 from .overview import code_of, matches
 
 Row = Mapping[str, Any]
@@ -19,8 +17,8 @@ PAGE = 100
 """Rows of a page."""
 LONGEST_SEARCH = 200
 """Characters of a search; what is beyond them is not looked at."""
-_NODE_FIELDS = ("id", "labels", "provider", "pool", "state", "allocated_to", "public_ipv4", "public_ipv6", "server_id")
-_REQUEST_FIELDS = ("id", "labels", "requestor", "tenant", "provider", "state", "reason", "nodes", "event_id")
+NODE_FIELDS = ("id", "labels", "provider", "pool", "state", "allocated_to", "public_ipv4", "public_ipv6", "server_id")
+REQUEST_FIELDS = ("id", "labels", "requestor", "tenant", "provider", "state", "reason", "nodes", "event_id")
 
 
 @dataclass(frozen=True)
@@ -56,48 +54,31 @@ class Listed:
     pages: int
 
 
-def nodes_listed(rows: Sequence[Row], query: Query) -> Listed:
-    """The nodes of a page by id."""
-    filters = query.filters
-    wanted = NodeFilter(
-        providers=_one(filters, "provider"), pools=_one(filters, "pool"), labels=_one(filters, "label"),
-        states=_one(filters, "state"),
-    )  # fmt: skip
-    return _listed(rows, query, wanted.takes, _NODE_FIELDS)
+def listed(rows: Sequence[Row], query: Query, keys: Sequence[str]) -> Listed:
+    """A page of rows, in their order.
 
-
-def requests_listed(rows: Sequence[Row], query: Query) -> Listed:
-    """The requests of a page in the order in which they are served."""
-    filters = query.filters
-    wanted = RequestFilter(labels=_one(filters, "label"), states=_one(filters, "state"))
-
-    def takes(row: Row) -> bool:
-        return wanted.takes(row) and filters.get("reason") in (None, code_of(row))
-
-    return _listed(rows, query, takes, _REQUEST_FIELDS)
-
-
-def _one(filters: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return (filters[name],) if name in filters else ()
-
-
-def _listed(rows: Sequence[Row], query: Query, takes: Callable[[Row], bool], keys: Sequence[str]) -> Listed:
+    :param keys: what a search looks at.
+    """
     search = query.search.casefold()
-    found = [row for row in rows if takes(row) and (not search or matches(row, search, keys))]
+    found = [row for row in rows if _is_chosen(row, query) and (not search or matches(row, search, keys))]
     pages = max(1, -(-len(found) // PAGE))
     page = min(query.page, pages)
     return Listed(found[(page - 1) * PAGE : page * PAGE], len(found), len(rows), page, pages)
 
 
+def _is_chosen(row: Row, query: Query) -> bool:
+    return all(value in _values(row, name) for name, value in query.filters.items())
+
+
+def _values(row: Row, name: str) -> Sequence[str]:
+    """The values of a field: of *label* those of *labels*, of *reason* its code."""
+    if name == "label":
+        labels: Sequence[str] = row["labels"]
+        return labels
+    value = code_of(row) if name == "reason" else row[name]
+    return [value] if value else []
+
+
 def choices(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[str]]:
-    """The values that the rows have of each field (of *label* those of *labels*), for the lists of a form."""
-    found: dict[str, set[str]] = {name: set() for name in names}
-    for row in rows:
-        for name in names:
-            if name == "label":
-                found[name].update(row["labels"])
-            elif name == "reason":
-                found[name].add(code_of(row))
-            elif row[name]:
-                found[name].add(row[name])
-    return {name: sorted(values) for name, values in found.items()}
+    """The values that the rows have of each field, for the lists of a form."""
+    return {name: sorted({value for row in rows for value in _values(row, name)}) for name in names}

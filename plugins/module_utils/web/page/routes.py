@@ -10,7 +10,7 @@ of the page asks for that and puts it in place.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from ...reporting.info.nodes import NodeFilter, node_life, node_rows
 from ..libraries import Request, Response
 from ..picture import Snapshot
 from ..routing import Route
-from .lists import Query, choices, nodes_listed, requests_listed
+from .lists import NODE_FIELDS, REQUEST_FIELDS, Query, Row, choices, listed
 from .overview import Overview, matches, overview, parts
 from .rendering import NO_FILES, has_files, rendered, static
 
@@ -79,23 +79,30 @@ def prepare(snapshot: Snapshot) -> None:
 
 
 def _node_list(snapshot: Snapshot, request: Request) -> Response:
-    query = Query.of(request.args, NODE_FILTERS)
     made, rows = _nodes(snapshot)
-
-    def text() -> str:
-        listed, options = nodes_listed(rows, query), choices(rows, NODE_FILTERS)
-        return _text(snapshot, request, "nodes.html", made, query=query, listed=listed, choices=options)
-
-    return _tagged(snapshot, request, made, text)
+    return _list(snapshot, request, "nodes.html", made, rows, filters=NODE_FILTERS, keys=NODE_FIELDS)
 
 
 def _request_list(snapshot: Snapshot, request: Request) -> Response:
-    query = Query.of(request.args, REQUEST_FILTERS)
     made, found = _overview(snapshot)
+    return _list(snapshot, request, "requests.html", made, found.requests, filters=REQUEST_FILTERS, keys=REQUEST_FIELDS)
+
+
+def _list(
+    snapshot: Snapshot,
+    request: Request,
+    template: str,
+    made: float,
+    rows: Sequence[Row],
+    *,
+    filters: Sequence[str],
+    keys: Sequence[str],
+) -> Response:
+    query = Query.of(request.args, filters)
 
     def text() -> str:
-        listed, options = requests_listed(found.requests, query), choices(found.requests, REQUEST_FILTERS)
-        return _text(snapshot, request, "requests.html", made, query=query, listed=listed, choices=options)
+        shown, options = listed(rows, query, keys), choices(rows, filters)
+        return _text(snapshot, request, template, made, query=query, listed=shown, choices=options)
 
     return _tagged(snapshot, request, made, text)
 

@@ -10,11 +10,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.no
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.lists import (
     LONGEST_SEARCH,
+    NODE_FIELDS,
     PAGE,
+    REQUEST_FIELDS,
     Query,
     choices,
-    nodes_listed,
-    requests_listed,
+    listed,
 )
 from tests.support import busy_tree
 from tests.support.tree_reading import NOW, reading_of
@@ -26,11 +27,11 @@ NODE_NAMES, REQUEST_NAMES = ("state", "provider", "pool", "label"), ("state", "l
 
 
 def nodes(**arguments):
-    return nodes_listed(NODES, Query.of(arguments, NODE_NAMES))
+    return listed(NODES, Query.of(arguments, NODE_NAMES), NODE_FIELDS)
 
 
 def requests(**arguments):
-    return requests_listed(REQUESTS, Query.of(arguments, REQUEST_NAMES))
+    return listed(REQUESTS, Query.of(arguments, REQUEST_NAMES), REQUEST_FIELDS)
 
 
 def test_pages_hold_all_rows_once():
