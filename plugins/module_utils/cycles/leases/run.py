@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from ...clients.zookeeper.session_file import default_folder
 from ...clients.zookeeper.store import Store
@@ -166,10 +166,7 @@ def _launching(
 
     customer = _Customer(turn, progress)
     options = LauncherOptions(
-        config=turn.config,
-        secure_config=turn.secure_config,
-        strict_config=turn.strict_config,
-        clouds_config=turn.clouds_config,
+        **{item.name: getattr(turn, item.name) for item in fields(ConfigOptions)},
         duration=turn.timeout,
         until="deadline",
         state_dir=default_folder(),

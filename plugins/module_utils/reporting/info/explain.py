@@ -122,12 +122,10 @@ def _summary(row: Mapping[str, Any], reason: Mapping[str, Any] | None, launches:
 def _pools(reading: TreeReading) -> list[Mapping[str, Any]]:
     """All known pools by id, with whether they are registered now."""
     known: dict[str, Mapping[str, Any]] = {}
-    registered = {item.name for item in reading.below(f"{paths.COMPONENTS}/pool")}
-    for found in pool_documents(reading):
-        component = found.name in registered
-        pool_id = text(found.document.get("id")) if component else found.name
+    for found, registered in pool_documents(reading):
+        pool_id = text(found.document.get("id")) if registered else found.name
         if pool_id and not found.problem:
-            known[pool_id] = {**found.document, "id": pool_id, "registered": component}
+            known[pool_id] = {**found.document, "id": pool_id, "registered": registered}
     return [known[pool_id] for pool_id in sorted(known)]
 
 

@@ -15,7 +15,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.documents import text, words
 from ...model.node import NodeState
 from ...model.request import RequestState
-from .names import known_names
+from .names import known_names, pool_documents
 from .requests import request_rows
 
 ROOTS = (paths.NODES, paths.REQUESTS)
@@ -82,12 +82,10 @@ def kind_of_node(node: Found) -> tuple[tuple[str, ...], str, bool, bool]:
 
 def _pools(reading: TreeReading) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """Label → pools that are registered, and those that are only remembered."""
-    found: list[dict[str, set[str]]] = []
-    for root in (f"{paths.COMPONENTS}/pool", f"{paths.OWN}/pools"):
-        by_label: dict[str, set[str]] = defaultdict(set)
-        for pool in reading.below(root):
-            where = f"{text(pool.document.get('provider_name')) or '?'}/{text(pool.document.get('name')) or '?'}"
-            for label in words(pool.document.get("supported_labels")):
-                by_label[label].add(where)
-        found.append(by_label)
-    return found[0], found[1]
+    offered: dict[str, set[str]] = defaultdict(set)
+    remembered: dict[str, set[str]] = defaultdict(set)
+    for pool, registered in pool_documents(reading):
+        where = f"{text(pool.document.get('provider_name')) or '?'}/{text(pool.document.get('name')) or '?'}"
+        for label in words(pool.document.get("supported_labels")):
+            (offered if registered else remembered)[label].add(where)
+    return offered, remembered

@@ -20,10 +20,11 @@ _IN_NODES = {"provider": "provider", "pool": "pool", "label": "type"}
 _IN_POOLS = {"provider": "provider_name", "pool": "name", "label": "supported_labels"}
 
 
-def pool_documents(reading: TreeReading) -> Iterator[Found]:
-    """The pools that are remembered, then those that are registered."""
-    for root in (f"{paths.OWN}/pools", f"{paths.COMPONENTS}/pool"):
-        yield from reading.below(root)
+def pool_documents(reading: TreeReading) -> Iterator[tuple[Found, bool]]:
+    """The pools that are remembered, then those that are registered, each with whether it is."""
+    for root, registered in ((f"{paths.OWN}/pools", False), (f"{paths.COMPONENTS}/pool", True)):
+        for found in reading.below(root):
+            yield found, registered
 
 
 def known_names(kind: str, config: NodepoolConfig, reading: TreeReading, asked: Collection[str] = ()) -> set[str]:
@@ -32,7 +33,7 @@ def known_names(kind: str, config: NodepoolConfig, reading: TreeReading, asked: 
     :param asked: where one of these is not among them, the names that nodes have count, too.
     """
     known = _configured(kind, config)
-    for pool in pool_documents(reading):
+    for pool, _registered in pool_documents(reading):
         known.update(words(pool.document.get(_IN_POOLS[kind])))
     if set(asked) - known:
         for node in reading.below(paths.NODES):

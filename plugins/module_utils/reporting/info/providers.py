@@ -31,7 +31,7 @@ from .fields import (
     age_text,
     items,
 )
-from .names import known_names
+from .names import known_names, pool_documents
 
 PROVIDERS = f"{paths.OWN}/providers"
 FREEZES = f"{paths.OWN}/freezes"
@@ -161,12 +161,11 @@ def _pools(
     """The pools of a provider by name: a registered one goes over a remembered one, that over a configured one."""
     names = {*(settings.pools if settings else ()), *(key[1] for key in loads if len(key) > 1 and key[0] == provider)}
     found = {name: _Pool(name) for name in names if name}
-    for root, registered in ((f"{paths.OWN}/pools", False), (f"{paths.COMPONENTS}/pool", True)):
-        for item in reading.below(root):
-            name = text(item.document.get("name"))
-            if name and item.document.get("provider_name") == provider:
-                pool_id = text(item.document.get("id")) if registered else item.name
-                found[name] = _Pool(name, pool_id, item.document, registered)
+    for item, registered in pool_documents(reading):
+        name = text(item.document.get("name"))
+        if name and item.document.get("provider_name") == provider:
+            pool_id = text(item.document.get("id")) if registered else item.name
+            found[name] = _Pool(name, pool_id, item.document, registered)
     return [found[name] for name in sorted(found)]
 
 
