@@ -9,15 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .documents import (
-    Document,
-    Reader,
-    dump,
-    text,
-    whole,
-    whole_or_zero,
-    words,
-)
+from .documents import Document, Reader, dump, whole
 
 MODEL_API = 0
 """Nodepool's daemons refuse to start where every registered component has a higher one."""
@@ -66,27 +58,10 @@ class PoolComponent(Document):
     """
 
     NEEDED: ClassVar[tuple[str, ...]] = ("id", "provider_name")
-    ABSENT: ClassVar[Mapping[str, Any]] = {
-        "id": "",
-        "state": "",
-        "supported_labels": [],
-        "priority": DEFAULT_POOL_PRIORITY,
-        "paused": False,
-        "model_api": 0,
-    }
-    KEYS: ClassVar[Mapping[str, Reader]] = {
-        "id": lambda value: text(value) or "",
-        "name": text,
-        "provider_name": text,
-        "supported_labels": words,
-        "priority": _priority,
-        "paused": lambda value: value is True,
-        "state": lambda value: text(value) or "",
-        "hostname": text,
-        "kind": text,
-        "model_api": whole_or_zero,
-    }
+    READ: ClassVar[Mapping[str, Reader]] = {"priority": _priority, "paused": lambda value: value is True}
+    BESIDE: ClassVar[tuple[str, ...]] = ("path",)
 
+    id: str = ""
     name: str | None = None
     provider_name: str | None = None
     supported_labels: list[str] = field(default_factory=list)

@@ -14,6 +14,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import get_annotations
 from typing import Any, ClassVar, Self
 
 Reader = Callable[[Any], Any]
@@ -155,18 +156,37 @@ def mapping(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-_SCALARS = (text, seconds, whole, whole_or_zero)
+def text_or_empty(value: Any) -> str:
+    """As :func:`text`, "" for None."""
+    return text(value) or ""
+
+
+_SCALARS = (text, text_or_empty, seconds, whole, whole_or_zero)
+_READERS: Mapping[str, Reader] = {
+    "str": text_or_empty,
+    "str | None": text,
+    "float | None": seconds,
+    "int": whole_or_zero,
+    "int | None": whole,
+    "list[str]": words,
+    "dict[str, Any] | None": mapping,
+    "Any": anything,
+}
+"""Type of an attribute → reader."""
 
 
 @dataclass
 class Document:
     """A znode with a JSON object in it.
 
-    A subclass declares its keys in ``KEYS`` (key → reader, in the order in which they are written), what a missing
-    key means in ``ABSENT`` (None unless it says so) and the keys without which it makes no sense in ``NEEDED``.
+    The attributes that a subclass adds are its keys, in the order in which they are written, but for those in
+    ``BESIDE``. Their types say how they are read, ``READ`` where that is not enough. A missing key is read as null,
+    unless ``ABSENT`` has it. ``NEEDED`` are the keys without which it makes no sense.
     """
 
     KEYS: ClassVar[Mapping[str, Reader]] = {}
+    READ: ClassVar[Mapping[str, Reader]] = {}
+    BESIDE: ClassVar[tuple[str, ...]] = ()
     ABSENT: ClassVar[Mapping[str, Any]] = {}
     NEEDED: ClassVar[tuple[str, ...]] = ()
     FORGOTTEN: ClassVar[frozenset[str]] = frozenset()
@@ -183,6 +203,10 @@ class Document:
     """A key that it cannot do without is missing or makes no sense."""
 
     def __init_subclass__(cls) -> None:
+        kinds: Mapping[str, str] = get_annotations(cls)
+        keys = [key for key, kind in kinds.items() if not kind.startswith("ClassVar") and key not in cls.BESIDE]
+        cls.KEYS = {**cls.KEYS, **{key: cls.READ.get(key) or _READERS[kinds[key]] for key in keys}}
+        cls.ABSENT = {**{key: read(None) for key, read in cls.KEYS.items()}, **cls.ABSENT}
         cls.NESTED = ("extra", *(key for key, read in cls.KEYS.items() if read not in _SCALARS))
 
     @classmethod

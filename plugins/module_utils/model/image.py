@@ -10,12 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .documents import (
-    Reader,
-    StatefulDocument,
-    seconds,
-    text,
-)
+from .documents import Reader, StatefulDocument
 
 DEFAULT_USERNAME = "zuul"
 DEFAULT_PYTHON = "/usr/bin/python2"
@@ -65,7 +60,7 @@ def _formats(value: Any) -> list[str]:
     return [item for item in value.split(",") if item] if isinstance(value, str) else []
 
 
-_ABSENT = {"state": "", "username": DEFAULT_USERNAME, "python_path": DEFAULT_PYTHON}
+_ABSENT = {"username": DEFAULT_USERNAME, "python_path": DEFAULT_PYTHON}
 
 
 @dataclass
@@ -78,17 +73,9 @@ class Build(StatefulDocument):
 
     STATES: ClassVar[frozenset[str]] = BuildState.ALL
     NEEDED: ClassVar[tuple[str, ...]] = ("state",)
-    ABSENT: ClassVar[Mapping[str, Any]] = {**_ABSENT, "formats": []}
-    KEYS: ClassVar[Mapping[str, Reader]] = {
-        "state": lambda value: text(value) or "",
-        "state_time": seconds,
-        "builder": text,
-        "builder_id": text,
-        "formats": _formats,
-        "username": text,
-        "python_path": text,
-        "shell_type": text,
-    }
+    ABSENT: ClassVar[Mapping[str, Any]] = _ABSENT
+    READ: ClassVar[Mapping[str, Reader]] = {"formats": _formats}
+    BESIDE: ClassVar[tuple[str, ...]] = ("image", "path", "born")
 
     image: str = ""
     path: str = ""
@@ -117,16 +104,7 @@ class Upload(StatefulDocument):
     STATES: ClassVar[frozenset[str]] = UploadState.ALL
     NEEDED: ClassVar[tuple[str, ...]] = ("state",)
     ABSENT: ClassVar[Mapping[str, Any]] = _ABSENT
-    KEYS: ClassVar[Mapping[str, Reader]] = {
-        "state": lambda value: text(value) or "",
-        "state_time": seconds,
-        "external_id": text,
-        "external_name": text,
-        "format": text,
-        "username": text,
-        "python_path": text,
-        "shell_type": text,
-    }
+    BESIDE: ClassVar[tuple[str, ...]] = ("image", "build_id", "provider", "path")
 
     image: str = ""
     build_id: str = ""

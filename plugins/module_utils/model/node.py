@@ -9,17 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .documents import (
-    Reader,
-    StatefulDocument,
-    anything,
-    mapping,
-    seconds,
-    text,
-    whole,
-    whole_or_zero,
-    words,
-)
+from .documents import Reader, StatefulDocument, whole, whole_or_zero
 
 DEFAULT_USERNAME = "zuul"
 DEFAULT_PORT = 22
@@ -47,10 +37,6 @@ class NodeState:
     """An unlocked node in any other state is garbage."""
 
 
-def _state(value: Any) -> str:
-    return text(value) or ""
-
-
 @dataclass
 class Node(StatefulDocument):
     """A machine, from the decision to launch it until its server is gone. Times are UNIX seconds, ram is MiB."""
@@ -58,45 +44,10 @@ class Node(StatefulDocument):
     STATES: ClassVar[frozenset[str]] = NodeState.ALL
     NEEDED: ClassVar[tuple[str, ...]] = ("state", "type", "provider")
     FORGOTTEN: ClassVar[frozenset[str]] = frozenset({"id", "ssh_port"})
-    ABSENT: ClassVar[Mapping[str, Any]] = {"state": "", "type": [], "host_keys": [], "username": DEFAULT_USERNAME}
-    KEYS: ClassVar[Mapping[str, Reader]] = {
-        "state": _state,
-        "state_time": seconds,
-        "created_time": seconds,
-        "type": words,
-        "provider": text,
-        "pool": text,
-        "launcher": text,
-        "allocated_to": text,
-        "tenant_name": text,
-        "requestor": text,
-        "attributes": mapping,
-        "image_id": text,
-        "username": text,
-        "python_path": text,
-        "shell_type": text,
-        "connection_port": whole,
-        "connection_type": text,
-        "resources": mapping,
-        "external_id": anything,
-        "cloud": text,
-        "region": text,
-        "az": text,
-        "host_id": text,
-        "public_ipv4": text,
-        "private_ipv4": text,
-        "public_ipv6": text,
-        "interface_ip": text,
-        "host_keys": words,
-        "slot": whole,
-        "hostname": text,
-        "driver_data": anything,
-        "node_properties": mapping,
-        "hold_job": text,
-        "comment": text,
-        "hold_expiration": lambda value: None if value is None else whole_or_zero(value),
-        "user_data": anything,
+    READ: ClassVar[Mapping[str, Reader]] = {
+        "hold_expiration": lambda value: None if value is None else whole_or_zero(value)
     }
+    ABSENT: ClassVar[Mapping[str, Any]] = {"username": DEFAULT_USERNAME}
 
     state: str = NodeState.INIT
     created_time: float | None = None

@@ -10,15 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .documents import (
-    Reader,
-    StatefulDocument,
-    anything,
-    seconds,
-    text,
-    whole_or_zero,
-    words,
-)
+from .documents import Reader, StatefulDocument
 
 DEFAULT_PRIORITY = 100
 MIN_READY_PRIORITY = 900
@@ -61,29 +53,7 @@ class NodeRequest(StatefulDocument):
 
     STATES: ClassVar[frozenset[str]] = RequestState.ALL
     NEEDED: ClassVar[tuple[str, ...]] = ("state", "node_types")
-    ABSENT: ClassVar[Mapping[str, Any]] = {
-        "state": "",
-        "node_types": [],
-        "nodes": [],
-        "declined_by": [],
-        "reuse": True,
-        "relative_priority": 0,
-    }
-    KEYS: ClassVar[Mapping[str, Reader]] = {
-        "state": lambda value: text(value) or "",
-        "state_time": seconds,
-        "node_types": words,
-        "nodes": words,
-        "declined_by": words,
-        "reuse": lambda value: value if isinstance(value, bool) else True,
-        "requestor": text,
-        "requestor_data": anything,
-        "provider": text,
-        "relative_priority": whole_or_zero,
-        "event_id": text,
-        "created_time": seconds,
-        "tenant_name": text,
-    }
+    READ: ClassVar[Mapping[str, Reader]] = {"reuse": lambda value: value if isinstance(value, bool) else True}
 
     state: str = RequestState.REQUESTED
     node_types: list[str] = field(default_factory=list)
