@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from ..resources import (
     CORES,
@@ -20,9 +20,10 @@ from ..resources import (
 )
 from . import types
 from .drivers import OURS
-from .inheritance import OVERRIDDEN, merged
+from .inheritance import merged
 
 Raw = Mapping[str, Any]
+T = TypeVar("T")
 
 WINRM_PORT = 5986
 
@@ -65,6 +66,17 @@ def _given(section: Raw, keys: Iterable[str]) -> dict[str, Any]:
     return {key.replace("-", "_"): _plain(section[key]) for key in keys if section.get(key) is not None}
 
 
+def _made(cls: type[T], item: Raw, inherited: Raw | None = None, **computed: Any) -> T:
+    """An object of *cls* from the keys that are called like its attributes.
+
+    :param inherited: attributes for which *item* may have no value.
+    :param computed: attributes that are not simply what stands in *item*.
+    """
+    names = [attribute.name for attribute in fields(cls) if attribute.name not in computed]  # type: ignore[arg-type]
+    given = _given(item, [name.replace("_", "-") for name in names])
+    return cls(**{**(inherited or {}), **given, **computed})
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
@@ -83,21 +95,21 @@ def _by_name(items: Iterable[Any]) -> dict[str, Any]:
 def _zookeeper(main: Raw, secure: Raw) -> types.ZooKeeperSettings:
     raw_servers = secure.get("zookeeper-servers") or main.get("zookeeper-servers") or []
     tls = secure.get("zookeeper-tls") or main.get("zookeeper-tls")
-    servers = [types.ZooKeeperServer(**_given(item, ("host", "port", "chroot"))) for item in raw_servers]
+    servers = [_made(types.ZooKeeperServer, item) for item in raw_servers]
     chroot = next((path for server in servers if (path := server.chroot.strip("/"))), "")
     settings = types.ZooKeeperSettings(
         servers=tuple(
             replace(server, host=server.host.strip("[]"), chroot=f"/{chroot}" if chroot else "") for server in servers
         ),
-        tls=types.ZooKeeperTls(**_given(tls, ("cert", "key", "ca"))) if tls else None,
+        tls=_made(types.ZooKeeperTls, tls) if tls else None,
     )
     timeout = main.get("zookeeper-timeout")
     return settings if timeout is None else replace(settings, timeout=float(timeout))
 
 
 def _label(item: Raw) -> types.Label:
-    given = _given(item, ("min-ready", "max-ready-age"))
-    return types.Label(name=item["name"], **{key: max(0, value) for key, value in given.items()})
+    label = _made(types.Label, item)
+    return replace(label, min_ready=max(0, label.min_ready), max_ready_age=max(0, label.max_ready_age))
 
 
 def _diskimages(main: Raw, secure: Raw) -> dict[str, types.Diskimage]:
@@ -113,58 +125,35 @@ def _diskimages(main: Raw, secure: Raw) -> dict[str, types.Diskimage]:
 
 
 def _diskimage(item: Raw, secrets: Raw) -> types.Diskimage:
-    given = _given(item, ("name", "elements", *OVERRIDDEN))
-    if "release" in item:
-        given["release"] = str(item["release"])
-    return types.Diskimage(**given, env_vars={**item["env-vars"], **secrets}, metadata=_texts(item["metadata"]))
-
-
-def _connection(item: Raw) -> dict[str, Any]:
-    given = _given(item, ("connection-type", "connection-port"))
-    if given.get("connection_type") == "winrm":
-        given.setdefault("connection_port", WINRM_PORT)
-    return given
-
-
-def _provider_diskimage(item: Raw) -> types.ProviderDiskimage:
-    return types.ProviderDiskimage(
-        **_given(item, ("name", "pause", "config-drive")), **_connection(item), meta=_texts(item.get("meta"))
+    return _made(
+        types.Diskimage,
+        item,
+        release=str(item.get("release", "")),
+        env_vars={**item["env-vars"], **secrets},
+        metadata=_texts(item["metadata"]),
     )
 
 
-def _cloud_image(item: Raw) -> types.CloudImage:
-    keys = ("name", "image-id", "image-name", "config-drive", "username", "python-path", "shell-type")
-    return types.CloudImage(**_given(item, keys), **_connection(item))
+def _port(item: Raw) -> dict[str, Any]:
+    return {"connection_port": WINRM_PORT} if item.get("connection-type") == "winrm" else {}
 
 
 def _provider(item: Raw) -> types.Provider:
-    keys = (
-        "name",
-        "cloud",
-        "region-name",
-        "priority",
-        "boot-timeout",
-        "launch-timeout",
-        "image-upload-timeout",
-        "image-name-format",
-        "post-upload-hook",
-        "clean-floating-ips",
-        "port-cleanup-interval",
-    )
-    provider = types.Provider(
-        **_given(item, keys),
-        diskimages=_by_name(_provider_diskimage(image) for image in item.get("diskimages") or []),
-        cloud_images=_by_name(_cloud_image(image) for image in item.get("cloud-images") or []),
-    )
     concurrency = item.get("max-concurrency")
-    rate, retries = item.get("rate"), item.get("launch-retries")
-    return replace(
-        provider,
+    provider = _made(
+        types.Provider,
+        item,
         max_concurrency=int(concurrency) if concurrency is not None and concurrency > 0 else math.inf,
-        rate=provider.rate if rate is None else float(rate),
-        launch_retries=provider.launch_retries if retries is None else max(1, int(retries)),
-        pools=_by_name(_pool(pool, provider) for pool in item.get("pools") or []),
+        rate=float(item.get("rate") or 0),
+        diskimages=_by_name(
+            _made(types.ProviderDiskimage, image, _port(image), meta=_texts(image.get("meta")))
+            for image in item.get("diskimages") or []
+        ),
+        cloud_images=_by_name(_made(types.CloudImage, image, _port(image)) for image in item.get("cloud-images") or []),
+        pools={},
     )
+    pools = _by_name(_pool(pool, provider) for pool in item.get("pools") or [])
+    return replace(provider, launch_retries=max(1, provider.launch_retries), pools=pools)
 
 
 def _limits(item: Raw) -> dict[str, float]:
@@ -181,18 +170,7 @@ def _tenant_limits(item: Raw) -> Limits:
 
 
 def _pool(item: Raw, provider: types.Provider) -> types.Pool:
-    keys = (
-        "name",
-        "priority",
-        "ignore-provider-quota",
-        "availability-zones",
-        "networks",
-        "security-groups",
-        "auto-floating-ip",
-        "host-key-checking",
-    )
-    given = {"priority": provider.priority, **_given(item, keys)}
-    pool = types.Pool(**given, limits=Limits(_limits(item)), node_attributes=item.get("node-attributes"))
+    pool = _made(types.Pool, item, {"priority": provider.priority}, limits=Limits(_limits(item)), labels={})
     labels = _by_name(_pool_label(label, pool) for label in item.get("labels") or [])
     # Without an image that is uploaded here there can be no node: the label is not offered, as in Nodepool.
     offered = {
@@ -204,23 +182,10 @@ def _pool(item: Raw, provider: types.Provider) -> types.Pool:
 
 
 def _pool_label(item: Raw, pool: types.Pool) -> types.PoolLabel:
-    keys = (
-        "name",
-        "diskimage",
-        "cloud-image",
-        "flavor-name",
-        "min-ram",
-        "key-name",
-        "console-log",
-        "boot-from-volume",
-        "volume-size",
-        "userdata",
-        "networks",
-        "host-key-checking",
-    )
-    inherited = {"networks": pool.networks, "host_key_checking": pool.host_key_checking}
-    return types.PoolLabel(
-        **{**inherited, **_given(item, keys)},
+    return _made(
+        types.PoolLabel,
+        item,
+        {"networks": pool.networks, "host_key_checking": pool.host_key_checking},
         instance_properties=_texts(item.get("instance-properties")),
         dynamic_instance_properties=_texts(item.get("dynamic-instance-properties")),
     )
