@@ -177,22 +177,13 @@ class Provider:
 
 
 @dataclass(frozen=True)
-class ImageSettings:
-    """What a launch needs to know of a label's image, whatever its kind.
+class ImageSettings(CloudImage):
+    """What a launch needs to know of a label's image, whatever its kind: ``diskimage`` or ``cloud-image``.
 
     For a diskimage *image_id* and *image_name* are None: the upload record in ZooKeeper names the cloud's image.
     """
 
-    kind: str  # "diskimage" or "cloud-image"
-    name: str
-    image_id: str | None
-    image_name: str | None
-    username: str | None
-    python_path: str
-    shell_type: str | None
-    connection_type: str
-    connection_port: int
-    config_drive: bool | None
+    kind: str = "cloud-image"
 
 
 @dataclass(frozen=True)
@@ -216,31 +207,17 @@ class NodepoolConfig:
 
     def image_settings(self, provider: Provider, label: PoolLabel) -> ImageSettings:
         """The image of *label* at *provider*. The loader has made sure that it is defined."""
-        if label.diskimage is not None:
-            image = self.diskimages[label.diskimage]
-            local = provider.diskimages[label.diskimage]
-            return ImageSettings(
-                kind="diskimage",
-                name=image.name,
-                image_id=None,
-                image_name=None,
-                username=image.username,
-                python_path=image.python_path,
-                shell_type=image.shell_type,
-                connection_type=local.connection_type,
-                connection_port=local.connection_port,
-                config_drive=local.config_drive,
-            )
-        cloud_image = provider.cloud_images[label.cloud_image or ""]
+        if label.diskimage is None:
+            image = provider.cloud_images[label.cloud_image or ""]
+            return ImageSettings(**{**vars(image), "image_name": image.image_name or image.name})
+        built, local = self.diskimages[label.diskimage], provider.diskimages[label.diskimage]
         return ImageSettings(
-            kind="cloud-image",
-            name=cloud_image.name,
-            image_id=cloud_image.image_id,
-            image_name=cloud_image.image_name or cloud_image.name,
-            username=cloud_image.username,
-            python_path=cloud_image.python_path,
-            shell_type=cloud_image.shell_type,
-            connection_type=cloud_image.connection_type,
-            connection_port=cloud_image.connection_port,
-            config_drive=cloud_image.config_drive,
+            kind="diskimage",
+            name=built.name,
+            username=built.username,
+            python_path=built.python_path,
+            shell_type=built.shell_type,
+            connection_type=local.connection_type,
+            connection_port=local.connection_port,
+            config_drive=local.config_drive,
         )

@@ -67,7 +67,7 @@ def test_one_zone_of_several_is_enough():
 
 
 def settings(image_id: str | None, name: str | None, kind: str = "cloud-image") -> ImageSettings:
-    return ImageSettings(kind, "debian", image_id, name, None, "auto", None, "ssh", 22, None)
+    return ImageSettings("debian", image_id, name, kind=kind)
 
 
 def test_images():

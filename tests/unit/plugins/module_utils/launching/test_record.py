@@ -18,8 +18,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
 PROVIDER = Provider("east", "cloud-east", region_name="r1")
 POOL = Pool("main", node_attributes={"executor-zone": "z"})
 REQUEST = NodeRequest(id="100-0000000001", requestor="zuul", tenant_name="t")
-CLOUD_IMAGE = ImageSettings("cloud-image", "debian", None, "Debian", "deb", "/usr/bin/python3", "sh", "ssh", 2222, None)
-DISK_IMAGE = ImageSettings("diskimage", "debian", None, None, "deb", "auto", None, "network_cli", 22, None)
+CLOUD_IMAGE = ImageSettings("debian", None, "Debian", None, "deb", "/usr/bin/python3", "sh", "ssh", 2222)
+DISK_IMAGE = ImageSettings("debian", username="deb", connection_type="network_cli", kind="diskimage")
 NEED = Resources({"instances": 1, "cores": 2, "ram": 2048, "ports": 1})
 SERVER = Server("uuid", "np1", "ACTIVE", az="az2", host_id="h1", resources=Resources({"cores": 4, "ram": 4096}))
 

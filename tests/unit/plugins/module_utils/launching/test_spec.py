@@ -20,7 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
 
-IMAGE = ImageSettings("cloud-image", "debian", None, "Debian 12", "zuul", "auto", None, "ssh", 22, True)
+IMAGE = ImageSettings("debian", image_name="Debian 12", username="zuul", config_drive=True)
 LAUNCH = Launch(
     "0000000007",
     "east",
