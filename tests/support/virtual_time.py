@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob, ScanResult
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob, ScanResult
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.workers import Done
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable

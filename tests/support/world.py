@@ -21,7 +21,7 @@ from typing import Any, Self
 from unittest import mock
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import Stamp
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh.jobs import ScanJob
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import DEADLINE

@@ -55,7 +55,7 @@ def test_every_file_can_be_imported():
     ("use", "library"),
     [
         ("clients.openstack.library import require; require()", "openstacksdk"),
-        ("clients.ssh.library import require; require()", "asyncssh"),
+        ("clients.ssh import require; require()", "asyncssh"),
         ("clients.zookeeper.client import require_kazoo; require_kazoo()", "kazoo"),
         ("web.libraries import require_libraries; require_libraries()", "werkzeug"),
         ("clients.config_file import parse_config; parse_config('labels: []')", "PyYAML"),

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import ssh as scanner_module
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob, Scanner, ScanResult
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import scanner as scanner_module
 from tests.support.pace import allowed
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"

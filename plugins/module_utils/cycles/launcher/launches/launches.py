@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ....clients.openstack.quota import quota_resources
-from ....clients.ssh import Scanner
-from ....clients.ssh.jobs import ScanResult
+from ....clients.ssh import Scanner, ScanResult
 from ....clients.zookeeper.locks import Held
 from ....launching import machine
 from ....launching.machine import SETTLE_SECONDS, Failure, Step

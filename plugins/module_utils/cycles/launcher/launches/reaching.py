@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from ....clients.ssh import Scanner
-from ....clients.ssh.jobs import ScanJob, ScanResult
+from ....clients.ssh import ScanJob, Scanner, ScanResult
 from ....clients.zookeeper.batch import Batch
 from ....launching import machine, record
 from ....launching.machine import Failure

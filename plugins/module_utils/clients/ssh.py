@@ -1,22 +1,28 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The scanner: one thread with an event loop for all hosts; the ssh protocol is asyncssh's."""
+"""Finding out when a node can be reached, and its host keys: one thread with an event loop for all hosts.
+
+The ssh protocol is asyncssh's, which is imported when the first host key is wanted: that costs a third of a second that
+few runs need.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
+import importlib.util
 import ipaddress
 import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .jobs import ScanJob, ScanResult
-from .library import asyncssh, require
+from ..model.errors import MissingLibraryError
 
 PAUSE = 0.5
 """Seconds between the starts of two attempts at the same host."""
@@ -34,6 +40,46 @@ LONGEST_END = 5.0
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ScanJob:
+    """One host to scan.
+
+    :param key: chosen by the caller, unique among the running jobs.
+    :param address: IPv4 or IPv6 address (names are not resolved).
+    :param deadline: seconds from submit.
+    :param want_keys: False: reachable is enough.
+    """
+
+    key: str
+    address: str
+    port: int = 22
+    deadline: float = 60.0
+    want_keys: bool = True
+
+
+@dataclass(frozen=True)
+class ScanResult:
+    """How a job ended: *host_keys* as "keytype base64", *error* None when it succeeded, *seconds* since submit."""
+
+    key: str
+    host_keys: tuple[str, ...]
+    error: str | None
+    seconds: float
+
+
+def require() -> None:
+    """See that the library is there, without importing it.
+
+    :raises MissingLibraryError: when it is not.
+    """
+    if importlib.util.find_spec("asyncssh") is None:
+        raise MissingLibraryError("asyncssh")
+
+
+def _asyncssh() -> Any:
+    return importlib.import_module("asyncssh")
 
 
 class Scanner:
@@ -166,7 +212,7 @@ class Scanner:
         :return: True when the host may have more.
         :raises _NoSuchKey: the host has none.
         """
-        ssh = asyncssh()
+        ssh = _asyncssh()
         wanted = [name for number, names in enumerate(KEY_TYPES) if number not in keys for name in names]
         made: list[Any] = []
 
@@ -206,7 +252,7 @@ def _offered(connection: Any) -> set[str] | None:
     if not isinstance(payload, bytes):
         return None
     try:
-        packet = asyncssh().packet.SSHPacket(payload)
+        packet = _asyncssh().packet.SSHPacket(payload)
         packet.get_bytes(1 + 16)  # the kind of message and the cookie
         packet.get_namelist()  # ways of exchanging keys
         return {name.decode("ascii") for name in packet.get_namelist()}
