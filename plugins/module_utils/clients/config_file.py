@@ -7,19 +7,27 @@ from __future__ import annotations
 
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+
+try:
+    import jsonschema
+except ImportError:
+    JSONSCHEMA_IMPORT_ERROR: str | None = traceback.format_exc()
+else:
+    JSONSCHEMA_IMPORT_ERROR = None
 
 from ..model.config.build import build
 from ..model.config.check import check, check_secure
 from ..model.config.lenient import as_nodepool_reads
+from ..model.config.messages import problems_of
 from ..model.config.problems import Problem, Source, split
-from ..model.config.schema import NODEPOOL, SECURE
+from ..model.config.schema import NODEPOOL, SECURE, Schema
 from ..model.config.substitution import expand
 from ..model.config.types import NodepoolConfig
-from ..model.errors import ConfigError
+from ..model.errors import ConfigError, MissingLibraryError
 from .config.text_file import read_text
-from .config.validation import validate
 from .config.yaml_document import read_yaml
 
 Stamp = tuple[int, int, int]
@@ -91,12 +99,12 @@ def parse_config(
     secure, secure_problems = _read(secure_text or "", secure_path, environ, secret=True)
     elsewhere = bool(secure_problems) or bool(secure.data and secure.data.get("zookeeper-servers"))
     if main.data is not None:
-        found = validate(main, NODEPOOL) + check(main.data, zookeeper_elsewhere=elsewhere)
+        found = _validate(main, NODEPOOL) + check(main.data, zookeeper_elsewhere=elsewhere)
         main_problems += _news(main, found, main_problems)
     elif not main_problems:
         main_problems.append(Problem((), "is empty: write at least the key zookeeper-servers"))
     if secure.data is not None:
-        found = validate(secure, SECURE) + check_secure(secure.data, main.data)
+        found = _validate(secure, SECURE) + check_secure(secure.data, main.data)
         secure_problems += _news(secure, found, secure_problems)
     errors, warnings = split(main, main_problems, strict=strict)
     secure_errors, secure_warnings = split(secure, secure_problems, strict=strict)
@@ -121,6 +129,13 @@ def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = Fa
         source = replace(source, data=data)
         problems += more
     return source, problems
+
+
+def _validate(source: Source, schema: Schema) -> list[Problem]:
+    """Every problem that *schema* finds."""
+    if JSONSCHEMA_IMPORT_ERROR is not None:
+        raise MissingLibraryError("jsonschema", JSONSCHEMA_IMPORT_ERROR)
+    return problems_of(jsonschema.Draft202012Validator(schema).iter_errors(source.data), source)
 
 
 def _news(source: Source, found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:

@@ -13,16 +13,14 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 try:
     import yaml
 except ImportError:
-    HAS_YAML = False
     YAML_IMPORT_ERROR: str | None = traceback.format_exc()
 else:
-    HAS_YAML = True
     YAML_IMPORT_ERROR = None
 
 from ...model.config.problems import Place, Problem
@@ -73,7 +71,7 @@ def read_yaml(text: str, *, secret: bool = False) -> Document:
     :param secret: True when nothing of the text may be quoted in a message.
     :raises MissingLibraryError: PyYAML is not installed.
     """
-    if not HAS_YAML:
+    if YAML_IMPORT_ERROR is not None:
         raise MissingLibraryError("PyYAML", YAML_IMPORT_ERROR)
     try:
         _check_characters(text)
@@ -81,8 +79,8 @@ def read_yaml(text: str, *, secret: bool = False) -> Document:
         if root is None:
             return Document(None, Place(1), ())
         reader = _Reader(secret)
-        built = reader.build(root)
-        return Document(built.data, _with_line(built.place, 1), tuple(reader.problems))
+        data, place = reader.build(root)
+        return Document(data, replace(place, line=1), tuple(reader.problems))
     except yaml.YAMLError as error:
         problem = _syntax_problem(error, text)
     except _Refused as refusal:
@@ -92,10 +90,6 @@ def read_yaml(text: str, *, secret: bool = False) -> Document:
 
 def _loader() -> Any:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def _with_line(place: Place, line: int) -> Place:
-    return Place(line, place.entries)
 
 
 def _line(node: Any) -> int:
@@ -125,50 +119,39 @@ def _syntax_problem(error: Any, text: str) -> Problem:
 
 
 @dataclass
-class _Built:
-    """A piece of the document."""
-
-    data: Any
-    place: Place
-
-
-@dataclass
 class _Reader:
     """Turns yaml's nodes into data; a node that several aliases share is turned once."""
 
     secret: bool
     problems: list[Problem] = field(default_factory=list)
-    _done: dict[int, _Built] = field(default_factory=dict)
-    _tables: dict[int, dict[str, tuple[Any, Any]]] = field(default_factory=dict)
+    _done: dict[int, tuple[Any, Place]] = field(default_factory=dict)
     _open: set[int] = field(default_factory=set)
 
-    def build(self, node: Any) -> _Built:
-        built = self._done.get(id(node))
-        if built is None:
-            if id(node) in self._open:
-                raise _Refused("an alias refers to the place that it is in: remove it", _line(node))
-            if len(self._open) > DEEPEST:
-                raise _Refused(f"is nested more than {DEEPEST} levels deep: check the brackets", _line(node))
-            self._open.add(id(node))
-            built = self._build(node)
-            self._open.discard(id(node))
-            self._done[id(node)] = built
+    def build(self, node: Any) -> tuple[Any, Place]:
+        """The data of a node, and where it and its parts stand."""
+        if id(node) in self._done:
+            return self._done[id(node)]
+        if id(node) in self._open:
+            raise _Refused("an alias refers to the place that it is in: remove it", _line(node))
+        if len(self._open) > DEEPEST:
+            raise _Refused(f"is nested more than {DEEPEST} levels deep: check the brackets", _line(node))
+        self._open.add(id(node))
+        is_scalar = isinstance(node, yaml.ScalarNode)
+        built = self._done[id(node)] = (self._scalar(node), Place(_line(node))) if is_scalar else self._collection(node)
+        self._open.discard(id(node))
         return built
 
-    def _build(self, node: Any) -> _Built:
-        if isinstance(node, yaml.MappingNode):
-            self._check_tag(node, "map")
-            inner = {key: (_line(key_node), self.build(value)) for key, (key_node, value) in self._table(node).items()}
-            return self._collect(node, {key: part.data for key, (_unused, part) in inner.items()}, inner)
-        if isinstance(node, yaml.SequenceNode):
-            self._check_tag(node, "seq")
-            parts = {index: (_line(item), self.build(item)) for index, item in enumerate(node.value)}
-            return self._collect(node, [part.data for _unused, part in parts.values()], parts)
-        return _Built(self._scalar(node), Place(_line(node)))
-
-    def _collect(self, node: Any, data: Any, parts: Any) -> _Built:
-        entries = {step: _with_line(part.place, line) for step, (line, part) in parts.items()}
-        return _Built(data, Place(_line(node), entries))
+    def _collection(self, node: Any) -> tuple[Any, Place]:
+        """A mapping or a list. What an alias stands for is where the alias is."""
+        is_mapping = isinstance(node, yaml.MappingNode)
+        self._check_tag(node, "map" if is_mapping else "seq")
+        parts = self._table(node) if is_mapping else {index: (item, item) for index, item in enumerate(node.value)}
+        data: dict[Any, Any] = {}
+        entries: dict[Any, Place] = {}
+        for step, (named, value) in parts.items():
+            data[step], place = self.build(value)
+            entries[step] = replace(place, line=_line(named))
+        return data if is_mapping else list(data.values()), Place(_line(node), entries)
 
     def _check_tag(self, node: Any, kind: str) -> None:
         if node.tag != _TAG + kind:
@@ -179,8 +162,6 @@ class _Reader:
 
     def _table(self, node: Any) -> dict[str, tuple[Any, Any]]:
         """The keys of a mapping with those that ``<<`` brings in; what is written in the mapping itself wins."""
-        if id(node) in self._tables:
-            return self._tables[id(node)]
         own: dict[str, tuple[Any, Any]] = {}
         merged: dict[str, tuple[Any, Any]] = {}
         for key_node, value_node in node.value:
@@ -191,9 +172,7 @@ class _Reader:
                 self._complain(key_node, "has a list or a mapping as a key: a key is a text")
             else:
                 self._add(own, key_node, value_node)
-        table = {**merged, **own}
-        self._tables[id(node)] = table
-        return table
+        return {**merged, **own}
 
     def _add(self, own: dict[str, tuple[Any, Any]], key_node: Any, value_node: Any) -> None:
         key = key_node.value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from .drivers import OPTIONS_OF_OTHER_DRIVERS
 from .problems import (
@@ -18,18 +18,8 @@ from .problems import (
     shown,
 )
 
-
-class SchemaError(Protocol):
-    """As much of ``jsonschema.ValidationError`` as is used here."""
-
-    validator: Any
-    validator_value: Any
-    instance: Any
-    schema: Any
-
-    @property
-    def absolute_path(self) -> Sequence[str | int]: ...
-
+SchemaError: TypeAlias = Any
+"""``jsonschema.ValidationError``; this floor knows no library."""
 
 _KINDS = {
     "string": "text",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config import validation, yaml_document
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import config_file
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config import yaml_document
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, MissingLibraryError
 from tests.support.config_texts import ZOOKEEPER, changed, complaints, parse, valid_document
 
@@ -428,9 +429,10 @@ def test_values_of_free_form_sections_are_not_shown(section):
 
 
 @pytest.mark.parametrize(
-    ("module", "flag", "library"), [(validation, "HAS_JSONSCHEMA", "jsonschema"), (yaml_document, "HAS_YAML", "PyYAML")]
+    ("module", "problem", "library"),
+    [(config_file, "JSONSCHEMA_IMPORT_ERROR", "jsonschema"), (yaml_document, "YAML_IMPORT_ERROR", "PyYAML")],
 )
-def test_a_missing_library_is_named(monkeypatch, module, flag, library):
-    monkeypatch.setattr(module, flag, False)
+def test_a_missing_library_is_named(monkeypatch, module, problem, library):
+    monkeypatch.setattr(module, problem, "ImportError")
     with pytest.raises(MissingLibraryError, match=library):
         parse(valid_document())
