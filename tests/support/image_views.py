@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCase, judge_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import recognise
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import (
     ImageState,
@@ -33,6 +34,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
 NOW = 1_000_000.0
 US, THEM = "b-us", "b-them"
 DAY = 86400
+
+
+def judge_builds(seen: ImagesView) -> list[BuildCase]:
+    """The case of every diskimage of the configuration, in its order."""
+    return [judge_build(seen, name) for name in seen.config.diskimages]
 
 
 def build_id(number: int) -> str:

@@ -14,12 +14,13 @@ by hand, goes over all of them (``_checkImageForManualBuildRequest`` in nodepool
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..model.config.types import Diskimage
 from ..model.image import Build, BuildState
 from .snapshot import ImageState, ImagesView
-from .text import listed, span, times
+from .text import span
 
 
 class BuildCode:
@@ -60,15 +61,9 @@ class BuildCase:
     at: float | None = None
 
 
-def judge_builds(view: ImagesView) -> list[BuildCase]:
-    """The case of every diskimage of the configuration, in its order."""
-    return [judge_build(view, name) for name in view.config.diskimages]
-
-
-def due_builds(view: ImagesView) -> list[BuildCase]:
+def due_builds(cases: Iterable[BuildCase]) -> list[BuildCase]:
     """The cases that are due, in the order in which they are to be built: requests first."""
-    due = [case for case in judge_builds(view) if case.due]
-    return sorted(due, key=lambda case: case.requested is None)
+    return sorted((case for case in cases if case.due), key=lambda case: case.requested is None)
 
 
 def judge_build(view: ImagesView, name: str, *, holding: bool = False) -> BuildCase:
@@ -148,12 +143,12 @@ def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | 
     if lost:
         return (
             BuildCode.LOST,
-            f"the newest ready build has lost its files: images-dir has no {listed(lost)} of it",
+            f"the newest ready build has lost its files: images-dir has no {', '.join(lost)} of it",
             None,
         )
     missing = _missing_formats(view, image, ready)
     if missing:
-        return BuildCode.FORMAT, f"the newest ready build has no {listed(missing)}", None
+        return BuildCode.FORMAT, f"the newest ready build has no {', '.join(missing)}", None
     left = image.rebuild_age - age
     return BuildCode.FRESH, f"the newest ready build is {span(age)} old; due in {span(left)}", view.now + left
 
@@ -178,17 +173,14 @@ def _hindrance(
     if not wanted_formats(view, image.name):
         unknown = unknown_formats(view, image.name)
         if unknown:
-            return BuildCode.UNKNOWN, f"the image format of {listed(unknown)} cannot be told from clouds.yaml", None
+            return BuildCode.UNKNOWN, f"the image format of {', '.join(unknown)} cannot be told from clouds.yaml", None
         return BuildCode.UNUSED, "no provider of the configuration lists it and it names no formats", None
     if state.locked and not holding:
         return BuildCode.BUILDING, f"being built{_where(state)}", None
     failures = state.notes.failures
     retry = request is not None and request != failures.request
-    if failures.count and view.now < failures.until(view.now) and not retry:
-        wait = span(failures.until(view.now) - view.now)
-        text = f"failed {times(failures.count)}, tried again in {wait}; last error: {failures.error}"
-        return BuildCode.BACKOFF, text, failures.until(view.now)
-    return None
+    hold = failures.hold(view.now)
+    return None if hold is None or retry else (BuildCode.BACKOFF, *hold)
 
 
 def _where(state: ImageState) -> str:

@@ -9,12 +9,17 @@ has the file. Nothing is uploaded that is older than what the provider has.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from ..model.image import Build
+from ..model.image import Build, BuildState
 from .files import image_file
+from .notes import Failures
 from .snapshot import ImageState, ImagesView
-from .text import span, times
+
+Verdict: TypeAlias = "tuple[str, str, float | None]"
+"""Code, sentence, and when that changes by itself."""
 
 
 class UploadCode:
@@ -32,6 +37,8 @@ class UploadCode:
     UPLOADING = "uploading"
     BACKOFF = "backoff"
 
+    OVERRULED = (CURRENT, PAUSED, BACKOFF)
+    """What force goes over."""
     ALL = (MISSING, CURRENT, PAUSED, NO_BUILD, UNKNOWN, FORMAT, ELSEWHERE, NO_FILE, UPLOADING, BACKOFF)
 
 
@@ -62,10 +69,9 @@ def judge_uploads(view: ImagesView) -> list[UploadCase]:
     return [judge_upload(view, provider.name, image) for provider in providers for image in provider.diskimages]
 
 
-def due_uploads(view: ImagesView) -> list[UploadCase]:
-    """The cases that are due; first those of images that a provider does not have at all."""
-    due = [case for case in judge_uploads(view) if case.due]
-    return sorted(due, key=lambda case: not case.first)
+def missing_first(cases: Iterable[UploadCase]) -> list[UploadCase]:
+    """First the images that a provider does not have at all."""
+    return sorted(cases, key=lambda case: not case.first)
 
 
 def judge_upload(view: ImagesView, provider_name: str, image: str, *, holding: bool = False) -> UploadCase:
@@ -91,7 +97,7 @@ def candidate(state: ImageState, image_format: str) -> Build | None:
 
 def _verdict(
     view: ImagesView, provider_name: str, state: ImageState, image_format: str, build: Build | None, holding: bool
-) -> tuple[str, str, float | None]:
+) -> Verdict:
     if view.config.providers[provider_name].diskimages[state.name].pause:
         return UploadCode.PAUSED, "paused in the configuration of the provider", None
     ready = state.ready_builds()
@@ -106,28 +112,85 @@ def _verdict(
         return UploadCode.FORMAT, f"no ready build has {image_format}", None
     if there is not None and there <= ready.index(build):
         return UploadCode.FORMAT, f"no newer build than the one that is there has {image_format}", None
-    if not holding and ((build.id, provider_name) in view.uploading or (build.id, provider_name) in state.uploading):
+    if not holding and _is_under_way(view, state, build, provider_name):
         return UploadCode.UPLOADING, "being uploaded", None
-    missing = _missing_file(view, state, build, image_format)
-    if missing is not None:
-        return missing
-    failures = state.upload_failures.get(provider_name)
-    again = failures is not None and failures.build in ("", build.id)  # a new build is tried at once
-    if failures is not None and again and failures.count and view.now < failures.until(view.now):
-        wait = span(failures.until(view.now) - view.now)
-        text = f"failed {times(failures.count)}, tried again in {wait}; last error: {failures.error}"
-        return UploadCode.BACKOFF, text, failures.until(view.now)
-    return UploadCode.MISSING, f"build {build.id} is not there", None
-
-
-def _missing_file(
-    view: ImagesView, state: ImageState, build: Build, image_format: str
-) -> tuple[str, str, float | None] | None:
     wanted = image_file(state.name, build.id, image_format)
-    if any(file.name == wanted and file.is_image for file in view.files or ()):
+    return _missing_file(view, build, wanted) or _missing(view, state, build, provider_name)
+
+
+def _is_under_way(view: ImagesView, state: ImageState, build: Build, provider: str) -> bool:
+    return (build.id, provider) in view.uploading or (build.id, provider) in state.uploading
+
+
+def _missing(view: ImagesView, state: ImageState, build: Build, provider: str) -> Verdict:
+    """The build is to be uploaded, at once or when a failure is long enough ago. A new build is tried at once."""
+    failures = state.upload_failures.get(provider, Failures())
+    hold = failures.hold(view.now) if failures.build in ("", build.id) else None
+    return (UploadCode.BACKOFF, *hold) if hold else (UploadCode.MISSING, f"build {build.id} is not there", None)
+
+
+def _is_here(view: ImagesView, wanted: str) -> bool:
+    return any(file.name == wanted and file.is_image for file in view.files or ())
+
+
+def _missing_file(view: ImagesView, build: Build, wanted: str) -> Verdict | None:
+    if _is_here(view, wanted):
         return None
     if not view.is_from_here(build):
         return UploadCode.ELSEWHERE, f"its files are with the builder on {build.builder or 'another host'}", None
     if view.files is None:
         return UploadCode.ELSEWHERE, "images-dir cannot be seen from here", None
     return UploadCode.NO_FILE, f"{wanted} is not in images-dir (any more)", None
+
+
+def judge_choice(
+    view: ImagesView,
+    provider: str,
+    image: str,
+    *,
+    build_id: str | None = None,
+    force: bool = False,
+    holding: bool = False,
+) -> UploadCase:
+    """The case of a diskimage of a provider that a person may have chosen in spite of what speaks against it.
+
+    :param build_id: this build, although there may be newer ones; None: the one that belongs there.
+    :param force: also when it is there already, is paused, or failed a moment ago.
+    :param holding: as in judge_upload.
+    """
+    case = judge_upload(view, provider, image, holding=holding)
+    if build_id is None and not force:
+        return case
+    state = view.image(image)
+    image_format = view.provider_formats.get(provider, "")
+    build = candidate(state, image_format) if build_id is None else state.build(build_id)
+    file = image_file(image, build.id, image_format) if build is not None else ""
+    code, reason, at = _chosen_verdict(view, case, build, build_id, file, holding)
+    due = code == UploadCode.MISSING or (force and code in UploadCode.OVERRULED)
+    if due and code != UploadCode.MISSING:
+        reason = f"forced: {reason}"
+    return UploadCase(provider, image, due, code, reason, build, image_format, file, case.first, None if due else at)
+
+
+def _chosen_verdict(
+    view: ImagesView, case: UploadCase, build: Build | None, build_id: str | None, file: str, holding: bool
+) -> Verdict:
+    state, provider = view.image(case.image), case.provider
+    if not case.format:
+        return UploadCode.UNKNOWN, "the image format of the provider cannot be told from clouds.yaml", None
+    if build is None and build_id is None:
+        return case.code, case.reason, case.at
+    if build is None or build.state != BuildState.READY:
+        why = f"there is no build {build_id}" if build is None else f"build {build.id} is {build.state}"
+        return UploadCode.NO_BUILD, why, None
+    if case.format not in build.formats:
+        return UploadCode.FORMAT, f"build {build.id} has no {case.format}", None
+    if not _is_here(view, file):
+        return UploadCode.NO_FILE, f"{file} is not in images-dir here", None
+    if not holding and _is_under_way(view, state, build, provider):
+        return UploadCode.UPLOADING, "being uploaded", None
+    if state.has_ready_upload(build.id, provider):
+        return UploadCode.CURRENT, f"build {build.id} is there", None
+    if view.config.providers[provider].diskimages[case.image].pause:
+        return UploadCode.PAUSED, "paused in the configuration of the provider", None
+    return _missing(view, state, build, provider)

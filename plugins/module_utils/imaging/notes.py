@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..clients.zookeeper.paths import segment
+from ..model.backoff import backoff
 from ..model.documents import (
     seconds,
     text,
@@ -17,11 +18,15 @@ from ..model.documents import (
     whole_or_zero,
 )
 from ..model.stored import believed
+from .text import span
 
 BUILD_NOTES = "image-builds"
 UPLOAD_NOTES = "image-uploads"
+FIRST_BACKOFF, MOST_BACKOFF = 10.0, 3600.0
 LONGEST_BACKOFF = 3960.0
 """Seconds: no build or upload is held back for longer after failures (an hour, and a tenth for spreading)."""
+LONGEST_ERROR = 500
+"""Characters of an error that are remembered."""
 BUILDER_NOTES = "image-builders"
 
 
@@ -69,9 +74,23 @@ class Failures:
             "build": self.build,
         }
 
-    def until(self, now: float) -> float:
-        """When it may be tried again (UNIX seconds), whatever clock that was stored by."""
-        return believed(self.not_before, now, LONGEST_BACKOFF)
+    def again(self, error: str, now: float, chance: float, *, request: int | None = None, build: str = "") -> Failures:
+        """The failures after one more: 10 s are waited, doubled with each, at most an hour.
+
+        :param error: what went wrong, for people; no secrets.
+        :param chance: 0…1, spreads the time by a tenth either way.
+        """
+        count = self.count + 1
+        wait = min(MOST_BACKOFF, backoff(count, first=FIRST_BACKOFF, most=MOST_BACKOFF, spread=0.1, chance=chance))
+        return Failures(count, now + wait, now, error[:LONGEST_ERROR], request, build)
+
+    def hold(self, now: float) -> tuple[str, float] | None:
+        """Why nothing is tried now, and the UNIX time until then, whatever clock that was stored by; None if it may."""
+        until = believed(self.not_before, now, LONGEST_BACKOFF)
+        if not self.count or now >= until:
+            return None
+        often = "once" if self.count == 1 else f"{self.count} times in a row"
+        return f"failed {often}, tried again in {span(until - now)}; last error: {self.error}", until
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> Failures:

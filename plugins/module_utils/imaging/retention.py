@@ -33,7 +33,7 @@ from .snapshot import (
     LocalFile,
     age_order,
 )
-from .text import listed, span
+from .text import span
 
 KEPT = 2
 """Ready builds of an image, and builds of it in a provider's cloud."""
@@ -216,8 +216,8 @@ def holders(view: ImagesView, state: ImageState, build: Build) -> str:
     held = sorted({upload.provider for upload in state.uploads_of(build.id) if upload.state != UploadState.DELETING})
     strangers = [name for name in held if name not in view.config.providers]
     if strangers:
-        return f"it has uploads at {listed(strangers)}, not in this configuration"
-    return f"it has uploads at {listed(held)}" if held else ""
+        return f"it has uploads at {', '.join(strangers)}, not in this configuration"
+    return f"it has uploads at {', '.join(held)}" if held else ""
 
 
 # -- uploads ----------------------------------------------------------------------------------------------------------
@@ -332,7 +332,9 @@ def _uploaded_formats(view: ImagesView, state: ImageState, build: Build) -> list
         takers = [user for user in users if view.provider_formats[user] == name] or users
         if all(state.has_ready_upload(build.id, user) for user in takers):
             files = [file for file in here if file.format == name]
-            found += _deletion(files, DeletionCode.UPLOADED, f"{listed(takers)} has it, and delete-after-upload is set")
+            found += _deletion(
+                files, DeletionCode.UPLOADED, f"{', '.join(takers)} has it, and delete-after-upload is set"
+            )
     return found
 
 

@@ -1,11 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times and lists as sentences show them."""
+"""Times as sentences show them."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
@@ -21,13 +19,3 @@ def span(seconds: float) -> str:
     if left or not parts:
         parts.append(f"{left} s")
     return " ".join(parts[:2])
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names side by side."""
-    return ", ".join(names)
-
-
-def times(count: int) -> str:
-    """How often."""
-    return "once" if count == 1 else f"{count} times in a row"

@@ -15,7 +15,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.im
     register_builder,
     view_images,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import (
     BuildNotes,
     Failures,
@@ -140,7 +139,7 @@ def test_builds_files_flags_and_what_is_due(site, zk_client):
     (site.images_dir / "notes.txt").write_text("mine", "ascii")
     zk_client.create("/nodepool/images/debian/request-build")  # as Nodepool's command line does
     zk_client.create("/nodepool/images/debian/pause")
-    notes = BuildNotes(failed(Failures(), "no space", time.time() - 60, 0.5), {"raw": 7}, 8.5)
+    notes = BuildNotes(Failures().again("no space", time.time() - 60, 0.5), {"raw": 7}, 8.5)
     site.store.own.put(build_notes_path("debian"), notes.document())
     before = tree(zk_client)
 
@@ -221,7 +220,7 @@ def test_an_upload_that_is_due_and_one_that_failed_a_moment_ago(site):
     assert [(row["due"], row["code"], row["format"], row["build_id"]) for row in due] == [
         (True, "missing", "raw", build.id)
     ]
-    failures = failed(Failures(), "no answer", time.time() + 600, 0.5, build=build.id)
+    failures = Failures().again("no answer", time.time() + 600, 0.5, build=build.id)
     site.store.own.put(upload_notes_path("second", "debian"), failures.document())
     later = site.run("image_info", providers=["second"])["due"][0]
     assert (later["code"], later["failures"], later["last_error"]) == ("backoff", 1, "no answer")

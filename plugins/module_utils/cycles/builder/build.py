@@ -16,7 +16,6 @@ from typing import Any
 
 from ...clients.zookeeper.locks import Held
 from ...clients.zookeeper.store import Store
-from ...imaging.backoff import failed
 from ...imaging.due_builds import BuildCase
 from ...imaging.notes import (
     BuildNotes,
@@ -242,8 +241,8 @@ class _Build:
 
     def _remember_failure(self, error: str, build_id: str) -> None:
         context = self._context
-        failures = failed(
-            self._notes.failures, error, context.clock(), context.chance(), request=self._case.requested, build=build_id
+        failures = self._notes.failures.again(
+            error, context.clock(), context.chance(), request=self._case.requested, build=build_id
         )
         context.store.own.put(self._notes_path, replace(self._notes, failures=failures).document())
 

@@ -23,6 +23,7 @@ from ...clients.zookeeper.components import Registration
 from ...imaging.due_builds import (
     BuildCase,
     BuildCode,
+    due_builds,
     judge_build,
     served_request,
 )
@@ -221,7 +222,7 @@ class BuildsCycle(Work):
         if now >= self._tell_at:
             self._tell_at = now + TELL_EVERY
             self._tell_images()
-        for case in sorted((case for case in self._cases if case.due), key=lambda case: case.requested is None):
+        for case in due_builds(self._cases):
             if self._build(case):
                 return None
         if self._options.until == SETTLED and not self._waits(view):

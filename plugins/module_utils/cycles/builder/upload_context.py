@@ -12,8 +12,7 @@ from dataclasses import replace
 from ...clients.diskimage_builder.images_dir import ImagesDir
 from ...clients.openstack.client import CloudClient
 from ...clients.zookeeper.store import Store
-from ...imaging.choice import judge_choice
-from ...imaging.due_uploads import UploadCase
+from ...imaging.due_uploads import UploadCase, judge_choice, missing_first
 from ...imaging.retention import (
     DeleteUpload,
     Deletion,
@@ -114,7 +113,7 @@ class UploadContext:
             for image in provider.diskimages
             if options.concerns(image, provider.name)
         ]
-        return sorted(cases, key=lambda case: not case.first)
+        return missing_first(cases)
 
     def deletions(self, view: ImagesView) -> Iterator[Deletion]:
         """What is to be deleted of what was chosen."""

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ...clients.statsd import Sink
-from ...imaging.backoff import failed
 from ...imaging.due_uploads import UploadCase, UploadCode
 from ...imaging.notes import Failures, upload_notes_path
 from ...imaging.retention import (
@@ -351,7 +350,7 @@ class UploadsCycle(Work):
         with contextlib.suppress(StoreError):  # then it is tried again sooner
             if outcome.ended == Ended.FAILED:
                 now = self._inbox.clock()
-                after = failed(before, outcome.why, now, random.random(), build=job.build.id)
+                after = before.again(outcome.why, now, random.random(), build=job.build.id)
                 own.put(path, after.document())
             elif before.count:
                 own.delete(path)
@@ -434,7 +433,7 @@ class UploadsCycle(Work):
         return True
 
     def _put_off(self, name: str, why: str) -> None:
-        self._tries[name] = failed(self._tries.get(name, Failures()), why, self._inbox.clock(), random.random())
+        self._tries[name] = self._tries.get(name, Failures()).again(why, self._inbox.clock(), random.random())
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

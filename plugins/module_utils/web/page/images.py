@@ -116,9 +116,10 @@ def _failures(reading: TreeReading, path: str, now: float) -> Mapping[str, Any]:
     """Failures in a row as a builder stored them."""
     found = reading.one(f"{paths.OWN}/{path}")
     known = Failures.from_document(found.document if found is not None else None)
+    hold = known.hold(now)
     return {
         "failures": known.count,
         "last_error": known.error if known.count else None,
         "failed_age": age(known.last, now) if known.count and known.last else None,
-        "next_try_in": round(known.until(now) - now, 1) if known.count and known.until(now) > now else None,
+        "next_try_in": round(hold[1] - now, 1) if hold is not None else None,
     }

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.choice import judge_choice
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import UploadCode, judge_upload
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import (
+    UploadCode,
+    judge_choice,
+    judge_upload,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
@@ -67,7 +69,7 @@ def test_no_format_is_known_or_made() -> None:
 @pytest.mark.parametrize("chosen", [None, NEW])
 def test_force_goes_over_what_is_there_a_pause_and_failures(chosen) -> None:
     paused = config(paused=[("cloud1", "debian")])
-    failures = failed(Failures(), "no", NOW, 0.5, build=NEW)
+    failures = Failures().again("no", NOW, 0.5, build=NEW)
     for seen, code in (
         (world(upload(2)), UploadCode.CURRENT),
         (world(configuration=paused), UploadCode.PAUSED),
@@ -81,5 +83,5 @@ def test_force_goes_over_what_is_there_a_pause_and_failures(chosen) -> None:
 
 
 def test_failures_of_another_build_do_not_count() -> None:
-    failures = failed(Failures(), "no", NOW, 0.5, build=NEW)
+    failures = Failures().again("no", NOW, 0.5, build=NEW)
     assert case(world(upload_failures={"cloud1": failures}), build_id=OLD).due

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import (
     BuildCode,
     due_builds,
     judge_build,
-    judge_builds,
     lost_formats,
     open_request,
     served_request,
@@ -22,7 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
-from tests.support.image_views import DAY, NOW, THEM, build, config, files, later, upload, view
+from tests.support.image_views import DAY, NOW, THEM, build, config, files, judge_builds, later, upload, view
 
 
 def state(*builds, **values):
@@ -129,20 +127,20 @@ def test_what_is_being_built_is_not_due_except_for_whoever_holds_the_lock():
 
 
 def test_failures_back_off_and_a_new_request_is_tried_at_once():
-    first = failed(Failures(), "no space", NOW, 0.5)
+    first = Failures().again("no space", NOW, 0.5)
     waiting = case(view(None, state(notes=notes(first))))
     assert (waiting.due, waiting.code, waiting.at) == (False, BuildCode.BACKOFF, NOW + 10)
     assert waiting.reason == "failed once, tried again in 10 s; last error: no space"
     assert case(later(view(None, state(notes=notes(first))), 10)).due
     requested = state(notes=notes(first), requested=7)
     assert case(view(None, requested)).code == BuildCode.REQUESTED
-    again = failed(first, "no space", NOW, 0.5, request=7)
+    again = first.again("no space", NOW, 0.5, request=7)
     assert case(view(None, replace(requested, notes=notes(again)))).code == BuildCode.BACKOFF
     assert case(view(None, replace(requested, notes=notes(again), requested=8))).due
 
 
 def test_failures_say_nothing_of_an_image_that_is_not_due():
-    found = case(view(None, state(build(1, age=DAY / 2), notes=notes(failed(Failures(), "x", NOW, 0.0)))))
+    found = case(view(None, state(build(1, age=DAY / 2), notes=notes(Failures().again("x", NOW, 0.0)))))
     assert found.code == BuildCode.FRESH
 
 
@@ -150,7 +148,7 @@ def test_all_images_in_their_order_and_requests_first():
     configuration = config(["a", "b", "c", "d"])
     seen = view(configuration, ImageState("c", requested=3), ImageState("b", builds=[build(1, image="b")]))
     assert [found.image for found in judge_builds(seen)] == ["a", "b", "c", "d"]
-    assert [found.image for found in due_builds(seen)] == ["c", "a", "d"]
+    assert [found.image for found in due_builds(judge_builds(seen))] == ["c", "a", "d"]
 
 
 def two_clouds(**attributes):

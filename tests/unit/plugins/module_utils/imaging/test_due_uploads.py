@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import (
     UploadCode,
-    due_uploads,
     judge_upload,
     judge_uploads,
+    missing_first,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
@@ -68,7 +67,10 @@ def test_each_provider_gets_its_format():
         UploadCode.FORMAT,
         UploadCode.UNKNOWN,
     ]
-    assert [found.file.rpartition(".")[2] for found in due_uploads(seen)] == ["qcow2", "raw"]
+    assert [found.file.rpartition(".")[2] for found in missing_first(judge_uploads(seen)) if found.due] == [
+        "qcow2",
+        "raw",
+    ]
 
 
 def test_a_build_without_the_format_does_not_hide_an_older_one_that_has_it():
@@ -112,7 +114,7 @@ def test_what_is_being_uploaded_is_not_due_except_for_whoever_holds_the_lock():
 
 
 def test_failures_back_off_until_there_is_another_build():
-    failures = {"cloud1": failed(Failures(), "quota", NOW, 0.5, build=build_id(1)), "other": Failures()}
+    failures = {"cloud1": Failures().again("quota", NOW, 0.5, build=build_id(1)), "other": Failures()}
     seen = view(None, state(build(1, age=5), upload_failures=failures), files=files(1, "qcow2"))
     waiting = case(seen)
     assert (waiting.due, waiting.code, waiting.at) == (False, UploadCode.BACKOFF, NOW + 10)
@@ -125,5 +127,5 @@ def test_failures_back_off_until_there_is_another_build():
 def test_providers_that_have_nothing_come_first():
     configuration = config({"debian": {}}, {"a": ["debian"], "b": ["debian"]})
     seen = view(configuration, state(build(1, age=9), build(2), uploads=[upload(1, "a")]), files=files(2, "qcow2"))
-    assert [found.provider for found in due_uploads(seen)] == ["b", "a"]
+    assert [found.provider for found in missing_first(judge_uploads(seen)) if found.due] == ["b", "a"]
     assert case(view(configuration, state(build(1, BuildState.BUILDING))), "a").code == UploadCode.NO_BUILD

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import MOST, failed
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.command import command, divide
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import (
     image_file,
@@ -14,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files imp
     recognise,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import (
+    MOST_BACKOFF,
     BuilderNote,
     BuildNotes,
     Failures,
@@ -138,19 +138,19 @@ def test_who_makes_which_format():
 def test_failures_wait_longer_and_longer_but_never_more_than_an_hour():
     failures, waits = Failures(), []
     for _attempt in range(12):
-        failures = failed(failures, "x" * 999, 1000.0, 0.5, build="b")
+        failures = failures.again("x" * 999, 1000.0, 0.5, build="b")
         waits.append(failures.not_before - 1000.0)
-    assert waits == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, MOST, MOST, MOST]
+    assert waits == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, MOST_BACKOFF, MOST_BACKOFF, MOST_BACKOFF]
     assert (failures.count, len(failures.error), failures.build) == (12, 500, "b")
-    assert failed(Failures(), "", 0.0, 0.0).not_before == 9.0
-    assert failed(Failures(), "", 0.0, 1.0).not_before == 11.0
-    assert failed(Failures(count=10**9), "", 0.0, 1.0).not_before == MOST
+    assert Failures().again("", 0.0, 0.0).not_before == 9.0
+    assert Failures().again("", 0.0, 1.0).not_before == 11.0
+    assert Failures(count=10**9).again("", 0.0, 1.0).not_before == MOST_BACKOFF
 
 
 def test_notes_come_back_as_they_were_stored_and_nonsense_does_no_harm():
-    notes = BuildNotes(failed(Failures(), "no space", 5.0, 0.5, request=7), {"raw": 4096}, 12.5)
+    notes = BuildNotes(Failures().again("no space", 5.0, 0.5, request=7), {"raw": 4096}, 12.5)
     assert BuildNotes.from_document(notes.document()) == notes
-    upload = failed(Failures(), "quota", 5.0, 0.5, build=HEX)
+    upload = Failures().again("quota", 5.0, 0.5, build=HEX)
     assert Failures.from_document(upload.document()) == upload
     assert Failures.from_document(Failures().document()) == Failures()
     for nonsense in (None, {}, {"failures": -1}, {"failures": "x", "sizes": [1]}, {"sizes": {"raw": "x"}}):

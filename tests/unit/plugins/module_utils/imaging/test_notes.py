@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import LONGEST_BACKOFF, Failures
 
 NOW = 1_700_000_000.0
@@ -13,9 +12,9 @@ NOW = 1_700_000_000.0
 
 @pytest.mark.parametrize("count", [0, 3, 9, 40])
 def test_every_back_off_that_is_ever_set_is_believed(count):
-    found = failed(Failures(count), "no", NOW, 1.0)
-    assert found.until(NOW) == found.not_before > NOW
+    found = Failures(count).again("no", NOW, 1.0)
+    assert found.hold(NOW)[1] == found.not_before > NOW
 
 
 def test_one_that_a_clock_that_was_ahead_has_stored_is_over():
-    assert Failures(3, NOW + LONGEST_BACKOFF + 1).until(NOW) == NOW
+    assert Failures(3, NOW + LONGEST_BACKOFF + 1).hold(NOW) is None

@@ -11,7 +11,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCode, judge_builds
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCode
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import UploadCode, judge_uploads
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
@@ -28,7 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from tests.support.effort import examples
-from tests.support.image_views import DAY, NOW, THEM, US, build, config, files, upload, view
+from tests.support.image_views import DAY, NOW, THEM, US, build, config, files, judge_builds, upload, view
 
 IMAGES = ("debian", "fedora")
 PROVIDERS = ("a", "b", "gone")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import due_builds
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import due_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import judge_uploads, missing_first
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteBuild,
     DeleteFiles,
@@ -24,7 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from tests.support.effort import examples
-from tests.support.image_views import NOW, build, build_id, config, files, upload, view
+from tests.support.image_views import NOW, build, build_id, config, files, judge_builds, upload, view
 
 PROVIDERS = ("a", "b")
 STEP = 30000.0
@@ -59,9 +59,9 @@ class World:
         self.dead = {name for name in PROVIDERS if self.fails()}
         for made in abandoned_builds(self.view()):
             self.builds[made.id].set_state(BuildState.FAILED, self.now)
-        for _case in due_builds(self.view()):
+        for _case in due_builds(judge_builds(self.view())):
             self.build()
-        for case in due_uploads(self.view()):
+        for case in (case for case in missing_first(judge_uploads(self.view())) if case.due):
             self.upload(case)
         for deletion in plan_deletions(self.view()):
             if not self.fails():

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.backoff import failed
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import plan_deletions
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
@@ -39,8 +38,8 @@ def seen():
         paused=8,
         requested=7,
         requested_at=NOW - 65,
-        notes=BuildNotes(failed(Failures(), "no space", NOW - 5, 0.5), {"qcow2": 9}, 12.0),
-        upload_failures={"cloud2": failed(Failures(), "refused", NOW - 5, 0.5, build=build_id(3))},
+        notes=BuildNotes(Failures().again("no space", NOW - 5, 0.5), {"qcow2": 9}, 12.0),
+        upload_failures={"cloud2": Failures().again("refused", NOW - 5, 0.5, build=build_id(3))},
     )
     gone = ImageState("gone", builds=[build(4, BuildState.DELETING, image="gone")])
     return view(configuration, state, gone, files=[*files(1, "qcow2"), *files(4, "raw", image="gone")])

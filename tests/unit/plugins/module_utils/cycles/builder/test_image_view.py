@@ -15,7 +15,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.im
     note_builder,
     view_images,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import judge_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import judge_uploads
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     abandoned_builds,
@@ -25,7 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.images import builds_result, images_result
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find
 from tests.support.effort import examples
-from tests.support.image_views import config
+from tests.support.image_views import config, judge_builds
 from tests.support.memory_zookeeper import MemoryStore, MemoryZooKeeper
 from tests.support.odd_documents import BUILD, Spoiler, documents
 from tests.support.virtual_time import START, Agenda
