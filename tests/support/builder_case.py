@@ -21,7 +21,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
     NONE,
     Isolation,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK, TEMPORARY
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.processes import MARK
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import TEMPORARY
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle import run_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_options import BuildOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop

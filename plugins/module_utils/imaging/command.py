@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..clients.diskimage_builder.marks import MARK, TEMPORARY
+from ..clients.diskimage_builder.processes import MARK
+from ..clients.diskimage_builder.scratch import TEMPORARY
 from ..model.config.types import Diskimage
 from ..model.errors import ConfigError
 from .files import base_name

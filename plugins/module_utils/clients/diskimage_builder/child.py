@@ -17,7 +17,6 @@ from .logs import (
     append_line,
     open_log,
 )
-from .marks import MARK
 
 GRACE = 10.0
 """Seconds between the wish that the child ends and its end."""
@@ -72,8 +71,8 @@ class Child:
         with log:
             try:
                 self._process = subprocess.Popen(
-                    self._isolation.argv(self._argv),
-                    env={**self._environment, MARK: self.build_id},
+                    [*self._isolation.prefix, *self._argv],
+                    env={**self._environment, processes.MARK: self.build_id},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from ...model.errors import ImageFileError
 
@@ -15,28 +14,18 @@ QEMU_FORMATS = {"vhd": ("vpc", "subformat=dynamic,force_size=on"), "qcow2": ("qc
 
 
 def conversion(source: str, source_format: str, target: str, target_format: str) -> list[str]:
-    """The command that makes *target* of *source*."""
+    """The command that makes *target* of *source*, as a file beside it that :func:`finish` gives the name."""
     name, options = QEMU_FORMATS[target_format]
     given = ["-o", options] if options else []
-    return ["qemu-img", "convert", "-f", QEMU_FORMATS[source_format][0], "-O", name, *given, source, target]
+    return ["qemu-img", "convert", "-f", QEMU_FORMATS[source_format][0], "-O", name, *given, source, f"{target}-new"]
 
 
-def has_vhd_util() -> bool:
-    """True when diskimage-builder can make a vhd by itself."""
-    return shutil.which("vhd-util") is not None
-
-
-def part_of(path: str) -> str:
-    """Where a file is made before it gets its name."""
-    return f"{path}-new"
-
-
-def finish(path: str) -> None:
+def finish(target: str) -> None:
     """Give a file that was made its name.
 
     :raises ImageFileError: it is not there, or cannot be renamed.
     """
     try:
-        os.replace(part_of(path), path)
+        os.replace(f"{target}-new", target)
     except OSError as problem:
-        raise ImageFileError(f"{path}: was not made: {problem.strerror}") from problem
+        raise ImageFileError(f"{target}: was not made: {problem.strerror}") from problem

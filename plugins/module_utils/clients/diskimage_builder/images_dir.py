@@ -21,7 +21,7 @@ TREE_ID_FILE = "tree_id.txt"
 CHECKSUMS = {"md5": 32, "sha256": 64}
 """Name of the algorithm, which is the extension of the file, and how many characters it has."""
 _BLOCK = 512
-_CHUNK = 1 << 20
+_CHUNK = _MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,15 @@ class ImagesDir:
         :raises ImageFileError: it cannot be read or written, or is empty.
         """
         path = os.path.join(self.path, BUILDER_ID_FILE)
-        try:
-            return self._read_id(path)
-        except FileNotFoundError:
+        found = self._read(path)
+        if found is None:
             if not create:
                 return ""
-        except OSError as problem:
-            raise self._problem(path, "cannot be read", problem) from problem
-        self._write_once(path, str(uuid.uuid4()))
-        try:
-            return self._read_id(path)
-        except OSError as problem:
-            raise self._problem(path, "cannot be read", problem) from problem
+            self._write_once(path, str(uuid.uuid4()))
+            found = self._read(path)
+        if not found:
+            raise ImageFileError(f"{path}: is empty; it names the owner of the image files: write a uuid, or remove it")
+        return found
 
     @property
     def tree_id_path(self) -> str:
@@ -73,13 +70,16 @@ class ImagesDir:
 
         :raises ImageFileError: it cannot be read.
         """
+        return self._read(self.tree_id_path) or ""
+
+    def _read(self, path: str) -> str | None:
         try:
-            with open(self.tree_id_path, encoding="utf-8", errors="replace") as file:
+            with open(path, encoding="utf-8", errors="replace") as file:
                 return file.read(200).strip()
         except FileNotFoundError:
-            return ""
+            return None
         except OSError as problem:
-            raise self._problem(self.tree_id_path, "cannot be read", problem) from problem
+            raise self._problem(path, "cannot be read", problem) from problem
 
     def write_tree_id(self, tree: str) -> None:
         """Write down whose the files are, unless that is known.
@@ -103,13 +103,6 @@ class ImagesDir:
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(part)
-
-    def _read_id(self, path: str) -> str:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(200).strip()
-        if not text:
-            raise ImageFileError(f"{path}: is empty; it names the owner of the image files: write a uuid, or remove it")
-        return text
 
     @staticmethod
     def _problem(path: str, what: str, problem: OSError) -> ImageFileError:
@@ -137,6 +130,10 @@ class ImagesDir:
     def of_build(self, base: str) -> list[str]:
         """Names of everything that begins with *base* and a dot."""
         return [entry.name for entry in self.entries() if entry.name.startswith(f"{base}.")]
+
+    def remove_build(self, base: str) -> None:
+        """Remove everything that begins with *base* and a dot, as far as that is possible."""
+        self.remove(self.of_build(base))
 
     def sizes(self, base: str, formats: Iterable[str]) -> dict[str, int]:
         """Format → bytes on disk of the image file; a file that is not there is left out."""
@@ -209,29 +206,12 @@ class ImagesDir:
         return found
 
 
-@dataclass(frozen=True)
-class Room:
-    """A file system without enough room. Numbers are bytes. *reason*: whence it is known what is needed."""
-
-    path: str
-    needed: int
-    free: int
-    reason: str
-
-    def text(self) -> str:
-        """For people."""
-        mib = 1 << 20
-        return (
-            f"{self.path} has {self.free // mib} MiB free, but {-(-self.needed // mib)} MiB are needed {self.reason}: "
-            "remove something, or use a larger file system"
-        )
-
-
-def lacking_room(needs: Mapping[str, int], reason: str = "by what the last build took") -> list[Room]:
-    """File systems that cannot take what is needed.
+def lacking_room(needs: Mapping[str, int], reason: str = "by what the last build took") -> list[str]:
+    """A sentence for each file system that cannot take what is needed.
 
     :param needs: directory → bytes; those of directories on the same file system add up. One that does not exist
         counts as the nearest one above it that does.
+    :param reason: whence it is known what is needed.
     """
     totals: dict[int, tuple[str, int, int]] = {}
     for path, needed in needs.items():
@@ -244,4 +224,9 @@ def lacking_room(needs: Mapping[str, int], reason: str = "by what the last build
             continue  # the write that fails will tell what is wrong
         first, before, _free = totals.get(device, (path, 0, 0))
         totals[device] = (first, before + needed, stat.f_bavail * stat.f_frsize)
-    return [Room(path, needed, free, reason) for path, needed, free in totals.values() if needed > free]
+    return [
+        f"{path} has {free // _MIB} MiB free, but {-(-needed // _MIB)} MiB are needed {reason}: remove something, or"
+        " use a larger file system"
+        for path, needed, free in totals.values()
+        if needed > free
+    ]

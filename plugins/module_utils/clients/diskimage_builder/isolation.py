@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .commands import Run, run
@@ -44,10 +44,6 @@ class Isolation:
     level: str = NONE
     prefix: tuple[str, ...] = ()
     why_not: str = ""
-
-    def argv(self, argv: Sequence[str]) -> list[str]:
-        """The command with everything before it."""
-        return [*self.prefix, *argv]
 
 
 def find_isolation(

@@ -159,15 +159,16 @@ def append_line(path: str, text: str) -> None:
         file.write(text.encode(errors="replace") + b"\n")
 
 
-def make_folder(path: str) -> None:
-    """Make the folder of the logs, unless it is there.
+def make_folder(path: str, option: str) -> None:
+    """Make a folder, unless it is there.
 
+    :param option: what names it, for the message.
     :raises ImageFileError: it cannot be made.
     """
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as problem:
-        raise ImageFileError(f"build-log-dir {path}: cannot be made: {problem.strerror}") from problem
+        raise ImageFileError(f"{option} {path}: cannot be made: {problem.strerror}") from problem
 
 
 def list_logs(folder: str) -> list[tuple[str, float]]:

@@ -16,8 +16,9 @@ from .commands import (
     as_root,
     run,
 )
-from .marks import MARK
 
+MARK = "STACKCI_NODEPOOL_BUILD"
+"""The environment variable that every process of a build carries; its value is the build's id."""
 ROUNDS = 20
 """How often what is left is killed: a process may fork while its parent dies."""
 _PACE = 0.1

@@ -28,8 +28,7 @@ from .folders import (
     open_own,
     open_without_links,
 )
-from .marks import TEMPORARY
-from .scratch import Leftover
+from .scratch import TEMPORARY, Leftover
 
 MOST_MOUNTS = 1000
 _ROUNDS = 5

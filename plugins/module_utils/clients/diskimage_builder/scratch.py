@@ -33,8 +33,9 @@ from .folders import (
     open_own,
     open_without_links,
 )
-from .marks import TEMPORARY
 
+TEMPORARY = ".stackci-tmp"
+"""The directory with a directory for each build in images-dir; in TMP_DIR a random part follows."""
 _OWNER = "owner.json"
 _COMING = "coming-"
 _FORGET = 3600.0

@@ -42,8 +42,7 @@ def clear_machine(
         done.append(text + reaped.text())
         say(Line(done[-1], image=leftover.image, build=leftover.build_id))
         if leftover.image and not _is_ready(store, leftover):
-            folder = ImagesDir(images_dir)
-            folder.remove(folder.of_build(base_name(leftover.image, leftover.build_id)))
+            ImagesDir(images_dir).remove_build(base_name(leftover.image, leftover.build_id))
     return done
 
 

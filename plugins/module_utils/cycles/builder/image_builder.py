@@ -12,17 +12,17 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...clients.diskimage_builder import convert
 from ...clients.diskimage_builder.child import CANNOT_RUN, Child
+from ...clients.diskimage_builder.convert import conversion, finish
 from ...clients.diskimage_builder.folders import refuse_shared
 from ...clients.diskimage_builder.images_dir import (
     CHECKSUMS,
     ImagesDir,
-    Room,
     lacking_room,
 )
 from ...clients.diskimage_builder.isolation import Isolation
@@ -202,7 +202,7 @@ class ImageBuilder:
         planned = self._command(job, self._formats(job))
         room = self._lacking(job, planned.temporary)
         if room:
-            raise ImageFileError("; ".join(lack.text() for lack in room))
+            raise ImageFileError("; ".join(room))
         scratch = os.path.dirname(os.path.dirname(planned.temporary))
         refuse_shared(job.images_dir, "images-dir or output_dir")
         refuse_shared(job.log_dir, "build-log-dir")
@@ -223,10 +223,10 @@ class ImageBuilder:
         :raises ImageFileError: as :meth:`check`, or the folder cannot be made.
         """
         self.check(job)
-        make_folder(job.log_dir)
+        make_folder(job.log_dir, "build-log-dir")
         remove_logs(job.log_dir, logs_to_prune(list_logs(job.log_dir), job.image.name, job.log_retention))
 
-    def _lacking(self, job: Job, scratch: str) -> list[Room]:
+    def _lacking(self, job: Job, scratch: str) -> list[str]:
         needs = room_needed(job, scratch)
         if needs:
             return lacking_room(needs)
@@ -258,14 +258,13 @@ class ImageBuilder:
             if made.ok:
                 made.sizes = folder.sizes(job.base, job.formats)
             else:
-                folder.remove(folder.of_build(job.base))
+                folder.remove_build(job.base)
         return made
 
     @staticmethod
     def discard(job: Job) -> None:
         """Remove the files of a build that did not become ready."""
-        folder = ImagesDir(job.images_dir)
-        folder.remove(folder.of_build(job.base))
+        ImagesDir(job.images_dir).remove_build(job.base)
 
     def attend(self) -> None:
         """To be called now and then while something takes long.
@@ -277,7 +276,7 @@ class ImageBuilder:
             raise Ended(cause, f"ended before its time: {cause}")
 
     def _formats(self, job: Job) -> Formats:
-        return divide(job.formats, convert_vhd=job.convert_vhd and not convert.has_vhd_util())
+        return divide(job.formats, convert_vhd=job.convert_vhd and shutil.which("vhd-util") is None)
 
     def _command(self, job: Job, formats: Formats) -> Command:
         return command(
@@ -356,7 +355,7 @@ class _Work:
 
     def _why(self) -> str:
         """What the log says of a failure, with the remedy where the log shows that room is missing."""
-        cause, last = self._cause(), self._tail.last_line
+        cause, last = find_cause(self._job.log, self._job.image.env_vars.values()), self._tail.last_line
         told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and is_cause(last) else last))))
         if not is_full(cause):
             return f": {told}" if told else ""
@@ -368,9 +367,6 @@ class _Work:
         """The directories that a build fills."""
         scratch = os.path.dirname(os.path.dirname(self._planned.temporary))
         return list(dict.fromkeys((self._job.images_dir, scratch)))
-
-    def _cause(self) -> str:
-        return find_cause(self._job.log, self._job.image.env_vars.values())
 
     def _look(self) -> None:
         """Read on in the log of the build, and in that of the kernel.
@@ -395,8 +391,8 @@ class _Work:
         job = self._job
         paths = [os.path.join(folder.path, image_file(job.image.name, job.build_id, name)) for name in (source, target)]
         append_line(job.log, f"converting {source} into {target} with qemu-img")
-        self._run_child(convert.conversion(paths[0], source, convert.part_of(paths[1]), target))
-        convert.finish(paths[1])
+        self._run_child(conversion(paths[0], source, paths[1], target))
+        finish(paths[1])
 
     def _check(self, folder: ImagesDir) -> None:
         """All that is wanted is there, with its checksums."""

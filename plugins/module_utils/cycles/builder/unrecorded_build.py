@@ -16,6 +16,7 @@ from ...clients.diskimage_builder.isolation import (
     Isolation,
     find_isolation,
 )
+from ...clients.diskimage_builder.logs import make_folder
 from ...imaging.command import QCOW2
 from ...model.config.types import NodepoolConfig
 from ...model.errors import ConfigError, ImageFileError
@@ -50,7 +51,7 @@ def build_apart(
         raise ConfigError(
             [f"output_dir {output_dir} is images-dir, where files without a record are removed: name another directory"]
         )
-    _make_directory(output_dir)
+    make_folder(output_dir, "output_dir")
     apart = isolation or find_isolation()
     over = threading.Event()
     wish.tell(over.set)
@@ -121,13 +122,6 @@ def formats_apart(
         users = {of_clouds[key] for key in of_clouds if name in config.providers[key].diskimages}
         wanted[name] = tuple(sorted(set(formats) or {*config.diskimages[name].formats, *users} or {QCOW2}))
     return wanted
-
-
-def _make_directory(path: str) -> None:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as problem:
-        raise ImageFileError(f"output_dir {path}: cannot be made: {problem.strerror}") from problem
 
 
 def _build(

@@ -10,14 +10,13 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.convert import (
     conversion,
     finish,
-    part_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
 
 def test_a_vhd_is_dynamic_and_as_large_as_its_source():
     assert conversion("/i/x.raw", "raw", "/i/x.vhd", "vhd") == (
-        "qemu-img convert -f raw -O vpc -o subformat=dynamic,force_size=on /i/x.raw /i/x.vhd".split()
+        "qemu-img convert -f raw -O vpc -o subformat=dynamic,force_size=on /i/x.raw /i/x.vhd-new".split()
     )
 
 
@@ -30,6 +29,5 @@ def test_what_was_made_gets_its_name_at_the_end(tmp_path):
     with pytest.raises(ImageFileError, match=r"x\.vhd: was not made"):
         finish(path)
     (tmp_path / "x.vhd-new").write_text("x")
-    assert part_of(path) == f"{path}-new"
     finish(path)
     assert (tmp_path / "x.vhd").read_text() == "x"

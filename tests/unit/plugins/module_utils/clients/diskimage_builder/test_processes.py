@@ -11,8 +11,8 @@ import signal
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder import processes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.marks import MARK
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.processes import (
+    MARK,
     end,
     of_build,
     send,
