@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +40,9 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
     problems = unknown_providers(config, options.providers or ())
     if problems:
         raise ConfigError(problems)
-    store = Store(config.zookeeper)
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=False)
         site = site_of(store, create=False)
         known = {upload.external_id for name in store.images.names() for upload in store.images.uploads(name)}
@@ -55,8 +55,6 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
                     client.close()
             except CloudError as error:
                 left_out[name] = str(error)
-    finally:
-        store.close()
     told = [f"provider {name} is left out: {why}" for name, why in left_out.items()]
     return {"changed": False, "images": rows, "left_out": left_out, "warnings": [*config.warnings, *told]}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -33,15 +34,12 @@ CANNOT_BEGIN = "cannot-begin"
 def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
     """The result of check mode: what would be built and why, in documents and in lines for ``--diff``."""
     config = options.load()
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=False)
         check_files(ImagesDir(config.images_dir or ""), store, site_of(store, create=False), write=False)
         formats, problems = provider_formats(config, options.clouds_config)
         view = look_at_images(store, config, ImagesDir(config.images_dir or ""), formats, clock())
         left = leftovers(config.images_dir or "")
-    finally:
-        store.close()
     # A build asks no cloud; what it needs to know of one is in clouds.yaml.
     providers = {name: reach_document(problems.get(name)) for name in sorted({*formats, *problems})}
     cases = [forced(judge_build(view, name), options.force) for name in options.chosen(config)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from ...clients.zookeeper.store import Store
@@ -46,9 +47,8 @@ def delete_one(
         ``deleting``, and each cycle tries again.
     """
     config = options.load()
-    store = Store(config.zookeeper)
     began = clock()
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
         context = UploadContext(options, config, store, create=False)
         upload = _found(store, options, upload_id)
@@ -79,8 +79,6 @@ def delete_one(
             "left_out": {},
             "warnings": list(config.warnings),
         }
-    finally:
-        store.close()
 
 
 def _found(store: Store, options: UploadOptions, upload_id: str) -> Upload | None:

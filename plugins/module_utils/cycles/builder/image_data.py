@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
 from ...clients.config.text_file import read_text
@@ -35,12 +36,9 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     :raises StoreError: ZooKeeper has no record any more.
     """
     config = options.load()
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=False)
         data, left_out = image_data(store.raw_images.read())
-    finally:
-        store.close()
     before = _content(path)
     if before and not data and not force:
         raise StoreError(
@@ -72,8 +70,7 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     """
     config = options.load()
     data = read_image_data(read_text(path, time.sleep), path)
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
         there, _left_out = image_data(store.raw_images.read())
         missing = {name: value for name, value in data.items() if there.get(name) != value}
@@ -84,8 +81,6 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
                 store.raw_images.count_beyond(directory, highest)
             for name, value in missing.items():
                 store.raw_images.put(name, value.encode("utf-8"))
-    finally:
-        store.close()
     before = {name: there[name] for name in missing if name in there}
     return _result(config.warnings, data, bool(missing), before, missing, "ZooKeeper", [])
 

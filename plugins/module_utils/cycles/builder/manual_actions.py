@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
@@ -65,8 +66,7 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
     before: list[str] = []
     after: list[str] = []
     warnings = list(config.warnings)
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
         for name in names:
             asked = request and _request(store, name, config, check)
@@ -77,8 +77,6 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
             after += [f"image {name}: ask for a build"] if asked else []
             before += [_pause_line(name, not pause)] if turned else []
             after += [_pause_line(name, pause)] if turned else []
-    finally:
-        store.close()
     return {
         "changed": bool(changed),
         "ended": "check" if check else "done",
@@ -128,8 +126,7 @@ def clear_away(
     config = options.load()
     folder = ImagesDir(config.images_dir or "")
     formats, _problems = provider_formats(config, options.clouds_config)
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
         check_files(folder, store, site_of(store, create=not check), write=False)
         left = leftovers(folder.path)
@@ -138,8 +135,6 @@ def clear_away(
         abandoned = [build.id for build in abandoned_builds(view)]
         if not check:
             abandoned = fail_abandoned(store, view, view.now, progress)
-    finally:
-        store.close()
     return {
         "changed": bool(left or cleared or abandoned),
         "ended": "check" if check else "done",
@@ -164,8 +159,7 @@ def delete_build(
     :raises StoreError: the build is being made.
     """
     config = options.load()
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
         build = _find(store, build_id, options.images)
         result: dict[str, Any] = {"build_id": build_id, "image": build.image if build else None}
@@ -187,8 +181,6 @@ def delete_build(
         result["state"] = _state_of(store, build) if not check else (build.state if build else "absent")
         result["warnings"] = list(config.warnings)
         return result
-    finally:
-        store.close()
 
 
 def _state_of(store: Store, build: Build | None) -> str:

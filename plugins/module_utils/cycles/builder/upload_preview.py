@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from typing import Any
 
 from ...clients.zookeeper.store import Store
@@ -42,17 +43,14 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
     :raises NodepoolError: the configuration, ZooKeeper or images-dir cannot be used.
     """
     config = options.load()
-    store = Store(config.zookeeper)
     began = clock()
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=False)
         context = UploadContext(options, config, store, create=False)
         check_files(context.images_dir, store, site_of(store, create=False), write=False)
         context.check_choice()
         view = context.view(clock(), frozenset())
         cases, deletions = context.cases(view), list(context.deletions(view))
-    finally:
-        store.close()
     providers = _reached(context)
     unusable = unreached(providers)
     lines = [*map(_deletion_line, deletions), *_case_lines(cases), *(f"cannot be used: {why}" for why in unusable)]

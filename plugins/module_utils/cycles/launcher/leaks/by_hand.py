@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -50,9 +51,8 @@ def run_sweep(
     :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
     """
     config = options.load()
-    store = Store(config.zookeeper)
     with Statsd.of_environment({} if check else os.environ) as sink:
-        try:
+        with closing(Store(config.zookeeper)) as store:
             store.open(watch=not check)
             inbox = Inbox(clock or SteadyClock())
             context = Context(store, config, inbox, Account(), site_of(store, create=False))
@@ -61,8 +61,6 @@ def run_sweep(
                 tally = Tally(sink)
                 _count(tally, result["counts"])
                 KeptCounters(store, "sweep", tally, lambda line: None).end(inbox.clock(), lambda: result["api_calls"])
-        finally:
-            store.close()
         result["warnings"] += [sink.problem] if sink.problem else []
     return result
 
