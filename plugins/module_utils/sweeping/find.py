@@ -41,12 +41,6 @@ from ..model.launch import (
 from ..model.node import Node, NodeState
 from ..model.tombstone import Tombstones
 from .candidate import Kind, LeakCandidate, Ownership
-from .claims import (
-    NO_CLAIMS,
-    AdoptionRule,
-    AdoptionRules,
-    claimed,
-)
 
 _Item: TypeAlias = "Server | Port | FloatingIp | Volume | Image"
 
@@ -54,6 +48,18 @@ _GONE = ("DELETED", "SOFT_DELETED")
 STRANGE = frozenset({"other-tree", "no-tree", "no-node"})
 """Codes of what bears the provider's name, and is not this tree's as far as anything proves."""
 _MARK_ALONE = "stackci_launch="
+
+
+@dataclass(frozen=True)
+class AdoptionRules:
+    """What the operator adopts for this tree, although nothing on it proves that it is. No cycle does so by itself.
+
+    *sites*: ids of trees that are gone. *unmarked*: seconds of age from which on things that name the provider and no
+    tree are claimed; None: not at all.
+    """
+
+    sites: Collection[str] = ()
+    unmarked: float | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class Known:
     tombstones: Callable[[], Tombstones] = Tombstones
     uploads: Callable[[], Collection[Upload]] = tuple
     site: str = ""
-    claims: AdoptionRules = NO_CLAIMS
+    claims: AdoptionRules = AdoptionRules()
 
     def is_ours(self, site: str) -> bool:
         """True for the id of this tree."""
@@ -122,15 +128,19 @@ def _foreign(kind: str, item: _Item, code: str, **figures: str) -> LeakCandidate
     return LeakCandidate(kind, item.id, Ownership.FOREIGN, code, _name(item), figures, created=moment(item.created))
 
 
-def _unproven(kind: str, item: _Item, site: str) -> LeakCandidate:
-    """It names this provider, but another tree or none."""
+def _strange(
+    kind: str, item: _Item, site: str, known: Known, *, excepted: bool, node_id: str | None = None
+) -> LeakCandidate:
+    """What names this provider, but another tree or none: the operator's to adopt, unless it is *excepted*.
+
+    In another tree the number of its node means another node.
+    """
+    claims = known.claims
+    if site and not excepted and site in claims.sites:
+        return _leaked(kind, item, "tree-adopted", site=site)
+    if not site and not excepted and claims.unmarked is not None:
+        return replace(_leaked(kind, item, "unmarked-adopted", node_id), min_age=claims.unmarked)
     return _foreign(kind, item, "other-tree", site=site) if site else _foreign(kind, item, "no-tree")
-
-
-def _claimed(kind: str, item: _Item, claim: AdoptionRule, node_id: str | None = None) -> LeakCandidate:
-    """A thing that the operator adopts. In another tree the number of its node means another node."""
-    known_node = None if "site" in claim.figures else node_id
-    return replace(_leaked(kind, item, claim.code, known_node, **claim.figures), min_age=claim.min_age)
 
 
 def _name(item: _Item) -> str:
@@ -158,10 +168,8 @@ def _server(server: Server, known: Known) -> LeakCandidate | None:
         return _leaked(Kind.SERVER, server, code, node_id) if code else None
     if not server.site and _may_be_coming(server, node_id, known):
         return None
-    claim = None if server.id in known.server_ids else claimed(known.claims, server.site)
-    if claim is None or (not server.site and node_id in known.nodes):
-        return _unproven(Kind.SERVER, server, server.site)
-    return _claimed(Kind.SERVER, server, claim, node_id)
+    excepted = server.id in known.server_ids or (not server.site and node_id in known.nodes)
+    return _strange(Kind.SERVER, server, server.site, known, excepted=excepted, node_id=node_id)
 
 
 def _may_be_coming(server: Server, node_id: str, known: Known) -> bool:
@@ -231,18 +239,11 @@ def _floating_ip(floating: FloatingIp, known: Known) -> LeakCandidate | None:
             return _foreign(Kind.FLOATING_IP, floating, "other-provider", provider=written.provider)
         node_id = node_of_mark(written.mark)
         if not known.is_ours(written.site) and not _names_address(floating, written, node_id, known):
-            return _strange_address(floating, written, node_id, known)
+            in_use = any(node is not None and floating.address in _addresses(node) for node in known.nodes.values())
+            excepted = in_use or (not written.site and node_id in known.nodes)
+            return _strange(Kind.FLOATING_IP, floating, written.site, known, excepted=excepted, node_id=node_id)
     code = _floating_leak(floating, node_id or "", known)
     return _leaked(Kind.FLOATING_IP, floating, code, node_id) if code else None
-
-
-def _strange_address(floating: FloatingIp, written: Written, node_id: str, known: Known) -> LeakCandidate | None:
-    """One that names this provider, and that nothing proves to be this tree's."""
-    in_use = any(node is not None and floating.address in _addresses(node) for node in known.nodes.values())
-    claim = None if in_use else claimed(known.claims, written.site)
-    if claim is None or (not written.site and node_id in known.nodes):
-        return _unproven(Kind.FLOATING_IP, floating, written.site)
-    return _claimed(Kind.FLOATING_IP, floating, claim, node_id)
 
 
 def _buried_address(floating: FloatingIp, known: Known) -> str | None:
@@ -323,10 +324,7 @@ def _image(image: Image, upload: Upload | None, build: str, number: str, known: 
     """An image of this provider that no upload has; *upload*: the record with its numbers."""
     named = upload is not None and is_unique(build) and not image.site
     if not known.is_ours(image.site) and not named:
-        claim = claimed(known.claims, image.site)
-        if claim is None or upload is not None:
-            return _unproven(Kind.IMAGE, image, image.site)
-        return _claimed(Kind.IMAGE, image, claim)
+        return _strange(Kind.IMAGE, image, image.site, known, excepted=upload is not None)
     if upload is None:
         return _leaked(Kind.IMAGE, image, "upload-unknown", upload=number, build=build)
     if upload.external_id and upload.state != UploadState.UPLOADING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ....model.config.types import NodepoolConfig
 from ....model.errors import ConfigError
 from ....sweeping.candidate import Kind
-from ....sweeping.claims import AdoptionRules
+from ....sweeping.find import AdoptionRules
 from ....sweeping.judge import Rules
 from ...frame.options import ConfigOptions, unknown_providers
 

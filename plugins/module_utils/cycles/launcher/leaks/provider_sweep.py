@@ -13,15 +13,13 @@ from ....clients.openstack.client import CloudClient
 from ....model.errors import CloudError
 from ....model.lines import Line, Subject, Trouble
 from ....sweeping.candidate import Kind, LeakCandidate
-from ....sweeping.claims import NO_CLAIMS, AdoptionRules
-from ....sweeping.find import find
+from ....sweeping.find import AdoptionRules, Seen, find
 from ....sweeping.judge import Judgement, Rules, judge
 from ...frame.tree_identity import confirm_tree
 from ...frame.workers import WorkerSet
 from ..context.context import Context
 from ..context.sweep_memory import SweepMemory
-from .deletion_calls import CALLS, may_go
-from .reads import READS, seen_of
+from .calls import CALLS, READS, may_go
 from .view import known_to
 
 
@@ -44,7 +42,7 @@ class ProviderSweep:
     workers: WorkerSet
     rules: Rules
     kinds: Collection[str] = Kind.ALL
-    claims: AdoptionRules = NO_CLAIMS
+    claims: AdoptionRules = field(default_factory=AdoptionRules)
     spared: Callable[[str], bool] = lambda ident: False
     remove_server: Callable[[LeakCandidate], None] | None = None
     shown: dict[str, tuple[float, Any]] = field(default_factory=dict)
@@ -69,7 +67,7 @@ class ProviderSweep:
         if not self._unread:
             return
         kind = self._unread.pop(0)
-        what, call = READS[kind]
+        _attribute, what, call = READS[kind]
         clock = self.context.now
 
         def answered(result: Any, error: CloudError | None) -> None:
@@ -90,7 +88,7 @@ class ProviderSweep:
         store = self.context.store
         self._stored = SweepMemory.of_provider(store, self.name)
         kinds = [kind for kind in (*self.shown, Kind.LAUNCH) if kind in self.kinds]
-        seen = seen_of({kind: value for kind, (_unused, value) in self.shown.items()})
+        seen = Seen(**{READS[kind][0]: value for kind, (_unused, value) in self.shown.items()})
         candidates = [
             candidate
             for candidate in find(seen, known_to(store, self.context.site, self.name, claims=self.claims))

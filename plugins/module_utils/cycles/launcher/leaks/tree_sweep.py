@@ -20,7 +20,7 @@ from ....sweeping.tree import find_in_tree
 from ...frame.tree_identity import confirm_tree
 from ..context.context import Context
 from ..context.sweep_memory import SweepMemory
-from .deletion_calls import clear_znode
+from .calls import clear_znode
 from .view import tree_view
 
 

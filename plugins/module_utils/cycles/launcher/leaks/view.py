@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from ....clients.zookeeper.store import Store
-from ....model.image import Upload
 from ....model.launch import Launch
 from ....model.node import Node
-from ....sweeping.claims import NO_CLAIMS, AdoptionRules
-from ....sweeping.find import Known
+from ....sweeping.find import AdoptionRules, Known
 from ....sweeping.tree import (
     OWNERS,
     REQUEST_LOCK_AGE,
@@ -27,17 +25,13 @@ MOST_LOCKS = 100
 """Lock directories of vanished requests that one look reads; the oldest come first."""
 
 
-def known_to(
-    store: Store, site: str, provider: str, nodes: Iterable[Node] | None = None, claims: AdoptionRules = NO_CLAIMS
-) -> Known:
+def known_to(store: Store, site: str, provider: str, claims: AdoptionRules | None = None) -> Known:
     """What sweeping a provider has to know; to be read after the cloud was.
 
     :param site: the id of the tree.
-    :param nodes: the nodes of the cache, where they are at hand.
     """
-    records = store.nodes.list() if nodes is None else nodes
     by_id: dict[str, Node | None] = dict.fromkeys(store.nodes.ids())
-    by_id.update((node.id, node) for node in records)
+    by_id.update((node.id, node) for node in store.nodes.list())
 
     def launch(node_id: str) -> Launch | None:
         return store.own.understood(f"{LAUNCHES}/{node_id}", Launch.from_document, key="node_id")
@@ -49,14 +43,10 @@ def known_to(
         launch=launch,
         launch_ids=[name for name in store.own.children(LAUNCHES) if name not in by_id],
         tombstones=cache(lambda: read_tombstones(store, provider)),
-        uploads=cache(lambda: _uploads(store)),
+        uploads=cache(lambda: [each for image in store.images.names() for each in store.images.uploads(image)]),
         site=site,
-        claims=claims,
+        claims=claims or AdoptionRules(),
     )
-
-
-def _uploads(store: Store) -> Collection[Upload]:
-    return [upload for image in store.images.names() for upload in store.images.uploads(image)]
 
 
 def tree_view(store: Store, now: float) -> TreeView:

@@ -29,8 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Tombstone, Tombstones
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.candidate import Kind, Ownership
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.claims import AdoptionRules
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import AdoptionRules, Known, Seen, find
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Judgement, Rules, judge
 from tests.support.effort import examples
 

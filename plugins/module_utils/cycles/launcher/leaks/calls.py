@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The deletions of a sweep: which call removes which kind, and the last look before it."""
+"""The calls of a sweep: which shows and which removes which kind of thing, and the last look before it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ....clients.openstack.client import CloudClient
 from ....clients.zookeeper.store import Store
@@ -15,6 +16,16 @@ from ....model.node import NodeState
 from ....model.request import RequestState
 from ....sweeping.candidate import Kind, LeakCandidate
 
+READS: dict[str, tuple[str, str, Callable[[CloudClient], Any]]] = {
+    Kind.PORT: ("ports", "GET /ports", lambda client: client.list_down_ports()),
+    Kind.FLOATING_IP: ("floating_ips", "GET /floatingips", lambda client: client.list_floating_ips()),
+    Kind.VOLUME: ("volumes", "GET /volumes/detail", lambda client: client.list_volumes()),
+    Kind.IMAGE: ("images", "GET /images", lambda client: client.list_own_images()),
+    Kind.SERVER: ("servers", "GET /servers/detail", lambda client: {each.id: each for each in client.list_servers()}),
+}
+"""Kind → its attribute of :class:`Seen`, the call's name and the call.
+
+In the order in which they are to be made: what was read before the servers belongs to servers that are listed."""
 CALLS: dict[str, tuple[str, Callable[[CloudClient, str], bool]]] = {
     Kind.SERVER: ("DELETE /servers/{id}", lambda client, ident: client.delete_server(ident)),
     Kind.PORT: ("DELETE /ports/{id}", lambda client, ident: client.delete_port(ident)),

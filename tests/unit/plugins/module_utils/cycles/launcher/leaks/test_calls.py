@@ -16,7 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.c
     expire_tombstones,
     read_tombstones,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.deletion_calls import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.calls import (
     clear_znode,
     may_go,
 )
