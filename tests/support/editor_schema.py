@@ -10,10 +10,16 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import editor_schema
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import NODEPOOL, Schema
 from conftest import ROOT
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TARGET = ROOT / "docs" / "nodepool.schema.json"
+
+
+def editor_schema() -> Schema:
+    """The schema of nodepool.yaml as a document of its own."""
+    return {"$schema": DIALECT, "title": "nodepool.yaml of stackci.nodepool", **NODEPOOL}
 
 
 def rendered() -> str:

@@ -135,9 +135,7 @@ class Counters:
         """Add all that *other* has."""
         for family in FAMILIES:
             for labels, numbers in other.series[family.name].items():
-                mine = self._numbers(family, labels)
-                for place, number in enumerate(numbers):
-                    mine[place] += number
+                self._add(family, labels, numbers)
 
     def document(self) -> dict[str, Any]:
         """As it is stored: family → list of [label values, numbers]."""
@@ -159,11 +157,13 @@ class Counters:
             if not isinstance(stored, list):
                 raise BadDocument(f"{family.name!r} is not a list")
             for row in stored:
-                labels, numbers = _row(family, row)
-                mine = counters._numbers(family, labels)
-                for place, number in enumerate(numbers):
-                    mine[place] += number
+                counters._add(family, *_row(family, row))
         return counters
+
+    def _add(self, family: Family, labels: Labels, numbers: Iterable[float]) -> None:
+        mine = self._numbers(family, labels)
+        for place, number in enumerate(numbers):
+            mine[place] += number
 
     def _numbers(self, family: Family, labels: Labels) -> list[float]:
         found = self.series[family.name]

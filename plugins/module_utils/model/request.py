@@ -13,8 +13,6 @@ from typing import Any, ClassVar
 from .documents import Reader, StatefulDocument
 
 DEFAULT_PRIORITY = 100
-MIN_READY_PRIORITY = 900
-MIN_READY_REQUESTOR = "NodePool:min-ready"
 _ID = re.compile(r"(\d{3})-(-?\d{9,10})")
 _LAST = ("999", "9999999999")
 

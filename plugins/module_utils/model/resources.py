@@ -25,16 +25,11 @@ ORDER = (INSTANCES, CORES, RAM, VOLUMES, VOLUME_GB, PORTS, FLOATING_IPS)
 UNITS = {RAM: "MiB", VOLUME_GB: "GB"}
 
 
-class Resources(Mapping[str, float]):
-    """An amount of each resource; a name that is not in it counts as 0."""
+class _Amounts(Mapping[str, float]):
+    """A number for each name."""
 
     __slots__ = ("_amounts",)
-
-    def __init__(self, amounts: Mapping[str, float] | None = None) -> None:
-        self._amounts = {name: value for name, value in (amounts or {}).items() if value}
-
-    def __getitem__(self, name: str) -> float:
-        return self._amounts.get(name, 0)
+    _amounts: dict[str, float]
 
     def __contains__(self, name: object) -> bool:
         return name in self._amounts
@@ -48,6 +43,21 @@ class Resources(Mapping[str, float]):
     def items(self) -> ItemsView[str, float]:
         """As a dict has them; much faster than what Mapping makes of the methods above."""
         return self._amounts.items()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._amounts!r})"
+
+
+class Resources(_Amounts):
+    """An amount of each resource; a name that is not in it counts as 0."""
+
+    __slots__ = ()
+
+    def __init__(self, amounts: Mapping[str, float] | None = None) -> None:
+        self._amounts = {name: value for name, value in (amounts or {}).items() if value}
+
+    def __getitem__(self, name: str) -> float:
+        return self._amounts.get(name, 0)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Resources):
@@ -69,9 +79,6 @@ class Resources(Mapping[str, float]):
             rest[name] = rest.get(name, 0) - value
         return Resources(rest)
 
-    def __repr__(self) -> str:
-        return f"Resources({self._amounts!r})"
-
     def document(self) -> dict[str, int]:
         """As it stands in a node document: whole numbers, our own two names left out."""
         return {name: int(value) for name, value in sorted(self._amounts.items()) if name not in (PORTS, FLOATING_IPS)}
@@ -86,49 +93,33 @@ def total(parts: Iterable[Resources]) -> Resources:
     return Resources(amounts)
 
 
-class Limits(Mapping[str, float]):
+class Limits(_Amounts):
     """Upper bounds; a name that is not in it is not bounded.
 
     OpenStack writes "no limit" as -1 (nova and neutron API references); that is left to the client, which
     leaves such a name out.
     """
 
-    __slots__ = ("_bounds",)
+    __slots__ = ()
 
     def __init__(self, bounds: Mapping[str, float] | None = None) -> None:
-        self._bounds = {name: value for name, value in (bounds or {}).items() if value != math.inf}
+        self._amounts = {name: value for name, value in (bounds or {}).items() if value != math.inf}
 
     def __getitem__(self, name: str) -> float:
-        return self._bounds.get(name, math.inf)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._bounds
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._bounds)
-
-    def __len__(self) -> int:
-        return len(self._bounds)
-
-    def items(self) -> ItemsView[str, float]:
-        """As a dict has them; much faster than what Mapping makes of the methods above."""
-        return self._bounds.items()
-
-    def __repr__(self) -> str:
-        return f"Limits({self._bounds!r})"
+        return self._amounts.get(name, math.inf)
 
     def less(self, used: Resources) -> Limits:
         """What is left of the bounds when *used* is taken from them (may be negative)."""
         amounts = used._amounts
-        return Limits({name: bound - amounts.get(name, 0) for name, bound in self._bounds.items()})
+        return Limits({name: bound - amounts.get(name, 0) for name, bound in self._amounts.items()})
 
     def both(self, other: Limits) -> Limits:
         """The tighter of the two bounds for each name."""
-        return Limits({name: min(self[name], other[name]) for name in {*self._bounds, *other._bounds}})
+        return Limits({name: min(self[name], other[name]) for name in {*self._amounts, *other._amounts}})
 
     def short_of(self, need: Resources) -> dict[str, tuple[float, float]]:
         """Which resources *need* more than is left: name → (needed, left)."""
-        bounds = self._bounds
+        bounds = self._amounts
         return {
             name: (amount, bounds[name])
             for name, amount in need.items()

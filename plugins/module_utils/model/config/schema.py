@@ -17,8 +17,6 @@ from .drivers import OTHER_DRIVERS, OURS
 
 Schema = dict[str, Any]
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
 MOST_SECONDS = 10**9
 MOST = 10**12
 
@@ -82,7 +80,6 @@ def _rule(kind: str, keys: tuple[str, ...], sentence: str) -> Schema:
     return {kind: [_present(key) for key in keys], "errorMessage": sentence}
 
 
-_ANYTHING: Schema = {}
 _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 _ZNODE_NAME: Schema = {
     "pattern": "^(?!\\.{1,2}$)(?![\\s\\S]*[/\\u0000-\\u001f\\u007f-\\u009f])",
@@ -217,16 +214,20 @@ POOL_LABEL = _object(
     ],
 )
 
+_LIMITS: Schema = {
+    "max-cores": _count("Most cores.", unit="cores"),
+    "max-ram": _count("Most memory.", unit="MiB"),
+    "max-volumes": _count("Most volumes.", unit="volumes"),
+    "max-volume-gb": _count("Most space on volumes.", unit="GB"),
+}
+
 POOL = _object(
     "A part of a provider with its own limits.",
     {
         "name": _needed_text("Name of the pool.", **_ZNODE_NAME),
         "priority": _count("Smaller ones are asked first; the provider's when absent.", least=None),
         "max-servers": _count("Most servers; 0 or less disables the pool.", least=None, unit="servers"),
-        "max-cores": _count("Most cores.", unit="cores"),
-        "max-ram": _count("Most memory.", unit="MiB"),
-        "max-volumes": _count("Most volumes.", unit="volumes"),
-        "max-volume-gb": _count("Most space on volumes.", unit="GB"),
+        **_LIMITS,
         "ignore-provider-quota": _switch("Look only at the limits of this pool.", default=False),
         "availability-zones": _texts("Zones to use; all of the cloud when absent."),
         "networks": _texts("Names or ids of networks."),
@@ -297,10 +298,7 @@ TENANT_LIMIT: Schema = {
     "properties": {
         "tenant-name": _needed_text("Name of the tenant."),
         "max-servers": _count("Most servers.", unit="servers"),
-        "max-cores": _count("Most cores.", unit="cores"),
-        "max-ram": _count("Most memory.", unit="MiB"),
-        "max-volumes": _count("Most volumes.", unit="volumes"),
-        "max-volume-gb": _count("Most space on volumes.", unit="GB"),
+        **_LIMITS,
     },
     "required": ["tenant-name"],
     "patternProperties": {"^(?!max-|tenant)": _count("Most of a resource of that name.")},
@@ -357,8 +355,3 @@ SECURE = _object(
         ),
     },
 )
-
-
-def editor_schema() -> Schema:
-    """The schema of nodepool.yaml as a document of its own, for editors."""
-    return {"$schema": DIALECT, "title": "nodepool.yaml of stackci.nodepool", **NODEPOOL}

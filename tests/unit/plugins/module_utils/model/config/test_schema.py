@@ -15,10 +15,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.mess
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import (
     NODEPOOL,
     SECURE,
-    editor_schema,
 )
 from tests.support.config_texts import changed, keys_of, valid_document
-from tests.support.editor_schema import TARGET, rendered
+from tests.support.editor_schema import TARGET, editor_schema, rendered
 
 
 def test_the_file_for_editors_is_up_to_date():
