@@ -24,13 +24,11 @@ class Command:
     """A call of diskimage-builder.
 
     *argv*: program and arguments. *environment*: the whole environment; may hold secrets, hence not in ``repr``.
-    *output*: images-dir and the base name, to which the formats are appended. *temporary*: the directory for its
-    temporary files; it has to be made before and removed after.
+    *temporary*: the directory for its temporary files; it has to be made before and removed after.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
-    output: str
     temporary: str
 
     def __repr__(self) -> str:
@@ -101,7 +99,7 @@ def command(
     own = TEMPORARY if chosen == images_dir else f"{TEMPORARY}-{nonce}"
     temporary = f"{chosen.rstrip('/')}/{own}/{build_id}"
     variables.update({"TMP_DIR": temporary, "TMPDIR": temporary, MARK: build_id})
-    return Command(tuple(argv), variables, output, temporary)
+    return Command(tuple(argv), variables, temporary)
 
 
 def _program(image: Diskimage) -> list[str]:

@@ -71,6 +71,23 @@ class Report:
     seconds: float = 0.0
     code: int | None = None
 
+    @classmethod
+    def of(cls, job: Job, reason: str, made: BuildOutput, stop: Stop) -> Report:
+        """The report of a build that was begun, and that *stop* may have ended."""
+        state = READY if made.ok else STOPPED if made.cause == stop.reason else LOST if made.cause == LOST else FAILED
+        return cls(
+            image=job.image.name,
+            build_id=job.build_id,
+            state=state,
+            reason=reason,
+            log=job.log,
+            error=made.error,
+            formats=job.formats if made.ok else (),
+            sizes=dict(made.sizes),
+            seconds=made.seconds,
+            code=made.code,
+        )
+
     def document(self) -> dict[str, Any]:
         """As the module returns it."""
         return {
@@ -168,7 +185,9 @@ class _Build:
     def _finish(self, guard: BuildGuard, made: BuildOutput) -> Report:
         """Write down what came of it, as soon as ZooKeeper can be written."""
         context, job, build = self._context, self._job, guard.build
-        report = self._report(made, guard)
+        report = Report.of(job, self._case.reason, made, context.stop)
+        if report.state == LOST:
+            report.error = guard.problem
         if made.reaped is not None and made.reaped.anything:
             self._say(f"cleared away what the build had left: {made.reaped.text()}")
         if report.state != LOST:
@@ -181,24 +200,6 @@ class _Build:
             context.image_builder.discard(job)
         self._say_end(report)
         return report
-
-    def _report(self, made: BuildOutput, guard: BuildGuard) -> Report:
-        job = self._job
-        state = READY if made.ok else LOST if made.cause == LOST else FAILED
-        if made.cause and made.cause == self._context.stop.reason:
-            state = STOPPED
-        return Report(
-            image=job.image.name,
-            build_id=job.build_id,
-            state=state,
-            reason=self._case.reason,
-            log=job.log,
-            error=guard.problem if state == LOST else made.error,
-            formats=job.formats if made.ok else (),
-            sizes=dict(made.sizes),
-            seconds=made.seconds,
-            code=made.code,
-        )
 
     def _fill_in(self, build: Build, report: Report) -> None:
         image = self._job.image

@@ -22,7 +22,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import ConfigError, ImageFileError
 from ...model.lines import Line, Subject
 from ..frame.stop import SERVING, Stop
-from .build import READY, STOPPED, Report
+from .build import Report
 from .build_options import BuildOptions, unknown_images
 from .clearing import clear_machine
 from .image_builder import FAILED, ImageBuilder, Job
@@ -134,19 +134,12 @@ def _build(
     wish: Stop,
 ) -> Report:
     job = Job.of(config, name, formats, uuid.uuid4().hex, convert_vhd=options.convert_vhd, output_dir=output_dir)
-    report = Report(name, job.build_id, FAILED, BY_HAND, log=job.log)
     try:
         image_builder.prepare(job)
     except (ConfigError, ImageFileError) as problem:
-        report.error = str(problem)
-        return report
+        return Report(name, job.build_id, FAILED, BY_HAND, log=job.log, error=str(problem))
     about = Subject(image=name, build=job.build_id)
     image_builder.say(Line(f"{name}: building {job.build_id} ({', '.join(formats)}) into {output_dir}", **about))
-    made = image_builder.make(job)
-    if made.ok:
-        report.state, report.formats = READY, formats
-    elif made.cause == wish.reason:
-        report.state = STOPPED
-    report.error, report.code, report.sizes, report.seconds = made.error, made.code, dict(made.sizes), made.seconds
+    report = Report.of(job, BY_HAND, image_builder.make(job), wish)
     image_builder.say(Line(f"{name}: build {job.build_id} {report.state} {report.error}".rstrip(), **about))
     return report

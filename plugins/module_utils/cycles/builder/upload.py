@@ -175,7 +175,8 @@ class UploadRun:
         upload = claim.upload
         try:
             self._fill(claim)
-            self._write_ready(claim)
+            upload.set_state(UploadState.READY, self._resources.clock())
+            claim.write()
         except RecordLost as error:
             # The image belongs to the record, which another builder may have adopted. Without a record it has no owner.
             if not self._is_recorded(upload):
@@ -264,10 +265,6 @@ class UploadRun:
         )
         self._resources.check()
 
-    def _write_ready(self, claim: UploadClaim) -> None:
-        claim.upload.set_state(UploadState.READY, self._resources.clock())
-        claim.write()
-
     def _write_failed(self, claim: UploadClaim) -> None:
         """As Nodepool writes it, but for the id of an image that could not be deleted."""
         upload = claim.upload
@@ -338,12 +335,8 @@ def images_of(upload: Upload, client: CloudClient, site: str) -> list[Image]:
     return [
         image
         for image in client.images.find(_numbers(upload))
-        if not image.is_snapshot and _is_of_tree(image, upload, site)
+        if not image.is_snapshot and (image.site == site if image.site else is_unique(upload.build_id))
     ]
-
-
-def _is_of_tree(image: Image, upload: Upload, site: str) -> bool:
-    return image.site == site if image.site else is_unique(upload.build_id)
 
 
 def _numbers(upload: Upload) -> dict[str, str]:

@@ -19,6 +19,8 @@ SETTLED_CASES = frozenset({UploadCode.CURRENT})
 """Cases that are not worth a line in the result."""
 TROUBLED_CASES = frozenset({UploadCode.BACKOFF, UploadCode.NO_FILE, UploadCode.UNKNOWN})
 """Cases that the operator has to look at."""
+_UPLOADS = ("done", "failed", "stopped", "deleted", "adopted")
+"""What becomes of uploads."""
 
 
 @dataclass
@@ -71,19 +73,12 @@ class UploadsAccount:
     @property
     def changed(self) -> bool:
         """True when anything in ZooKeeper, a cloud or images-dir was changed."""
-        things = (self.done, self.failed, self.stopped, self.deleted, self.adopted)
-        return any(things) or bool(self.builds_deleted or self.files_removed)
+        return any(getattr(self, name) for name in (*_UPLOADS, "builds_deleted", "files_removed"))
 
     def document(self) -> dict[str, Any]:
         """As the module returns it."""
         return {
-            "uploads": {
-                "done": self.done,
-                "failed": self.failed,
-                "stopped": self.stopped,
-                "deleted": self.deleted,
-                "adopted": self.adopted,
-            },
+            "uploads": {name: getattr(self, name) for name in _UPLOADS},
             "builds_deleted": self.builds_deleted,
             "files_removed": self.files_removed,
             "undeleted": list(self.undeleted.values()),
