@@ -14,18 +14,14 @@ NEAR = 0.5
 """How alike two names must be to count as near, by difflib's ratio."""
 
 
-def nearest_first(wanted: str, names: Sequence[str]) -> list[str]:
-    """The names, those that are most like *wanted* in front; the order of the others stays."""
-    near = difflib.get_close_matches(wanted, list(names), n=5, cutoff=NEAR) if wanted else []
-    return [*near, *(name for name in names if name not in near)]
-
-
 def listed(wanted: str, names: Sequence[str], shown: Mapping[str, str] | None = None) -> str:
     """The names for a sentence, nearest first and not too many.
 
     :param shown: how a name is written, where it is not the bare name.
     """
-    ordered = nearest_first(wanted, list(dict.fromkeys(names)))
+    each = list(dict.fromkeys(names))
+    near = difflib.get_close_matches(wanted, each, n=5, cutoff=NEAR) if wanted else []
+    ordered = [*near, *(name for name in each if name not in near)]
     told = [(shown or {}).get(name, name) for name in ordered[:MOST]]
     more = len(ordered) - len(told)
     return ", ".join(told) + (f" and {more} more" if more else "") if told else "none at all"

@@ -68,8 +68,8 @@ def _lost_requests(view: TreeView, now: float) -> Iterator[LeakCandidate]:
 
 def _documents(view: TreeView, now: float) -> Iterator[LeakCandidate]:
     for path, document in view.documents.items():
-        rule = OWNERS.get(path.partition("/")[0])
-        found = rule(path, document, view, now) if rule is not None else None
+        folder, _slash, name = path.partition("/")
+        found = OWNERS[folder](name, document, view, now) if folder in OWNERS else None
         if found is not None:
             code, created, owner = found
             yield _left(Kind.DOCUMENT, path, code, created, owner=owner)
@@ -78,12 +78,11 @@ def _documents(view: TreeView, now: float) -> Iterator[LeakCandidate]:
 Found: TypeAlias = "tuple[str, float | None, str] | None"
 
 
-def _wait(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
-    request_id = path.partition("/")[2]
+def _wait(request_id: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     return None if request_id in view.requests else ("owner-gone", None, f"request {request_id}")
 
 
-def _lease(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+def _lease(name: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     """A lease is over when its time is, and nothing that it names is left."""
     over, sets = seconds(document.get("expires_at")), document.get("sets")
     if over is None or not isinstance(sets, list) or now < over:
@@ -97,22 +96,20 @@ def _lease(path: str, document: Mapping[str, Any], view: TreeView, now: float) -
     return "lease-over", over, "lease"
 
 
-def _freeze(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
-    pool_id = path.partition("/")[2]
+def _freeze(pool_id: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     if pool_id in view.pools or f"pools/{pool_id}" in view.documents or _in_force(document, now):
         return None
     return "owner-gone", None, f"pool {pool_id}"
 
 
-def _breaker(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+def _breaker(provider: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     """Breakers are by provider; one goes when no pool of the provider is known any more."""
-    provider = path.partition("/")[2]
     known = [item.get("provider_name") for key, item in view.documents.items() if key.startswith("pools/")]
     return None if provider in known or _in_force(document, now) else ("owner-gone", None, f"provider {provider}")
 
 
-def _pool(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
-    pool_id, seen = path.partition("/")[2], seconds(document.get("last_seen"))
+def _pool(pool_id: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+    seen = seconds(document.get("last_seen"))
     if pool_id in view.pools or seen is None or abs(now - seen) < PARTED_AFTER:
         return None
     return "owner-gone", seen, f"the launcher of pool {pool_id}"
@@ -123,7 +120,7 @@ def _in_force(document: Mapping[str, Any], now: float) -> bool:
     return any(isinstance(item, Mapping) and (seconds(item.get("until")) or 0) > now for item in document.values())
 
 
-def _stuck(path: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
+def _stuck(name: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     """What a cycle noted of a deletion that did not get on; as long as one tries, it is written again."""
     node_id, tried = document.get("node"), seconds(document.get("tried"))
     if node_id in [*view.node_ids] or tried is None:

@@ -70,15 +70,12 @@ class System:
     which: Callable[[str], str | None] = shutil.which
 
 
-def reap(leftover: Leftover, *, grace: float = 2.0, group: int | None = None, system: System | None = None) -> Reaped:
-    """Remove all that is left of a build.
-
-    :param group: the process group of its child, where that is known.
-    """
+def reap(leftover: Leftover, *, grace: float = 2.0, system: System | None = None) -> Reaped:
+    """Remove all that is left of a build."""
     machine = system or System()
     done = Reaped(leftover.build_id)
     places = [place for place in dict.fromkeys((leftover.place, leftover.claim)) if _is_ours(done, place)]
-    _end_processes(done, leftover, grace, group, machine)
+    _end_processes(done, leftover, grace, machine)
     for _round in range(_ROUNDS):  # a loop device may hold a mount of a partition of it, and the other way round
         mounts, devices = mounts_below(places, machine.proc), loop_devices_below(places, machine.sys)
         if not mounts and not devices:
@@ -133,9 +130,9 @@ def _words(problem: Exception) -> str:
     return "a part of its path is a link or a file now" if link else problem.strerror or str(problem)
 
 
-def _end_processes(done: Reaped, leftover: Leftover, grace: float, group: int | None, machine: System) -> None:
+def _end_processes(done: Reaped, leftover: Leftover, grace: float, machine: System) -> None:
     def find() -> set[int]:
-        return processes.of_build(leftover.build_id, group, machine.proc)
+        return processes.of_build(leftover.build_id, proc=machine.proc)
 
     done.processes = len(find())
     left = processes.end(find, grace=grace, sleep=machine.sleep) if done.processes else set()

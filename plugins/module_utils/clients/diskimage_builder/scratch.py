@@ -23,7 +23,7 @@ import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Self
+from typing import IO
 
 from ...model.errors import ImageFileError
 from ...model.image import is_build_id
@@ -57,36 +57,24 @@ class Leftover:
     place: str
 
 
-class ScratchClaim:
-    """The claim of a running build. ``with Claim.make(…)``: the lock is given back at the end, the directory stays."""
+@contextlib.contextmanager
+def scratch_claim(images_dir: str, image: str, build_id: str, place: str | None = None) -> Iterator[Leftover]:
+    """Claim a build that begins now. The lock is given back at the end, the directory stays.
 
-    def __init__(self, leftover: Leftover, owner: IO[str]) -> None:
-        self.leftover = leftover
-        self._owner = owner
-
-    @classmethod
-    def make(cls, images_dir: str, image: str, build_id: str, place: str | None = None) -> Self:
-        """Claim a build that begins now.
-
-        :param place: directory of the temporary files; None for the one in images-dir.
-        :raises ImageFileError: something cannot be written, or another user made it first.
-        """
-        claim = os.path.join(os.path.realpath(images_dir), TEMPORARY, build_id)
-        leftover = Leftover(build_id, image, claim, _resolved(place) if place else claim)
-        try:
-            owner = _claim(leftover)
-        except OSError as problem:
-            raise ImageFileError(
-                f"{problem.filename or claim}: cannot be made or written: {problem.strerror}; it is for the temporary "
-                f"files of the builds of {image}, see images-dir and TMP_DIR"
-            ) from problem
-        return cls(leftover, owner)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exc_info: object) -> None:
-        self._owner.close()
+    :param place: directory of the temporary files; None for the one in images-dir.
+    :raises ImageFileError: something cannot be written, or another user made it first.
+    """
+    claim = os.path.join(os.path.realpath(images_dir), TEMPORARY, build_id)
+    leftover = Leftover(build_id, image, claim, _resolved(place) if place else claim)
+    try:
+        owner = _claim(leftover)
+    except OSError as problem:
+        raise ImageFileError(
+            f"{problem.filename or claim}: cannot be made or written: {problem.strerror}; it is for the temporary "
+            f"files of the builds of {image}, see images-dir and TMP_DIR"
+        ) from problem
+    with owner:
+        yield leftover
 
 
 def _resolved(place: str) -> str:

@@ -38,7 +38,7 @@ from ...clients.diskimage_builder.logs import (
     remove_logs,
 )
 from ...clients.diskimage_builder.reaper import Reaped, loop_devices_below, reap
-from ...clients.diskimage_builder.scratch import ScratchClaim
+from ...clients.diskimage_builder.scratch import scratch_claim
 from ...imaging.command import (
     Command,
     Formats,
@@ -241,7 +241,7 @@ class ImageBuilder:
         try:
             formats = self._formats(job)
             planned = self._command(job, formats)
-            with ScratchClaim.make(job.images_dir, job.image.name, job.build_id, planned.temporary) as claim:
+            with scratch_claim(job.images_dir, job.image.name, job.build_id, planned.temporary) as leftover:
                 work = _Work(self, job, planned, began + job.image.build_timeout)
                 try:
                     work.run(formats, folder)
@@ -250,7 +250,7 @@ class ImageBuilder:
                     made.cause, made.error = end.cause, str(end)
                 finally:
                     made.code = work.end()
-                    made.reaped = reap(claim.leftover, grace=0.0)
+                    made.reaped = reap(leftover, grace=0.0)
         except (ConfigError, ImageFileError) as problem:
             made.cause, made.error = FAILED, str(problem)
         finally:

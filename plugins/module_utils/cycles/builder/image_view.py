@@ -79,6 +79,7 @@ def view_images(
     builder_id: str = "",
     building: Iterable[str] = (),
     uploading: Iterable[tuple[str, str]] = (),
+    lost: frozenset[str] = frozenset(),
 ) -> ImagesView:
     """The world of images as the cache has it; see :class:`ImagesView` for the parameters."""
     names = sorted({*store.images.names(), *config.diskimages})
@@ -92,6 +93,7 @@ def view_images(
         former=former_ids(store, config, builder_id, now),
         building=frozenset(building),
         uploading=frozenset(uploading),
+        lost=lost,
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
 from ...clients.openstack.client import CloudClient
@@ -85,17 +84,16 @@ class UploadContext:
 
         :raises ImageFileError: images-dir cannot be read.
         """
-        files = local_files(self.images_dir)  # before ZooKeeper
-        seen = view_images(
+        return view_images(
             self.store,
             self.config,
             now=now,
             provider_formats=self.formats,
-            files=files,
+            files=local_files(self.images_dir),
             builder_id=self.builder_id,
             uploading=busy,
+            lost=self.lost,
         )
-        return replace(seen, lost=self.lost)
 
     def judge(self, provider: str, image: str) -> Callable[[ImagesView], UploadCase]:
         """How the case of an upload is seen again, when its lock is ours."""

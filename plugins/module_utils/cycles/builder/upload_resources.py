@@ -6,19 +6,17 @@
 from __future__ import annotations
 
 import os
-import random
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...clients.diskimage_builder.images_dir import ImagesDir
+from ...clients.config_file import Stamp, file_stamps
+from ...clients.diskimage_builder.images_dir import CHECKSUMS, ImagesDir
 from ...clients.openstack.disk_file import DiskFile
 from ...clients.zookeeper.store import Store
 from ...imaging.snapshot import ImagesView
-from ...model.errors import ImageFileError, NodepoolError
-
-ALGORITHMS = ("md5", "sha256")
+from ...model.errors import NodepoolError
 
 
 class Interrupted(NodepoolError):
@@ -45,7 +43,6 @@ class UploadResources:
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = time.monotonic
     sleeper: Callable[[float], None] = time.sleep
-    random: Callable[[], float] = random.random
     interrupted: threading.Event = field(default_factory=threading.Event)
     checksums: Checksums = field(init=False)
 
@@ -65,7 +62,7 @@ class Checksums:
         self._images_dir = images_dir
         self._lock = threading.Lock()
         self._busy: dict[str, threading.Lock] = {}
-        self._known: dict[str, tuple[tuple[int, int], dict[str, str]]] = {}
+        self._known: dict[str, tuple[dict[str, Stamp], dict[str, str]]] = {}
 
     def of(self, name: str, check: Callable[[], None] = lambda: None) -> dict[str, str]:
         """Algorithm → digits, of a file in images-dir.
@@ -74,28 +71,19 @@ class Checksums:
         :raises ImageFileError: it cannot be read.
         """
         left = self._images_dir.checksums(name)
-        if all(algorithm in left for algorithm in ALGORITHMS):
+        if len(left) == len(CHECKSUMS):
             return left
         with self._lock:
             busy = self._busy.setdefault(name, threading.Lock())
         with busy:
-            path = os.path.join(self._images_dir.path, name)
-            stamp = self._stamp(path)
+            file = DiskFile(os.path.join(self._images_dir.path, name))
+            stamps = file_stamps([file.path])
             known = self._known.get(name)
-            if known is not None and known[0] == stamp:
+            if known is not None and known[0] == stamps:
                 return known[1]
-            file = DiskFile(path)
             found = {}
-            for algorithm in ALGORITHMS:
+            for algorithm in CHECKSUMS:
                 check()
                 found[algorithm] = left.get(algorithm) or file.digest(algorithm) or ""
-            self._known[name] = (stamp, found)
+            self._known[name] = (stamps, found)
             return found
-
-    @staticmethod
-    def _stamp(path: str) -> tuple[int, int]:
-        try:
-            stat = os.stat(path)
-        except OSError as problem:
-            raise ImageFileError(f"{path} cannot be read: {problem.strerror or problem}") from problem
-        return stat.st_mtime_ns, stat.st_size

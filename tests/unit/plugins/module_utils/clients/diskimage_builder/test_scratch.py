@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import (
-    ScratchClaim,
     claimed,
     leftovers,
+    scratch_claim,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ImageFileError
 
@@ -26,18 +26,18 @@ OWN = f".stackci-tmp-{'e' * 32}"
 
 
 def test_what_is_claimed_is_no_leftover_until_its_owner_ends(tmp_path):
-    with ScratchClaim.make(str(tmp_path), "deb", BUILD) as claim:
-        assert os.path.isdir(claim.leftover.place)
+    with scratch_claim(str(tmp_path), "deb", BUILD) as leftover:
+        assert os.path.isdir(leftover.place)
         assert leftovers(str(tmp_path)) == []
     (left,) = leftovers(str(tmp_path))
-    assert left == claim.leftover
+    assert left == leftover
     assert (left.build_id, left.image, left.place) == (BUILD, "deb", str(tmp_path / ".stackci-tmp" / BUILD))
 
 
 def test_the_claim_of_a_killed_process_is_left_over(tmp_path):
     script = (
-        f"import os; from {ScratchClaim.__module__} import ScratchClaim; "
-        f"claim = ScratchClaim.make({str(tmp_path)!r}, 'deb', {BUILD!r}); os.kill(os.getpid(), 9)"
+        f"import os; from {scratch_claim.__module__} import scratch_claim; "
+        f"claim = scratch_claim({str(tmp_path)!r}, 'deb', {BUILD!r}); claim.__enter__(); os.kill(os.getpid(), 9)"
     )
     path = os.pathsep.join(sys.path)
     subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": path}, timeout=60, check=False)
@@ -46,7 +46,7 @@ def test_the_claim_of_a_killed_process_is_left_over(tmp_path):
 
 def test_another_place_is_remembered(tmp_path):
     place = tmp_path / "fast" / OWN / BUILD
-    with ScratchClaim.make(str(tmp_path), "deb", BUILD, str(place)):
+    with scratch_claim(str(tmp_path), "deb", BUILD, str(place)):
         assert place.is_dir()
     (left,) = leftovers(str(tmp_path))
     assert left.place == str(place)
@@ -54,8 +54,8 @@ def test_another_place_is_remembered(tmp_path):
 
 def test_nobody_else_may_look_into_a_directory_of_a_build(tmp_path):
     place = tmp_path / "fast" / OWN / BUILD
-    with ScratchClaim.make(str(tmp_path), "deb", BUILD, str(place)) as claim:
-        folders = [place, place.parent, Path(claim.leftover.claim), tmp_path / ".stackci-tmp"]
+    with scratch_claim(str(tmp_path), "deb", BUILD, str(place)) as leftover:
+        folders = [place, place.parent, Path(leftover.claim), tmp_path / ".stackci-tmp"]
         assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700] * 4
 
 
@@ -71,7 +71,7 @@ def test_the_claim_tells_the_place_before_it_is_made(tmp_path, monkeypatch):
 
     mkdir = os.mkdir
     monkeypatch.setattr(os, "mkdir", make)
-    with ScratchClaim.make(str(tmp_path), "deb", BUILD, str(place)):
+    with scratch_claim(str(tmp_path), "deb", BUILD, str(place)):
         assert known == [str(place)]
 
 
@@ -80,16 +80,16 @@ def test_links_of_the_operator_are_resolved_once(tmp_path):
     (tmp_path / "images").symlink_to(tmp_path / "disk" / "images")
     (tmp_path / "fast").symlink_to(tmp_path / "disk")
     images = str(tmp_path / "images")
-    with ScratchClaim.make(images, "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD)) as claim:
-        assert claim.leftover.place == str(tmp_path / "disk" / OWN / BUILD)
+    with scratch_claim(images, "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD)) as leftover:
+        assert leftover.place == str(tmp_path / "disk" / OWN / BUILD)
         assert claimed(images) == [BUILD]
-    assert leftovers(images) == [claim.leftover]
+    assert leftovers(images) == [leftover]
 
 
 def test_a_place_that_somebody_made_first_is_refused(tmp_path):
     (tmp_path / "fast" / OWN).mkdir(parents=True)
     with pytest.raises(ImageFileError, match=rf"{OWN}: cannot be made"):
-        ScratchClaim.make(str(tmp_path), "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD))
+        scratch_claim(str(tmp_path), "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD)).__enter__()
 
 
 def test_a_link_instead_of_the_directory_of_claims(tmp_path):
@@ -99,7 +99,7 @@ def test_a_link_instead_of_the_directory_of_claims(tmp_path):
     assert leftovers(str(tmp_path)) == []
     assert claimed(str(tmp_path)) == []
     with pytest.raises(ImageFileError, match=r"\.stackci-tmp is a link"):
-        ScratchClaim.make(str(tmp_path), "deb", "b" * 32)
+        scratch_claim(str(tmp_path), "deb", "b" * 32).__enter__()
     assert os.listdir(elsewhere) == [BUILD]
 
 
@@ -117,7 +117,7 @@ def test_what_another_user_planted_is_not_believed(tmp_path):
     os.chown(root, 4321, 4321)
     assert leftovers(str(tmp_path)) == []
     with pytest.raises(ImageFileError, match=r"belongs to user 4321, .* builds run as user 0"):
-        ScratchClaim.make(str(tmp_path), "deb", "b" * 32)
+        scratch_claim(str(tmp_path), "deb", "b" * 32).__enter__()
 
 
 def test_a_directory_of_ours_that_others_may_write_to_becomes_private(tmp_path):
@@ -168,4 +168,4 @@ def test_a_claim_that_nobody_finished_is_forgotten(tmp_path):
 def test_a_directory_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "images").write_text("a file")
     with pytest.raises(ImageFileError, match=r"images: cannot be made.*images-dir and TMP_DIR"):
-        ScratchClaim.make(str(tmp_path / "images"), "deb", BUILD)
+        scratch_claim(str(tmp_path / "images"), "deb", BUILD).__enter__()

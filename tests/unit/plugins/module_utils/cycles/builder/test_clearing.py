@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.reaper import Reaped
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import ScratchClaim
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import scratch_claim
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.clearing import (
     clear_machine,
     fail_abandoned,
@@ -28,7 +28,7 @@ class World:
         self.store = MemoryZooKeeper(Agenda()).store()
         self.made = build(1, state)
         self.store.images.create_build(self.made)
-        with ScratchClaim.make(self.folder, "debian", build_id(1)):
+        with scratch_claim(self.folder, "debian", build_id(1)):
             pass
         self.file = folder / f"debian-{build_id(1)}.qcow2"
         self.file.write_bytes(b"x")
@@ -69,7 +69,7 @@ def test_without_zookeeper_the_files_go(tmp_path):
 
 def test_a_living_build_is_left_alone(tmp_path):
     world = World(tmp_path, BuildState.BUILDING)
-    with ScratchClaim.make(world.folder, "debian", build_id(2)):
+    with scratch_claim(world.folder, "debian", build_id(2)):
         world.clear()
     assert build_id(2) not in world.reaped
 
