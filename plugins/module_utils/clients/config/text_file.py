@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Callable
@@ -38,21 +37,18 @@ def read_text(path: str, sleep: Callable[[float], None]) -> str:
 
 
 def _read(path: str) -> bytes:
-    # O_NONBLOCK: opening a pipe without a writer would wait for ever.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        kind = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(kind):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        if not stat.S_ISREG(kind):
+    with open(path, "rb", opener=_open) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConfigError([f"{path}: is not a regular file: copy its content into one"])
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(LARGEST_FILE + 1)
-    finally:
-        os.close(descriptor)
+        data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise ConfigError([f"{path}: is larger than {LARGEST_FILE // 1024 // 1024} MiB: is this the right file?"])
     return data
+
+
+def _open(path: str, flags: int) -> int:
+    # Opening a pipe without a writer would wait for ever.
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _decode(path: str, data: bytes) -> str:

@@ -18,7 +18,7 @@ from ...imaging.files import base_name
 from ...imaging.retention import abandoned_builds
 from ...imaging.snapshot import ImagesView
 from ...model.errors import StoreGone
-from ...model.image import BuildState
+from ...model.image import Build, BuildState
 from ...model.lines import Line, Trouble
 
 
@@ -53,6 +53,27 @@ def _is_ready(store: Store | None, leftover: Leftover) -> bool:
     return build is not None and build.state == BuildState.READY
 
 
+def set_build_state(store: Store, build: Build, state: str, now: float, may: Callable[[Build], bool]) -> bool | None:
+    """Set the state of a build under its lock, if its record *may* have it; None while another client has the lock.
+
+    :raises StoreError: ZooKeeper did not take it; :class:`StoreGone` when the build is gone.
+    """
+    held = store.images.lock_build(build.image, build.id)
+    if held is None:
+        return None
+    try:
+        found = store.images.read_build(build.image, build.id)
+        if found is None or not may(found):
+            return False
+        if state == BuildState.FAILED:
+            found.formats = []
+        found.set_state(state, now)
+        store.images.write_build(found, held=held, if_unchanged=True)
+        return True
+    finally:
+        held.release()
+
+
 def fail_abandoned(store: Store, view: ImagesView, now: float, say: Callable[[str], None]) -> list[str]:
     """Mark builds of this builder as failed that it does not make any more.
 
@@ -60,20 +81,11 @@ def fail_abandoned(store: Store, view: ImagesView, now: float, say: Callable[[st
     """
     done = []
     for build in abandoned_builds(view):
-        held = store.images.lock_build(build.image, build.id)
-        if held is None:
-            continue
         try:
-            found = store.images.read_build(build.image, build.id)
-            if found is None or found.state != BuildState.BUILDING:
+            if not set_build_state(store, build, BuildState.FAILED, now, lambda it: it.state == BuildState.BUILDING):
                 continue
-            found.formats = []
-            found.set_state(BuildState.FAILED, now)
-            store.images.write_build(found, held=held, if_unchanged=True)
         except StoreGone:
             continue
-        finally:
-            held.release()
         done.append(build.id)
         line = f"{build.image}: build {build.id} was ended in the middle; it is marked as failed"
         say(Trouble(line, image=build.image, build=build.id))

@@ -20,8 +20,9 @@ from ...imaging.retention import (
 )
 from ...imaging.snapshot import ImagesView
 from ...model.errors import NodepoolError, StoreGone
-from ...model.image import BuildState, Upload, UploadState
+from ...model.image import Build, BuildState, Upload, UploadState
 from .adoption import adopt_upload
+from .clearing import set_build_state
 from .upload import images_of
 from .upload_resources import UploadResources
 
@@ -116,24 +117,17 @@ def mark_build(planned: MarkBuild, resources: UploadResources) -> bool:
 
     :raises StoreError: ZooKeeper did not take it.
     """
-    images, build = resources.store.images, planned.build
-    held = images.lock_build(build.image, build.id)
-    if held is None:
-        return False
-    try:
+    build = planned.build
+
+    def may(there: Build) -> bool:
         plan = plan_deletions(resources.view(None))
-        if not any(isinstance(each, MarkBuild) and each.build.id == build.id for each in plan):
-            return False
-        there = images.read_build(build.image, build.id)
-        if there is None or there.version != build.version:
-            return False
-        there.set_state(BuildState.DELETING, resources.clock())
-        images.write_build(there, held=held, if_unchanged=True)
-        return True
+        still = any(isinstance(each, MarkBuild) and each.build.id == build.id for each in plan)
+        return still and there.version == build.version
+
+    try:
+        return bool(set_build_state(resources.store, build, BuildState.DELETING, resources.clock(), may))
     except StoreGone:
         return False
-    finally:
-        held.release()
 
 
 def delete_files(planned: DeleteFiles, resources: UploadResources) -> list[str]:

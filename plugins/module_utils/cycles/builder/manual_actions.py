@@ -34,6 +34,7 @@ from .build_options import BuildOptions
 from .clearing import (
     clear_machine,
     fail_abandoned,
+    set_build_state,
 )
 from .image_files import check_files
 from .image_view import (
@@ -197,19 +198,13 @@ def _find(store: Store, build_id: str, images: tuple[str, ...] | None) -> Build 
 
 
 def _mark(store: Store, build: Build, now: float) -> None:
-    held = store.images.lock_build(build.image, build.id)
-    if held is None:
-        raise StoreError(f"build {build.id} of {build.image} is being changed by another client: try again")
-    try:
-        fresh = store.images.read_build(build.image, build.id)
-        if fresh is None:
-            return
+    def may(fresh: Build) -> bool:
         if fresh.state == BuildState.BUILDING:
             raise StoreConflict(f"build {build.id} of {build.image} is being made: try again when it is ready")
-        fresh.set_state(BuildState.DELETING, now)
-        store.images.write_build(fresh, held=held, if_unchanged=True)
-    finally:
-        held.release()
+        return True
+
+    if set_build_state(store, build, BuildState.DELETING, now, may) is None:
+        raise StoreError(f"build {build.id} of {build.image} is being changed by another client: try again")
 
 
 def _remove_what_can_go(

@@ -79,9 +79,7 @@ class UploadResult:
     case: UploadCase
     ended: str
     why: str = ""
-    upload_id: str = ""
-    external_id: str = ""
-    external_name: str = ""
+    upload: Upload | None = None
     sent: int = 0
     seconds: float = 0.0
     compared: tuple[str, ...] = ()
@@ -308,9 +306,7 @@ class UploadRun:
             case=self._job.case,
             ended=ended,
             why=why,
-            upload_id=upload.id if upload else "",
-            external_id=(upload.external_id or "") if upload else "",
-            external_name=(upload.external_name or "") if upload else "",
+            upload=upload,
             sent=sent,
             seconds=seconds,
             compared=tuple(self._compared),

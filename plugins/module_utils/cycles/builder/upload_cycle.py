@@ -333,12 +333,11 @@ class UploadsCycle(Work):
             self._say(Trouble(f"{job.name}: upload failed: {why}", **job.subject))
             outcome = UploadResult(job.case, Ended.FAILED, why)
         self._account.upload(outcome)
-        if outcome.ended in (Ended.DONE, Ended.FAILED):
-            ready = outcome.ended == Ended.DONE
-            count_upload(self._tally, job.case.image, job.case.provider, ready=ready, seconds=outcome.seconds)
         if outcome.ended == Ended.LEFT:
             self._not_before[job.key] = self._inbox.clock() + LEFT_PAUSE
         if outcome.ended in (Ended.DONE, Ended.FAILED):
+            ready = outcome.ended == Ended.DONE
+            count_upload(self._tally, job.case.image, job.case.provider, ready=ready, seconds=outcome.seconds)
             self._context.forced.discard((job.case.image, job.case.provider))
             self._note(job, outcome)
 

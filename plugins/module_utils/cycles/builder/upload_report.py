@@ -40,11 +40,12 @@ class UploadsAccount:
 
     def upload(self, result: UploadResult) -> None:
         """An upload has ended."""
+        upload = result.upload
         row = {
             **case_row(result.case),
-            "upload_id": result.upload_id,
-            "external_id": result.external_id,
-            "external_name": result.external_name,
+            "upload_id": upload.id if upload else "",
+            "external_id": (upload.external_id or "") if upload else "",
+            "external_name": (upload.external_name or "") if upload else "",
             "bytes": result.sent,
             "seconds": round(result.seconds, 3),
         }
