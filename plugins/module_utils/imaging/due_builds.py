@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from ..model.config.types import Diskimage
 from ..model.image import Build, BuildState
+from ..model.lines import span
 from .snapshot import ImageState, ImagesView
-from .text import span
 
 
 class BuildCode:

@@ -17,8 +17,8 @@ from ..model.documents import (
     whole,
     whole_or_zero,
 )
+from ..model.lines import span
 from ..model.stored import believed
-from .text import span
 
 BUILD_NOTES = "image-builds"
 UPLOAD_NOTES = "image-uploads"

@@ -27,13 +27,13 @@ from ..model.image import (
     Upload,
     UploadState,
 )
+from ..model.lines import span
 from .snapshot import (
     ImageState,
     ImagesView,
     LocalFile,
     age_order,
 )
-from .text import span
 
 KEPT = 2
 """Ready builds of an image, and builds of it in a provider's cloud."""
@@ -116,7 +116,9 @@ def plan_deletions(view: ImagesView) -> list[Deletion]:
             marks += [mark] if mark else []
             if build.state == BuildState.DELETING:
                 files += _files_of_deleting(view, state, build)
-                records += _record(state, build)
+                if not state.uploads_of(build.id):
+                    why = "it is marked for deletion and has no uploads"
+                    records.append(DeleteBuild(name, build.id, DeletionCode.ASKED, why))
             elif build.state == BuildState.READY:
                 files += _uploaded_formats(view, state, build)
         records += [
@@ -281,12 +283,6 @@ def _mark(view: ImagesView, state: ImageState, build: Build) -> MarkBuild | None
         age = span(view.now - (build.state_time or 0.0))
         return MarkBuild(build, DeletionCode.ABANDONED, f"it was begun {age} ago and no builder is making it any more")
     return MarkBuild(build, DeletionCode.OLD, "there are two newer ready builds and no provider needs it")
-
-
-def _record(state: ImageState, build: Build) -> list[Deletion]:
-    if state.uploads_of(build.id):
-        return []
-    return [DeleteBuild(state.name, build.id, DeletionCode.ASKED, "it is marked for deletion and has no uploads")]
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

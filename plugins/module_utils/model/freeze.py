@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from .stored import believed, made
+from .stored import Stored, believed, made
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Evidence:
 
 
 @dataclass
-class Freeze:
+class Freeze(Stored):
     """The freeze of one resource in one pool. Times are UNIX seconds.
 
     *until*: before this no create that would use more than was used at the refusal (the *evidence*). *refusals*: of
@@ -37,6 +37,8 @@ class Freeze:
     have fitted was refused too, so what is seen may be wrong: what is given back is tried one by one, and after some
     refusals at a distance. *trusted*: the last of these tries was accepted, so the next need not wait.
     """
+
+    READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"evidence": partial(made, Evidence)}
 
     resource: str
     until: float
@@ -53,15 +55,3 @@ class Freeze:
         return (
             self if (until, refusals) == (self.until, self.refusals) else replace(self, until=until, refusals=refusals)
         )
-
-    def document(self) -> dict[str, Any]:
-        """As it is stored and returned."""
-        return asdict(self)
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Freeze:
-        """From what is stored; keys of a newer version are ignored.
-
-        :raises BadDocument: it is something else.
-        """
-        return made(cls, document, evidence=partial(made, Evidence))

@@ -9,11 +9,10 @@ never answered can be found again by its mark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .stored import believed, made
+from .stored import Stored, believed
 
 LONGEST_LOOK = 3600.0
 LONGEST_DELAY = 400.0
@@ -40,7 +39,7 @@ IN_FLIGHT = frozenset(
 
 
 @dataclass
-class Launch:
+class Launch(Stored):
     """One node on its way to being ready, and afterwards what belongs to it in the cloud.
 
     Times are UNIX seconds. *mark* is the server's metadata value of the present attempt, *superseded* those of
@@ -114,14 +113,6 @@ class Launch:
     def document(self) -> dict[str, Any]:
         """As it is stored. A copy in depth (dataclasses.asdict) takes fifteen times as long as this."""
         return {name: [*value] if isinstance(value, list) else value for name, value in vars(self).items()}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Launch:
-        """From what is stored; keys of a newer version are ignored.
-
-        :raises BadDocument: it is something else.
-        """
-        return made(cls, document)
 
 
 def make_mark(node_id: str, attempt: int, nonce: str) -> str:

@@ -12,6 +12,7 @@ from typing import Self, TypedDict, Unpack
 
 ATTEMPT = re.compile(r"^attempt \d+: ")
 """How a failure in the record of a launch begins."""
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 class Subject(TypedDict, total=False):
@@ -69,3 +70,16 @@ def collapsed(failures: Iterable[str]) -> str:
 def amount(number: float, noun: str, plural: str | None = None) -> str:
     """``1 request``, ``2 requests``."""
     return f"{number:.12g} {noun if number == 1 else plural or noun + 's'}"
+
+
+def span(seconds: float) -> str:
+    """A length of time: the two largest of its parts."""
+    left = max(0, round(seconds))
+    parts = []
+    for size, unit in _UNITS:
+        if left >= size:
+            parts.append(f"{left // size} {unit}")
+            left %= size
+    if left or not parts:
+        parts.append(f"{left} s")
+    return " ".join(parts[:2])

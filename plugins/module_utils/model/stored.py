@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from .documents import whole
 
@@ -85,6 +85,25 @@ def made(cls: type[T], document: Any, **readers: Callable[[Any], Any]) -> T:
             raise BadDocument(f"{name!r} is {kind_of(value)}, not {words}")
         values[name] = value
     return cls(**values)
+
+
+class Stored:
+    """A dataclass that is stored as a document of our own."""
+
+    READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+    """Field → reader, as for :func:`made`."""
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored and returned."""
+        return asdict(self)  # type: ignore[call-overload,no-any-return]  # only dataclasses inherit from it
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """From what is stored; keys of a newer version are ignored.
+
+        :raises BadDocument: it is something else.
+        """
+        return made(cls, document, **cls.READERS)
 
 
 def all_made(read: Callable[[Any], T]) -> Callable[[Mapping[str, Any]], dict[str, T]]:

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar
 
-from .documents import copied
 from .launch import Launch, Phase
 from .node import Node
-from .stored import is_number, made
+from .stored import Stored, is_number
 
 TOMBSTONES = "tombstones"
 """Folder in our own subtree: ``tombstones/<provider>/<node id>``."""
@@ -23,13 +22,20 @@ MOST = 1000
 _MOST_IDS = 20
 
 
+def _times(value: Any) -> dict[str, float]:
+    """What can be used of them: a tombstone proves what is ours, whatever its times are."""
+    return {str(name): at for name, at in value.items() if is_number(at)} if isinstance(value, Mapping) else {}
+
+
 @dataclass
-class Tombstone:
+class Tombstone(Stored):
     """Everything that a node ever had in the cloud, and for operators the times of its life.
 
     *buried*, *times*: UNIX seconds; *times* by what happened, *request_id* the request that it belonged to last, *why*
     it was deleted. A tombstone of one failed attempt of a launch has none of the three.
     """
+
+    READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"times": _times}
 
     node_id: str
     buried: float = 0.0
@@ -49,18 +55,6 @@ class Tombstone:
             is_news |= _note(self.volumes, launch.volume_ids)
             is_news |= _note(self.marks, [*launch.superseded, launch.mark])
         return is_news
-
-    def document(self) -> dict[str, Any]:
-        """As it is stored."""
-        return copied(vars(self))  # type: ignore[no-any-return]
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """From what is stored; keys of a newer version are ignored.
-
-        :raises BadDocument: it is something else.
-        """
-        return made(cls, document, times=_times)
 
     def is_past(self, now: float) -> bool:
         """True when nothing can turn up any more; far in the future is what a clock that was ahead has stored."""
@@ -88,11 +82,6 @@ def life_of(node: Node, launch: Launch | None, in_use_since: float | None, why: 
     times |= {"in-use": in_use_since, node.state: node.state_time}
     known = {name: at for name, at in times.items() if name and at}
     return Life(dict(sorted(known.items(), key=lambda pair: pair[1])), node.allocated_to, why)
-
-
-def _times(value: Any) -> dict[str, float]:
-    """What can be used of them: a tombstone proves what is ours, whatever its times are."""
-    return {str(name): at for name, at in value.items() if is_number(at)} if isinstance(value, Mapping) else {}
 
 
 class Tombstones:

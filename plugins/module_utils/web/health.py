@@ -14,10 +14,10 @@ from ..clients.zookeeper.reading import TreeReading
 from ..cycles.frame import heartbeat, tally
 from ..cycles.launcher.provider.registry import KNOWN_POOLS, REGISTER_EVERY
 from ..imaging.notes import BUILDER_NOTES
-from ..imaging.text import span
 from ..model.component import ComponentKind
 from ..model.config.types import NodepoolConfig
 from ..model.documents import seconds, text, words
+from ..model.lines import span
 from ..reporting.info.providers import PROVIDERS
 from .accept import JSON, TEXT, wants_json
 from .libraries import Request, Response

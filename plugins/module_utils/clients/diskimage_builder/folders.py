@@ -13,12 +13,22 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterator
 
 from ...model.errors import ImageFileError
 
 PRIVATE = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextlib.contextmanager
+def closed(fd: int) -> Iterator[int]:
+    """Close a descriptor at the end."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def open_without_links(path: str) -> int:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ...model.errors import ImageFileError
+from .folders import closed
 
 BUILDER_ID_FILE = "builder_id.txt"
 TREE_ID_FILE = "tree_id.txt"
@@ -155,7 +156,7 @@ class ImagesDir:
             return []
         except OSError as problem:
             return [f"files in {self.path} cannot be removed: {problem.strerror}"]
-        try:
+        with closed(fd):
             for name in names:
                 if "/" in name or name in ("", ".", ".."):
                     raise ImageFileError(f"{name!r} is no name of a file in {self.path}")
@@ -168,8 +169,6 @@ class ImagesDir:
                     continue
                 except OSError as problem:
                     problems.append(f"{os.path.join(self.path, name)} cannot be removed: {problem.strerror}")
-        finally:
-            os.close(fd)
         return problems
 
     def checksums(self, name: str) -> dict[str, str]:

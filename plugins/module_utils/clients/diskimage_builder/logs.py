@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import BinaryIO
 
 from ...model.errors import ImageFileError
+from .folders import closed
 
 LONGEST_LINE = 160
 """Characters of a line that are shown."""
@@ -184,11 +185,7 @@ def list_logs(folder: str) -> list[tuple[str, float]]:
 
 def remove_logs(folder: str, names: Iterable[str]) -> None:
     """Remove logs; those that are gone or cannot be removed are left."""
-    with contextlib.suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for name in names:
-                with contextlib.suppress(OSError):
-                    os.unlink(name, dir_fd=fd)
-        finally:
-            os.close(fd)
+    with contextlib.suppress(OSError), closed(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as fd:
+        for name in names:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=fd)

@@ -25,6 +25,7 @@ from .commands import (
     run,
 )
 from .folders import (
+    closed,
     open_own,
     open_without_links,
 )
@@ -100,15 +101,11 @@ def _parent(place: str) -> Iterator[tuple[int, int]]:
     :raises OSError: it is not there, or a part of its path became a link.
     """
     path = os.path.dirname(place)
-    above = open_without_links(os.path.dirname(path))
-    try:
-        parent = open_own(os.path.basename(path), above, path)
-        try:
-            yield parent, above
-        finally:
-            os.close(parent)
-    finally:
-        os.close(above)
+    with (
+        closed(open_without_links(os.path.dirname(path))) as above,
+        closed(open_own(os.path.basename(path), above, path)) as parent,
+    ):
+        yield parent, above
 
 
 def _is_ours(done: Reaped, place: str) -> bool:

@@ -29,6 +29,7 @@ from ...model.errors import ImageFileError
 from ...model.image import is_build_id
 from .folders import (
     PRIVATE,
+    closed,
     make_own,
     open_own,
     open_without_links,
@@ -87,10 +88,10 @@ def _claim(leftover: Leftover) -> IO[str]:
     """Make the directories of a build, the record before the rest; the open file whose lock says that it lives."""
     root_path, name = os.path.split(leftover.claim)
     os.makedirs(os.path.dirname(root_path), exist_ok=True)
-    with _closed(_root(root_path, create=True)) as root:
+    with closed(_root(root_path, create=True)) as root:
         # Under its name there is none that is not locked: another cycle would take it for left behind.
         coming = f"{_COMING}{name}"
-        with _closed(make_own(coming, root, os.path.join(root_path, coming))) as claim:
+        with closed(make_own(coming, root, os.path.join(root_path, coming))) as claim:
             owner = os.fdopen(_open_file(claim, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8")
         try:
             fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,24 +109,16 @@ def _claim(leftover: Leftover) -> IO[str]:
 def _make_place(place: str) -> None:
     chosen, parent, name = place.rsplit("/", 2)
     os.makedirs(chosen or "/", exist_ok=True)
-    with _closed(open_without_links(chosen or "/")) as above:
+    with closed(open_without_links(chosen or "/")) as above:
         os.mkdir(parent, PRIVATE, dir_fd=above)  # the name is random: what is there already is not ours
-        with _closed(open_own(parent, above, os.path.dirname(place))) as own:
+        with closed(open_own(parent, above, os.path.dirname(place))) as own:
             os.mkdir(name, PRIVATE, dir_fd=own)
-
-
-@contextlib.contextmanager
-def _closed(fd: int) -> Iterator[int]:
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 def _root(path: str, *, create: bool = False) -> int:
     """A descriptor of the directory of the claims."""
     above, name = os.path.split(path)
-    with _closed(open_without_links(above)) as parent:
+    with closed(open_without_links(above)) as parent:
         return (make_own if create else open_own)(name, parent, path)
 
 
@@ -153,23 +146,23 @@ def _claims(images_dir: str) -> Iterator[tuple[str, Leftover, bool]]:
     A directory of another user says nothing; the next build reports it.
     """
     root_path = os.path.join(os.path.realpath(images_dir), TEMPORARY)
-    with contextlib.suppress(OSError, ImageFileError), _closed(_root(root_path)) as root:
+    with contextlib.suppress(OSError, ImageFileError), closed(_root(root_path)) as root:
         for name in sorted(os.listdir(root)):
             if is_build_id(name):
-                with contextlib.suppress(OSError, ImageFileError), _closed(open_own(name, root, name)) as claim:
+                with contextlib.suppress(OSError, ImageFileError), closed(open_own(name, root, name)) as claim:
                     yield name, _read(claim, os.path.join(root_path, name)), _is_owned(claim)
             elif name.startswith(_COMING):
                 _forget(name, root)
 
 
 def _forget(name: str, root: int) -> None:
-    with contextlib.suppress(OSError, ImageFileError), _closed(open_own(name, root, name)) as coming:
+    with contextlib.suppress(OSError, ImageFileError), closed(open_own(name, root, name)) as coming:
         if time.time() - os.fstat(coming).st_mtime > _FORGET and not _is_owned(coming):
             shutil.rmtree(name, dir_fd=root)
 
 
 def _is_owned(claim: int) -> bool:
-    with contextlib.suppress(FileNotFoundError), _closed(_open_file(claim, os.O_RDONLY)) as owner:
+    with contextlib.suppress(FileNotFoundError), closed(_open_file(claim, os.O_RDONLY)) as owner:
         try:
             fcntl.flock(owner, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:

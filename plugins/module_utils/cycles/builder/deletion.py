@@ -12,7 +12,6 @@ from ...clients.openstack.client import CloudClient
 from ...clients.zookeeper.locks import Held
 from ...imaging.retention import (
     DeleteBuild,
-    DeleteFiles,
     DeleteUpload,
     DeletionCode,
     MarkBuild,
@@ -128,11 +127,6 @@ def mark_build(planned: MarkBuild, resources: UploadResources) -> bool:
         return bool(set_build_state(resources.store, build, BuildState.DELETING, resources.clock(), may))
     except StoreGone:
         return False
-
-
-def delete_files(planned: DeleteFiles, resources: UploadResources) -> list[str]:
-    """Remove files of a build; what could not be removed, in sentences."""
-    return resources.images_dir.remove(planned.names)
 
 
 def delete_build(planned: DeleteBuild, resources: UploadResources) -> bool:

@@ -44,7 +44,6 @@ from .build import full_name
 from .deletion import (
     DeletionResult,
     delete_build,
-    delete_files,
     delete_upload,
     mark_build,
 )
@@ -418,7 +417,7 @@ class UploadsCycle(Work):
             return False
         if planned.code == DeletionCode.LEFT_OVER:
             confirm_tree(self._context.store, self._resources.site)  # it goes because no record names it
-        problems = delete_files(planned, self._resources)
+        problems = self._context.images_dir.remove(planned.names)
         left = {entry.name for entry in self._context.images_dir.entries()}
         self._account.files_removed += [file for file in planned.names if file not in left]
         if problems:

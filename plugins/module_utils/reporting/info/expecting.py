@@ -11,10 +11,10 @@ from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import TreeReading
-from ...imaging.text import span
 from ...model import reasons
 from ...model.documents import seconds, text
 from ...model.launch import LONGEST_DELAY
+from ...model.lines import span
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from ...model.stored import is_number

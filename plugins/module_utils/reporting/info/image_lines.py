@@ -10,10 +10,10 @@ from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
-from ...imaging.text import span
 from ...model.config.types import NodepoolConfig
 from ...model.documents import seconds, text
 from ...model.image import BuildState, UploadState, is_build_id
+from ...model.lines import span
 from .fields import age
 
 

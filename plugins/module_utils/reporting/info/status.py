@@ -13,10 +13,9 @@ from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
-from ...imaging.text import span
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text
-from ...model.lines import amount
+from ...model.lines import amount, span
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from . import explain, labels, providers

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...imaging.text import span
+from ...model.lines import span
 from ...model.resources import RAM, VOLUME_GB
 from ..libraries import Environment, FileSystemLoader, Markup, StrictUndefined
 from .troubles import quoted

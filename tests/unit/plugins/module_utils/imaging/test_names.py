@@ -22,9 +22,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes imp
     former_builders,
     upload_notes_path,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.text import span
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import span
 from tests.support.image_views import build_id
 
 HEX = build_id(7)
