@@ -23,8 +23,6 @@ class ComponentKind:
     BUILDER = "builder"
     POOL = "pool"
 
-    ALL = frozenset((LAUNCHER, BUILDER, POOL))
-
 
 class ComponentState:
     """The states of a component."""
@@ -33,8 +31,6 @@ class ComponentState:
     RUNNING = "running"
     PAUSED = "paused"
     STOPPED = "stopped"
-
-    ALL = frozenset((INITIALIZING, RUNNING, PAUSED, STOPPED))
 
 
 def registration(kind: str, hostname: str, fields: Mapping[str, Any]) -> bytes:

@@ -12,13 +12,13 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..cycles.builder.build_cycle import failures_of, run_builds
-from ..cycles.builder.build_options import BuildOptions
 from ..cycles.builder.build_preview import preview_builds
 from ..cycles.builder.manual_actions import (
     clear_away,
     delete_build,
     set_flags,
 )
+from ..cycles.builder.options import BuildOptions
 from ..cycles.builder.unrecorded_build import build_apart, preview_apart
 from ..model.errors import PartlyFailed
 from ..reporting.summary import builds_summary

@@ -10,8 +10,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..cycles.builder.delete_upload import delete_one
+from ..cycles.builder.options import UploadOptions
 from ..cycles.builder.upload_cycle import run_uploads
-from ..cycles.builder.upload_options import UploadOptions
 from ..cycles.builder.upload_preview import preview
 from ..reporting.summary import uploads_summary
 from .arguments import API_ARGUMENTS, CYCLE_ARGUMENTS, options_of

@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_preview import preview_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.manual_actions import clear_away
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.options import UploadOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_options import UploadOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_preview import preview
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from tests.support.builder_case import BuilderSite, image

@@ -142,7 +142,7 @@ def killed_plainly(site):
     text = KILLED.format(
         path=sys.path,
         cycle="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle",
-        options="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_options",
+        options="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.options",
         config=options.config,
         clouds=options.clouds_config,
         state=options.state_dir,

@@ -36,10 +36,9 @@ def adopt_upload(upload: Upload, client: CloudClient, resources: UploadResources
     :raises StoreError: the record could not be written.
     """
     key = (upload.build_id, upload.provider)
-    if upload.state != UploadState.UPLOADING or _wanted(resources.view(key), upload) is None:
-        return False
-    image = _find(upload, client, resources.site)
-    if image is None or not _is_whole(image, upload, client, resources):
+    case = _wanted(resources.view(key), upload) if upload.state == UploadState.UPLOADING else None
+    image = _find(upload, client, resources.site) if case is not None else None
+    if case is None or image is None or not _is_whole(image, case, client, resources):
         return False
     # Comparing may have taken its time. An uploading builder holds this lock, and finds its build there afterwards.
     held = resources.store.images.lock_provider(upload.image, upload.build_id, upload.provider)
@@ -78,9 +77,8 @@ def _find(upload: Upload, client: CloudClient, site: str) -> Image | None:
     return found[0] if upload.external_id in (None, found[0].id) else None
 
 
-def _is_whole(image: Image, upload: Upload, client: CloudClient, resources: UploadResources) -> bool:
-    case = _wanted(resources.view((upload.build_id, upload.provider)), upload)
-    if case is None or image.size is None or image.properties.get("disk_format") != case.format:
+def _is_whole(image: Image, case: UploadCase, client: CloudClient, resources: UploadResources) -> bool:
+    if image.size is None or image.properties.get("disk_format") != case.format:
         return False
     try:
         known = resources.checksums.of(case.file, resources.check)

@@ -45,12 +45,11 @@ from ..frame.tree_identity import (
     site_of,
 )
 from .build import READY, BuildContext, Report
-from .build_options import BuildOptions
 from .clearing import (
     clear_machine,
     fail_abandoned,
 )
-from .image_builder import FAILED, ImageBuilder
+from .image_builder import ImageBuilder
 from .image_files import check_files
 from .image_view import (
     local_files,
@@ -67,6 +66,7 @@ from .metrics import (
     send_build_states,
     send_requests,
 )
+from .options import BuildOptions
 
 LONGEST_WAIT = 5.0
 """Seconds between two looks when nothing happens."""
@@ -265,26 +265,13 @@ class BuildsCycle(Work):
             self._tell_images()
             report = context.build(self._config, fresh, held, convert_vhd=self._options.convert_vhd)
             self._reports.append(report)
-            self._tell_build(report)
+            count_build(self._tally, report, context.clock())
             self._counters.flush(context.clock())
         finally:
             self._building = ""
             held.release()
         self._tell_images()
         return True
-
-    def _tell_build(self, report: Report) -> None:
-        """Count a build. One that was stopped or lost says nothing of the image."""
-        if report.state in (READY, FAILED):
-            count_build(
-                self._tally,
-                report.image,
-                ready=report.state == READY,
-                code=report.code,
-                seconds=report.seconds,
-                sizes=report.sizes,
-                now=self._context.clock(),
-            )
 
     def _tell_images(self) -> None:
         """Send what is requested of each image, and what is done with it."""

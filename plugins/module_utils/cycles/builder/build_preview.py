@@ -22,10 +22,10 @@ from ...model.image import Build
 from ..frame.provider_reach import reach_document, unreached
 from ..frame.tree_identity import site_of
 from .build_cycle import case_document, forced
-from .build_options import BuildOptions
 from .image_builder import ImageBuilder, Job
 from .image_files import check_files
 from .image_view import look_at_images, provider_formats
+from .options import BuildOptions
 
 CANNOT_BEGIN = "cannot-begin"
 """Due, but a build would end before it begins: there is no room, for instance."""

@@ -19,8 +19,8 @@ from .deletion import (
     DeletionResult,
     delete_upload,
 )
+from .options import UploadOptions
 from .upload_context import UploadContext
-from .upload_options import UploadOptions
 from .upload_report import (
     UploadsAccount,
     upload_row,

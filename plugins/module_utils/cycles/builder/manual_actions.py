@@ -30,7 +30,6 @@ from ...model.errors import (
 )
 from ...model.image import Build, BuildState
 from ..frame.tree_identity import site_of
-from .build_options import BuildOptions
 from .clearing import (
     clear_machine,
     fail_abandoned,
@@ -42,6 +41,7 @@ from .image_view import (
     look_at_images,
     provider_formats,
 )
+from .options import BuildOptions
 
 _ROUNDS = 5
 

@@ -10,21 +10,19 @@ from collections.abc import Mapping
 from ...clients.statsd import Sink
 from ...model.counters import IMAGE_BUILD, IMAGE_UPLOAD
 from ..frame.tally import Tally
+from .build import READY, Report
+from .image_builder import FAILED
 
 
-def count_build(
-    tally: Tally, image: str, *, ready: bool, code: int | None, seconds: float, sizes: Mapping[str, int], now: float
-) -> None:
-    """Count a build that has ended, well or not.
-
-    :param code: what disk-image-create ended with; None when it was not run to its end.
-    :param seconds: how long it took.
-    :param sizes: format → bytes on disk, of a build that is ready.
-    """
-    tally.counters.observe(IMAGE_BUILD, image, "ready" if ready else "failed", seconds=seconds)
+def count_build(tally: Tally, report: Report, now: float) -> None:
+    """Count a build that has ended, well or not. One that was stopped or lost says nothing of the image."""
+    if report.state not in (READY, FAILED):
+        return
+    image, code, seconds, ready = report.image, report.code, report.seconds, report.state == READY
+    tally.counters.observe(IMAGE_BUILD, image, report.state, seconds=seconds)
     sink, place = tally.sink, f"nodepool.dib_image_build.{image}"
     if ready:
-        for extension, size in sizes.items():
+        for extension, size in report.sizes.items():
             sink.gauge(f"{place}.{extension}.size", size)
     # A person who is woken by it asks whether there is an image, and not only what a program has said.
     rc = 0 if ready else code or 1

@@ -23,10 +23,10 @@ from ...model.errors import ConfigError, ImageFileError
 from ...model.lines import Line, Subject
 from ..frame.stop import SERVING, Stop
 from .build import Report
-from .build_options import BuildOptions, unknown_images
 from .clearing import clear_machine
 from .image_builder import FAILED, ImageBuilder, Job
 from .image_view import provider_formats
+from .options import BuildOptions, unknown_images
 
 BY_HAND = "asked for, without a record"
 

@@ -26,7 +26,7 @@ from .image_view import (
     provider_formats,
     view_images,
 )
-from .upload_options import UploadOptions
+from .options import UploadOptions
 
 
 class UploadContext:

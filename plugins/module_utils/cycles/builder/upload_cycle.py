@@ -53,6 +53,7 @@ from .image_view import (
     register_builder,
 )
 from .metrics import IDLE, PAUSED, UPLOADING, count_upload, send_upload_states
+from .options import UploadOptions
 from .presence import Presence
 from .upload import (
     Ended,
@@ -61,7 +62,6 @@ from .upload import (
     UploadRun,
 )
 from .upload_context import UploadContext
-from .upload_options import UploadOptions
 from .upload_report import (
     SETTLED_CASES,
     UploadsAccount,

@@ -28,8 +28,8 @@ from ..frame.provider_reach import (
 )
 from ..frame.tree_identity import site_of
 from .image_files import check_files
+from .options import UploadOptions
 from .upload_context import UploadContext
-from .upload_options import UploadOptions
 from .upload_report import (
     SETTLED_CASES,
     case_row,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build import Report
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.metrics import (
     BUILDING,
     IDLE,
@@ -46,9 +47,9 @@ def heard() -> Heard:
 
 def test_a_good_build(heard: Heard) -> None:
     tally = Tally(heard)
-    count_build(
-        tally, "debian-12", ready=True, code=0, seconds=61.5, sizes={"qcow2": 4096, "raw": 8192}, now=1_800_000_000.9
-    )
+    sizes = {"qcow2": 4096, "raw": 8192}
+    report = Report("debian-12", "b", "ready", "requested", code=0, seconds=61.5, sizes=sizes)
+    count_build(tally, report, 1_800_000_000.9)
     assert heard.all == [
         (f"{PLACE}.qcow2.size", 4096),
         (f"{PLACE}.raw.size", 8192),
@@ -63,7 +64,8 @@ def test_a_good_build(heard: Heard) -> None:
 @pytest.mark.parametrize(("code", "told"), [(127, 127), (-9, 137), (None, 1), (0, 1)])
 def test_a_build_that_is_not_ready_is_never_told_as_a_success(heard: Heard, code: int | None, told: int) -> None:
     tally = Tally(heard)
-    count_build(tally, "debian-12", ready=False, code=code, seconds=2.0, sizes={"raw": 1}, now=5.0)
+    report = Report("debian-12", "b", "failed", "requested", code=code, seconds=2.0, sizes={"raw": 1})
+    count_build(tally, report, 5.0)
     assert dict(heard.all)[f"{PLACE}.status.rc"] == told
     assert list(tally.counters.series["image_build_seconds"]) == [("debian-12", "failed")]
     assert not [name for name, _value in heard.all if name.endswith(".size")]
