@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from .documents import seconds
 from .errors import NodepoolError
 from .node import Node, NodeState
 from .request import NodeRequest, RequestState
-from .stored import BadDocument, made
+from .stored import BadDocument, Stored, made
 
 REQUESTOR = "stackci.nodepool"
 """``requestor`` of every request that belongs to a lease."""
@@ -93,8 +93,10 @@ class LeaseSet:
 
 
 @dataclass
-class Lease:
+class Lease(Stored):
     """The document of a lease. Times are UNIX seconds; *expires_at* is when nothing of it can be left."""
+
+    READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"sets": _read_sets}
 
     name: str
     labels: list[str]
@@ -121,16 +123,12 @@ class Lease:
     def from_document(cls, document: Mapping[str, Any]) -> Lease:
         """Read what :meth:`document` wrote; raises LeaseError when it is something else."""
         try:
-            return made(cls, document, sets=_read_sets)
+            return super().from_document(document)
         except BadDocument as problem:
             raise LeaseError(
                 f"the document of lease {document.get('name')!r} in ZooKeeper cannot be used: {problem};"
                 " release its nodes by hand and delete the document"
             ) from problem
-
-    def document(self) -> dict[str, Any]:
-        """As it is stored."""
-        return asdict(self)
 
     @property
     def request_ids(self) -> list[str]:

@@ -57,12 +57,7 @@ class Document:
 
 
 class _Refused(Exception):
-    """The text cannot be read at all."""
-
-    def __init__(self, message: str, line: int) -> None:
-        self.message = message
-        self.line = line
-        super().__init__(message)
+    """The text cannot be read at all. Its arguments are the sentence and the line."""
 
 
 def read_yaml(text: str, *, secret: bool = False) -> Document:
@@ -84,7 +79,8 @@ def read_yaml(text: str, *, secret: bool = False) -> Document:
     except yaml.YAMLError as error:
         problem = _syntax_problem(error, text)
     except _Refused as refusal:
-        problem = Problem((), refusal.message, line=refusal.line)
+        message, line = refusal.args
+        problem = Problem((), message, line=line)
     return Document(None, Place(1), (problem,))
 
 

@@ -48,11 +48,8 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
         known = {upload.external_id for name in store.images.names() for upload in store.images.uploads(name)}
         for name in options.providers or sorted(config.providers):
             try:
-                client = options.client(config.providers[name])
-                try:
+                with closing(options.client(config.providers[name])) as client:
                     rows += alien_rows(name, client.list_own_images(), known, site)
-                finally:
-                    client.close()
             except CloudError as error:
                 left_out[name] = str(error)
     told = [f"provider {name} is left out: {why}" for name, why in left_out.items()]

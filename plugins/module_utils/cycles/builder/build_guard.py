@@ -46,11 +46,6 @@ class BuildGuard:
             clock=clock,
         )
 
-    @property
-    def ours(self) -> bool:
-        """True when the lock is ours at this moment."""
-        return self._store.state == "connected" and self._lock.held.valid
-
     def look(self) -> str | None:
         """To be called again and again: ``lost`` when the build is not ours any more; *problem* then tells why."""
         now = self._clock()
@@ -88,7 +83,7 @@ class BuildGuard:
         """
         if self.look() == LOST:
             raise StoreGone(f"build {self.build.id} of {self.build.image}: {self.problem}")
-        if not self.ours:
+        if self._store.state != "connected" or not self._lock.held.valid:
             return False
         try:
             self._store.images.write_build(self.build, held=self._lock.held)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
 from ...clients.openstack.client import CloudClient
@@ -95,23 +95,19 @@ class UploadContext:
             lost=self.lost,
         )
 
-    def judge(self, provider: str, image: str) -> Callable[[ImagesView], UploadCase]:
-        """How the case of an upload is seen again, when its lock is ours."""
-        force, build_id = (image, provider) in self.forced, self.options.build_id
-        return lambda view: judge_choice(view, provider, image, build_id=build_id, force=force, holding=True)
+    def judge(self, view: ImagesView, provider: str, image: str, *, holding: bool = True) -> UploadCase:
+        """The case of an upload, seen again when its lock is ours."""
+        force = (image, provider) in self.forced
+        return judge_choice(view, provider, image, build_id=self.options.build_id, force=force, holding=holding)
 
     def cases(self, view: ImagesView) -> list[UploadCase]:
         """The cases of everything that was chosen; first what a provider does not have at all."""
-        options = self.options
-        cases = [
-            judge_choice(
-                view, provider.name, image, build_id=options.build_id, force=(image, provider.name) in self.forced
-            )
+        return missing_first(
+            self.judge(view, provider.name, image, holding=False)
             for provider in view.config.providers.values()
             for image in provider.diskimages
-            if options.concerns(image, provider.name)
-        ]
-        return missing_first(cases)
+            if self.options.concerns(image, provider.name)
+        )
 
     def deletions(self, view: ImagesView) -> Iterator[Deletion]:
         """What is to be deleted of what was chosen."""

@@ -295,7 +295,7 @@ class UploadsCycle(Work):
             build=case.build,
             provider=context.config.providers[case.provider],
             diskimage=context.config.diskimages[case.image],
-            judge=context.judge(case.provider, case.image),
+            judge=lambda view: context.judge(view, case.provider, case.image),
         )
         self._workers.start(UPLOAD, key, UploadRun(job, client, self._resources).run, lambda got: self._take(job, got))
         self._tell_at = 0.0

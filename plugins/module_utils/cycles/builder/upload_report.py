@@ -42,15 +42,13 @@ class UploadsAccount:
         """An upload has ended."""
         upload = result.upload
         row = {
-            **case_row(result.case),
+            **{name: value for name, value in case_row(result.case).items() if name not in ("code", "reason")},
             "upload_id": upload.id if upload else "",
             "external_id": (upload.external_id or "") if upload else "",
             "external_name": (upload.external_name or "") if upload else "",
             "bytes": result.sent,
             "seconds": round(result.seconds, 3),
         }
-        row.pop("code")
-        row.pop("reason")
         if result.ended == Ended.DONE:
             self.bytes += result.sent
             self.done.append({**row, "compared": list(result.compared)})
