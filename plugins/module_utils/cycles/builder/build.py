@@ -52,8 +52,8 @@ def full_name(look_up: Callable[[], str] = socket.getfqdn) -> str:
     return found[0] if found else socket.gethostname()
 
 
-@dataclass
-class Report:
+@dataclass(kw_only=True)
+class Report(BuildOutput):
     """What became of a build, for the module's result.
 
     *state*: ``ready``, ``failed``, ``stopped`` (the cycle was told to end) or ``lost`` (another client took its record
@@ -65,11 +65,7 @@ class Report:
     state: str
     reason: str
     log: str = ""
-    error: str = ""
     formats: tuple[str, ...] = ()
-    sizes: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    code: int | None = None
 
     @classmethod
     def of(cls, job: Job, reason: str, made: BuildOutput, stop: Stop) -> Report:
@@ -81,11 +77,8 @@ class Report:
             state=state,
             reason=reason,
             log=job.log,
-            error=made.error,
             formats=job.formats if made.ok else (),
-            sizes=dict(made.sizes),
-            seconds=made.seconds,
-            code=made.code,
+            **vars(made),
         )
 
     def document(self) -> dict[str, Any]:
@@ -180,7 +173,7 @@ class _Build:
         self._remember_failure(error, "")
         image = self._job.image.name
         self._context.say(Trouble(f"{image}: cannot be built: {error}", image=image))
-        return Report(self._job.image.name, "", FAILED, self._case.reason, error=error)
+        return Report(image=image, build_id="", state=FAILED, reason=self._case.reason, error=error)
 
     def _finish(self, guard: BuildGuard, made: BuildOutput) -> Report:
         """Write down what came of it, as soon as ZooKeeper can be written."""

@@ -137,7 +137,8 @@ def _build(
     try:
         image_builder.prepare(job)
     except (ConfigError, ImageFileError) as problem:
-        return Report(name, job.build_id, FAILED, BY_HAND, log=job.log, error=str(problem))
+        error = str(problem)
+        return Report(image=name, build_id=job.build_id, state=FAILED, reason=BY_HAND, log=job.log, error=error)
     about = Subject(image=name, build=job.build_id)
     image_builder.say(Line(f"{name}: building {job.build_id} ({', '.join(formats)}) into {output_dir}", **about))
     report = Report.of(job, BY_HAND, image_builder.make(job), wish)

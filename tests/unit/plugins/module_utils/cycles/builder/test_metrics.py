@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build import Report
@@ -40,6 +42,10 @@ class Heard:
         self.all.append((name, f"{seconds:g} s"))
 
 
+def ended(state: str, **values: Any) -> Report:
+    return Report(image="debian-12", build_id="b", state=state, reason="requested", **values)
+
+
 @pytest.fixture
 def heard() -> Heard:
     return Heard()
@@ -48,7 +54,7 @@ def heard() -> Heard:
 def test_a_good_build(heard: Heard) -> None:
     tally = Tally(heard)
     sizes = {"qcow2": 4096, "raw": 8192}
-    report = Report("debian-12", "b", "ready", "requested", code=0, seconds=61.5, sizes=sizes)
+    report = ended("ready", code=0, seconds=61.5, sizes=sizes)
     count_build(tally, report, 1_800_000_000.9)
     assert heard.all == [
         (f"{PLACE}.qcow2.size", 4096),
@@ -64,7 +70,7 @@ def test_a_good_build(heard: Heard) -> None:
 @pytest.mark.parametrize(("code", "told"), [(127, 127), (-9, 137), (None, 1), (0, 1)])
 def test_a_build_that_is_not_ready_is_never_told_as_a_success(heard: Heard, code: int | None, told: int) -> None:
     tally = Tally(heard)
-    report = Report("debian-12", "b", "failed", "requested", code=code, seconds=2.0, sizes={"raw": 1})
+    report = ended("failed", code=code, seconds=2.0, sizes={"raw": 1})
     count_build(tally, report, 5.0)
     assert dict(heard.all)[f"{PLACE}.status.rc"] == told
     assert list(tally.counters.series["image_build_seconds"]) == [("debian-12", "failed")]
