@@ -52,11 +52,6 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._code: int | None = None
 
-    @property
-    def pid(self) -> int | None:
-        """Its process id, which is that of its group and session, too; None before the start."""
-        return self._process.pid if self._process is not None else None
-
     def start(self) -> None:
         """Start it. A command that cannot be run is told in the log, and by the exit code 127.
 
@@ -89,8 +84,8 @@ class Child:
         return self._code
 
     def processes(self) -> set[int]:
-        """All of its living processes."""
-        return processes.of_build(self.build_id, self.pid)
+        """All of its living processes. Its process id is that of its group and session, too."""
+        return processes.of_build(self.build_id, self._process.pid if self._process is not None else None)
 
     def end(self, grace: float = GRACE) -> int:
         """End it with everything that it has started, and whatever of it outlived its success; its exit code.
@@ -99,7 +94,7 @@ class Child:
         """
         left = processes.end(self.processes, grace=grace, sleep=self._sleep)
         if left:
-            self.note(f"processes that do not end: {' '.join(map(str, sorted(left)))}")
+            append_line(self.log, f"processes that do not end: {' '.join(map(str, sorted(left)))}")
         if self._process is not None and self._code is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._code = self._process.wait(_WAIT)
@@ -111,7 +106,3 @@ class Child:
             if not self.processes():
                 return
             self._sleep(_LOOK)
-
-    def note(self, text: str) -> None:
-        """Add a line of ours to the log."""
-        append_line(self.log, text)

@@ -27,14 +27,15 @@ _CONSEQUENCE = re.compile(
     r"(Exiting with failure status due to previous errors|Error is not recoverable: exiting now)$"
 )
 """What only says that something went wrong before."""
-_CAUSE = re.compile(
+CAUSE = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|Cannot allocate memory|Out of memory"
     r"|Input/output error|Too many open files"
     r"|Could not resolve host|Temporary failure (in name resolution|resolving)|Name or service not known",
     re.IGNORECASE,
 )
 """What is worth more than the last line: later ones tell what followed from it."""
-_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+"""What says that there is no room."""
 _LONGEST_SEARCH = 1 << 28
 _STEPS = (
     (re.compile(r"^dib-run-parts (?:\S+ )*Running (?:\S*/)?([^/\s]+)\.d/([^/\s]+)$"), None),
@@ -110,19 +111,9 @@ def find_cause(path: str, secrets: Iterable[str] = ()) -> str:
     with contextlib.suppress(OSError), open(path, "rb") as file:
         while file.tell() < _LONGEST_SEARCH and (line := file.readline(_CHUNK)):
             text = _STAMP.sub("", line.decode(errors="replace").rstrip())
-            if _CAUSE.search(text) and not _TRACE.match(text):
+            if CAUSE.search(text) and not _TRACE.match(text):
                 return _for_people(text, _longest_first(secrets))
     return ""
-
-
-def is_cause(text: str) -> bool:
-    """True for a line that names a trouble of the machine or its network."""
-    return bool(_CAUSE.search(text))
-
-
-def is_full(text: str) -> bool:
-    """True for a line that says that there is no room."""
-    return bool(_FULL.search(text))
 
 
 def _longest_first(secrets: Iterable[str]) -> list[str]:

@@ -28,11 +28,11 @@ from ...clients.diskimage_builder.images_dir import (
 from ...clients.diskimage_builder.isolation import Isolation
 from ...clients.diskimage_builder.kernel_log import KernelLog
 from ...clients.diskimage_builder.logs import (
+    CAUSE,
+    FULL,
     LogTail,
     append_line,
     find_cause,
-    is_cause,
-    is_full,
     list_logs,
     make_folder,
     remove_logs,
@@ -323,7 +323,9 @@ class _Work:
         for source, target in formats.converted:
             self._convert(folder, source, target)
         for name in formats.surplus:
-            folder.remove(self._files_of(folder, name))
+            file = image_file(self._job.image.name, self._job.build_id, name)
+            folder.remove([file])
+            folder.remove_build(file)
         self._check(folder)
 
     def end(self) -> int:
@@ -356,8 +358,8 @@ class _Work:
     def _why(self) -> str:
         """What the log says of a failure, with the remedy where the log shows that room is missing."""
         cause, last = find_cause(self._job.log, self._job.image.env_vars.values()), self._tail.last_line
-        told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and is_cause(last) else last))))
-        if not is_full(cause):
+        told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and CAUSE.search(last) else last))))
+        if not FULL.search(cause):
             return f": {told}" if told else ""
         size = ", or make DIB_IMAGE_SIZE larger" if "DIB_IMAGE_SIZE" in self._job.image.env_vars else ""
         return f": {told}: free space in {' or '.join(self._folders)}{size}"
@@ -383,7 +385,7 @@ class _Work:
         for device in sorted(self._loop_devices & set(self._lost)):
             self._code = self._code or 1
             why, folder = self._lost[device], self._folders[-1]
-            remedy = "free space there" if is_full(why) else "the disk there may be broken"
+            remedy = "free space there" if FULL.search(why) else "the disk there may be broken"
             text = f"{why}: the kernel could not write all of the image to {folder}, through {device}: {remedy}"
             raise Ended(FAILED, f"{text}; see {self._job.log}")
 
@@ -406,10 +408,6 @@ class _Work:
             file = image_file(job.image.name, job.build_id, name)
             if len(folder.checksums(file)) < len(CHECKSUMS):
                 folder.write_checksums(file, self._image_builder.attend)
-
-    def _files_of(self, folder: ImagesDir, name: str) -> list[str]:
-        first = image_file(self._job.image.name, self._job.build_id, name)
-        return [entry for entry in folder.of_build(self._job.base) if entry == first or entry.startswith(f"{first}.")]
 
 
 def room_needed(job: Job, scratch: str) -> dict[str, int]:

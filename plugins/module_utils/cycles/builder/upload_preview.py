@@ -36,6 +36,13 @@ from .upload_report import (
     upload_row,
 )
 
+_DELETION_LINES = {
+    "upload": "provider {provider}: image {image}: delete upload {upload_id} of build {build_id}, {reason}",
+    "build": "image {image}: delete build {build_id}, {reason}",
+    "files": "image {image}: remove {names}, {reason}",
+    "record": "image {image}: remove the record of build {build_id}, {reason}",
+}
+
 
 def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
     """The result of check mode: the plan in documents and in lines for ``--diff``.
@@ -53,7 +60,9 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
         cases, deletions = context.cases(view), list(context.deletions(view))
     providers = _reached(context)
     unusable = unreached(providers)
-    lines = [*map(_deletion_line, deletions), *_case_lines(cases), *(f"cannot be used: {why}" for why in unusable)]
+    rows = [_deletion_row(planned) for planned in deletions]
+    lines = [_DELETION_LINES[row["what"]].format_map({**row, "names": ", ".join(row.get("files", ()))}) for row in rows]
+    lines += [*_case_lines(cases), *(f"cannot be used: {why}" for why in unusable)]
     return {
         "changed": bool(deletions) or any(case.due for case in cases),
         "ended": "check",
@@ -61,7 +70,7 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
         "plan": {
             "upload": [case_row(case) for case in cases if case.due],
             "wait": [case_row(case) for case in cases if not case.due and case.code not in SETTLED_CASES],
-            "delete": [_deletion_row(planned) for planned in deletions],
+            "delete": rows,
         },
         "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "uploads plan"},
         "providers": providers,
@@ -92,19 +101,6 @@ def _case_lines(cases: Iterable[UploadCase]) -> Iterable[str]:
             yield f"{name}: upload build {case.build.id} as {case.format}, {case.reason}"
         elif case.code not in SETTLED_CASES:
             yield f"{name}: wait, {case.reason}"
-
-
-def _deletion_line(planned: Deletion) -> str:
-    if isinstance(planned, DeleteUpload):
-        upload = planned.upload
-        what = f"provider {upload.provider}: image {upload.image}: delete upload {upload.id} of build {upload.build_id}"
-    elif isinstance(planned, MarkBuild):
-        what = f"image {planned.build.image}: delete build {planned.build.id}"
-    elif isinstance(planned, DeleteFiles):
-        what = f"image {planned.image}: remove {', '.join(planned.names)}"
-    else:
-        what = f"image {planned.image}: remove the record of build {planned.build_id}"
-    return f"{what}, {planned.reason}"
 
 
 def _deletion_row(planned: Deletion) -> dict[str, Any]:
