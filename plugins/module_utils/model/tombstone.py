@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from .documents import copied
 from .launch import Launch, Phase
 from .node import Node
 from .stored import Stored, is_number
@@ -55,6 +56,10 @@ class Tombstone(Stored):
             is_news |= _note(self.volumes, launch.volume_ids)
             is_news |= _note(self.marks, [*launch.superseded, launch.mark])
         return is_news
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored; one is written for each node that goes."""
+        return copied(vars(self))  # type: ignore[no-any-return]
 
     def is_past(self, now: float) -> bool:
         """True when nothing can turn up any more; far in the future is what a clock that was ahead has stored."""
