@@ -39,6 +39,8 @@ class Scene:
     latency: Mapping[str, float] = field(default_factory=lambda: dict(LATENCY))
     boot: Mapping[str, Any] | float = field(default_factory=lambda: dict(BOOT))
     delete: float = DELETE_SECONDS
+    counted: float = 0.5
+    """Seconds for which a server is shown as DELETED after its end, and counts."""
     guests: bool = True
     min_ready: int = 0
     rate: float = 0.02
@@ -54,6 +56,7 @@ class Scene:
                 quota={"instances": self.quota, **PLENTY},
                 boot=self.boot,
                 delete=self.delete,
+                shown_deleted=self.counted,
                 latency={**self.latency, "default": self.small},
                 seed=SEED,
                 networks=[{"name": "public", "external": True, "shared": True}],
