@@ -25,11 +25,12 @@ _WRITES = (Create, Create2, Delete, SetData, Transaction)
 
 
 class _Counting(KazooClient):
-    """Counts the writes that it sends."""
+    """Counts what it sends."""
 
-    writes = 0
+    writes = requests = 0
 
     def _call(self, request: Any, async_object: Any) -> Any:
+        self.requests += 1
         if isinstance(request, _WRITES):
             self.writes += 1
         return super()._call(request, async_object)
@@ -66,6 +67,11 @@ class Requestor:
     def writes(self) -> int:
         """Writes that this requestor has sent so far."""
         return self._client.writes
+
+    @property
+    def requests(self) -> int:
+        """Requests of any kind that this requestor has sent so far."""
+        return self._client.requests
 
     # -- asking --------------------------------------------------------------------------------------------------
 

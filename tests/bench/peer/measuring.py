@@ -31,6 +31,7 @@ TITLES = {
     "out_of_order": ("pairs served out of order", "%"),
     "used_gone_p50": ("used → record gone, P50", "s"),
     "calls_per_node": ("API calls per server", ""),
+    "store_per_node": ("requests to ZooKeeper per server", ""),
     "calls_per_minute": ("at rest: API calls per minute", ""),
     "refused": ("refused creates", ""),
     "thrown_away": ("servers thrown away", ""),
@@ -58,7 +59,11 @@ class Meter:
 
     def __post_init__(self) -> None:
         self._cpu = self.launcher.tree.cpu()
-        self._calls = self.calls()
+        self._calls, self._store = self.calls(), self.store()
+
+    def store(self) -> int:
+        """Requests that ZooKeeper has answered so far, without those of the requestor."""
+        return sum(self.world.store_counts()) - self.world.requestor.requests
 
     def calls(self) -> int:
         """API calls so far."""
@@ -88,6 +93,7 @@ class Meter:
             "makespan": last - min((requestor.submitted[name] for name in wanted), default=math.nan),
             "used_gone_p50": gone.p50,
             "calls_per_node": ratio(self.calls() - self._calls, lives),
+            "store_per_node": ratio(self.store() - self._store, lives),
             "refused": self.world.refused_creates(),
             "cpu": self.launcher.tree.cpu() - self._cpu,
             "pss_module": self.launcher.tree.module_share,
