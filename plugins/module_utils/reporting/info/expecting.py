@@ -27,6 +27,8 @@ FEWEST = 5
 """Deletions from which a rate is told."""
 SILENCE = 4.0
 """Where nothing was deleted for so many times the mean distance, the rate is over."""
+BEHIND = 120.0
+"""A launcher stores once a minute what it has learned. What it wrote less than so many seconds ago is its latest."""
 UNTOLD = "it cannot be told: it depends on when others give nodes back or an operator mends something"
 
 Expected = tuple["float | None", str]
@@ -87,12 +89,14 @@ def _until_room(
     if len(gone) < FEWEST or gone[-1] <= gone[0]:
         return None, f"it cannot be told: fewer than {FEWEST} nodes of {where} were deleted within the last hour"
     distance = (gone[-1] - gone[0]) / (len(gone) - 1)
-    if now - gone[-1] > SILENCE * distance:
-        return None, f"it cannot be told: no node of {where} was deleted for {span(now - gone[-1])}"
+    # What was deleted since the launcher stored that is not known here.
+    silence = _stored_at(reading, provider, now) - gone[-1]
+    if silence > SILENCE * distance:
+        return None, f"it cannot be told: no node of {where} was deleted for {span(silence)}"
     free = 0.0 if wait.get("behind") or not is_number(left) else max(0.0, float(left or 0))
     nodes = max(1.0, len(row["labels"]) + _wanted_before(row, rows, where, reading) - free)
     boots = _boots(reading, provider)
-    total = max(0.0, nodes * distance - (now - gone[-1])) + (median(boots) if boots else 0.0)
+    total = nodes * distance - min(distance, now - gone[-1]) + (median(boots) if boots else 0.0)
     boot = "the median of the boots seen lately" if boots else "without the boot, of which none was seen lately"
     lately = f"{len(gone)} nodes of {where} were deleted within {span(now - gone[0])}"
     return round(total, 1), f"about {nodes:.12g} must be deleted first, {lately}; {boot}"
@@ -118,6 +122,12 @@ def _deletions(reading: TreeReading, provider: str, pool: str, now: float) -> li
     items = (item for item in _learned(reading, provider, "gone") if isinstance(item, dict))
     times = [float(item["at"]) for item in items if item.get("pool") == pool and is_number(item.get("at"))]
     return sorted(at for at in times if now - LATELY <= at <= now)
+
+
+def _stored_at(reading: TreeReading, provider: str, now: float) -> float:
+    """The moment for which it is known what was deleted: that of the last writing, *now* where no launcher writes."""
+    found = reading.one(f"{PROVIDERS}/{provider}")
+    return found.written if found is not None and 0 <= now - found.written < BEHIND else now
 
 
 def _learned(reading: TreeReading, provider: str | None, key: str) -> list[Any]:

@@ -13,8 +13,11 @@ from tests.support.tree_reading import NOW, reading_of
 WEST = "/nodepool/stackci/providers/west"
 
 
-def expected(gone, request_id=WAITING, **figures):
-    """The estimate for the first of the queue, which wants two nodes and finds room for one."""
+def expected(gone, request_id=WAITING, later=0.0, **figures):
+    """The estimate for the first of the queue, which wants two nodes and finds room for one.
+
+    :param later: seconds since all documents were written.
+    """
     whole = documents(NOW)
     wait = {**NO_ROOM, "text": "x", "since": NOW, "at": NOW, **figures}
     whole[f"/nodepool/stackci/waits/{WAITING}"] = wait
@@ -23,7 +26,7 @@ def expected(gone, request_id=WAITING, **figures):
     reading = reading_of(whole)
     rows = request_rows(reading, NOW)
     row = next(item for item in rows if item["id"] == request_id)
-    return expected_wait(row, rows, row["reason"], [], reading, NOW)
+    return expected_wait(row, rows, row["reason"], [], reading, NOW + later)
 
 
 def every(seconds, count, pool="main", until=NOW):
@@ -44,6 +47,12 @@ def test_requests_before_it_come_first():
 
 def test_what_has_passed_since_the_last_deletion_counts():
     assert expected(every(60, 6, until=NOW - 50))[0] == 10 + 25
+
+
+def test_what_was_deleted_since_the_launcher_stored_it_is_not_missed():
+    """It stores once a minute: seven distances have passed, and it has deleted most likely."""
+    assert expected(every(10, 6, until=NOW), later=70)[0] == 0 + 25
+    assert "no node of west/main was deleted for 5 min" in expected(every(10, 6, until=NOW), later=300)[1]
 
 
 def test_nothing_is_estimated_where_too_little_was_seen():
