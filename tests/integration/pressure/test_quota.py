@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import readings
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.throttling import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launches import (
     freezes as cycle_freezes,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import freezing

@@ -14,8 +14,8 @@ from ...launching.breaking import Breaker
 from ...launching.freezing import LONGEST
 from ...model.freeze import Freeze
 from ...model.stored import BadDocument, all_made
-from ..launcher.throttling.breakers import BREAKERS
-from ..launcher.throttling.freezes import FREEZES
+from ..launcher.launches.breakers import BREAKERS
+from ..launcher.launches.freezes import FREEZES
 
 if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store

@@ -36,6 +36,7 @@ from .context.context import Context
 from .context.ledger import Ledger, size_of
 from .inherited import Inherited
 from .launches.beginning import Wanted
+from .launches.gates import Gates
 from .launches.launches import Launches
 from .leaks.first_meeting import FirstMeeting
 from .leaks.sweep import LeakSweep
@@ -50,7 +51,6 @@ from .removals.removals import Removals
 from .requests.accepted_requests import AcceptedRequests
 from .requests.waits import Waits
 from .snapshot import InHand, demand_of, due_upkeep, observe
-from .throttling.gates import Gates
 
 END_WAIT = 5.0
 """Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""

@@ -38,6 +38,7 @@ from .context.ledger import take_stock
 from .context.offers import ask_about, label_template
 from .cycle import LauncherOptions
 from .inherited import Inherited
+from .launches.gates import Gates
 from .leaks.first_meeting import would_say
 from .provider.actor import ProviderActor
 from .provider.provider_locks import PROVIDERS
@@ -45,7 +46,6 @@ from .provider.registry import Registry
 from .readings import read_clouds
 from .requests.waits import all_reasons
 from .snapshot import InHand, demand_of, due_upkeep, observe
-from .throttling.gates import Gates
 
 PATIENCE = 60.0
 """Seconds that the clouds have to answer; what has not answered by then shows as the reason of waiting."""

@@ -16,8 +16,8 @@ from ...model.resources import Resources
 from .context.context import Context
 from .context.ledger import Ledger
 from .context.offers import ask_about, label_template
+from .launches.gates import Gates
 from .provider.actor import LIMITS_AGE, LIMITS_AGE_WHEN_FULL, PROBE_AGE, ProviderActor
-from .throttling.gates import Gates
 
 
 @dataclass(frozen=True)

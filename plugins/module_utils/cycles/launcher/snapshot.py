@@ -29,9 +29,9 @@ from ...model.request import NodeRequest, RequestState
 from .context.context import LAUNCHES, Context
 from .context.ledger import Ledger, size_of
 from .inherited import Inherited
+from .launches.gates import Gates
 from .provider.actor import ProviderActor
 from .readings import PoolReading
-from .throttling.gates import Gates
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ....model.launch import Phase
 from ....model.reasons import Reason
 from ..context.context import Context
 from ..context.ledger import size_of
-from ..throttling.gates import Gates
+from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 
 

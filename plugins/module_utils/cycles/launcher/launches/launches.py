@@ -30,12 +30,12 @@ from ....model.resources import FLOATING_IPS
 from ..context.context import Context
 from ..context.ledger import size_of
 from ..removals.removals import Removals
-from ..throttling.gates import Gates
 from .addressing import Addressing
 from .beginning import Wanted, adopted, begin
 from .create_limits import CreateLimits, left_out
 from .creates import Creates
 from .creating import prepare_create, renew_image, send_create
+from .gates import Gates
 from .launch_in_progress import (
     Ended,
     LaunchesInProgress,

@@ -17,8 +17,8 @@ from ....model.node import NodeState
 from ....model.resources import Resources
 from ..context.context import Context
 from ..context.metrics import READY, count_attempt
-from ..throttling.gates import Gates
 from .create_limits import pool_id_of
+from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 
 
