@@ -59,13 +59,13 @@ def test_a_node_that_another_client_locks_first_is_left_alone_until_it_is_free()
     with World(one_provider()) as world:
         cycle, (node,) = served(world)
         contender = f"/nodepool/nodes/{node}/lock/0__lock__0000000000"
-        cycle.store.session.before = lambda request: lock(request)
 
         def lock(request: Any) -> None:
             if isinstance(request, Multi) and of_node([request], "lock"):
                 cycle.store.session.before = None
                 world.keeper.store_raw(contender, b"")
 
+        cycle.store.session.before = lock
         world.give_back([node])
         world.run(20)
         assert [item.state for item in world.nodes()] == ["used"]
