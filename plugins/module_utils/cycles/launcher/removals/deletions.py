@@ -43,11 +43,11 @@ class _Deletion:
 
 @dataclass(frozen=True, eq=False)
 class _Ending:
-    """A node that is gone from the cloud, and what was recorded of it."""
+    """A node that is gone from the cloud, and what is recorded of it now."""
 
     node_id: str
     held: Held
-    life: Life | None
+    life: Life
     node: Node | None
     launch: Launch | None
 
@@ -65,21 +65,20 @@ class Deletions:
     def __init__(self, context: Context, removals: Removals) -> None:
         self._context = context
         self._removals = removals
-        self._held: dict[str, Held] = {}
-        self._lives: dict[str, Life] = {}
+        self._deletions: dict[str, _Deletion] = {}
         self._looking: dict[str, tuple[ProviderActor, Launch]] = {}
         self._endings: list[tuple[_Ending, Sent]] = []
 
     def __contains__(self, node_id: str) -> bool:
-        return node_id in self._held
+        return node_id in self._deletions
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._deletions)
 
     @property
     def node_ids(self) -> set[str]:
         """The nodes that are being deleted."""
-        return set(self._held)
+        return set(self._deletions)
 
     def unclear(self, actor: ProviderActor) -> int:
         """How many deletions wait for a look at the list, because their create was never answered."""
@@ -141,7 +140,7 @@ class Deletions:
     def _unchanged(self, action: DeleteNode) -> tuple[Node, ProviderActor] | None:
         """The node as the plan has seen it, and its provider, if this cycle acts for that."""
         node = self._context.store.nodes.get(action.node_id)
-        if node is None or node.version != action.version or action.node_id in self._held:
+        if node is None or node.version != action.version or action.node_id in self._deletions:
             return None
         actor = self._context.actors.get(node.provider or "")
         return (node, actor) if actor is not None else None
@@ -156,8 +155,7 @@ class Deletions:
 
     def _begin(self, deletion: _Deletion) -> None:
         node, launch = deletion.node, deletion.launch
-        self._held[node.id] = deletion.held
-        self._lives[node.id] = deletion.life
+        self._deletions[node.id] = deletion
         line = f"node {node.id}: deleting, because {deletion.why}"
         self._context.account.say(Line(line, **subject_of_node(node, launch)))
         self._remove(node, launch, deletion.actor)
@@ -198,11 +196,12 @@ class Deletions:
 
     def drop(self) -> None:
         """The session is lost or the cycle ends: let go of all locks; the next one goes on."""
-        for held in self._held.values():
-            held.release()
-        self._held.clear()
+        for deletion in self._deletions.values():
+            deletion.held.release()
+        for ending, _sent in self._endings:
+            ending.held.release()
+        self._deletions.clear()
         self._endings.clear()
-        self._lives.clear()
         self._looking.clear()
 
     def _remove(self, node: Node, launch: Launch | None, actor: ProviderActor) -> None:
@@ -222,11 +221,11 @@ class Deletions:
 
     def _gone(self, node_id: str) -> None:
         """Nothing of it is in the cloud any more: all that is recorded of it goes, together with the lock."""
-        held, life = self._held.pop(node_id, None), self._lives.pop(node_id, None)
-        if held is None or not held.valid:
+        deletion = self._deletions.pop(node_id, None)
+        if deletion is None or not deletion.held.valid:
             return
-        store, batch = self._context.store, self._context.store.batch()
-        ending = _Ending(node_id, held, life, store.nodes.get(node_id), self._context.launch(node_id))
+        store, batch, held = self._context.store, self._context.store.batch(), deletion.held
+        ending = _Ending(node_id, held, deletion.life, store.nodes.get(node_id), self._context.launch(node_id))
         self._add_tombstone(ending, batch)
         self._context.forget(node_id, batch)
         store.nodes.remove(node_id, held, batch)
