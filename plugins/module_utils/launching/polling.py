@@ -23,7 +23,7 @@ SPARSE = 5.0
 QUICK, CALM = 0.5, 1.5
 COST = 1.2
 """A look is worth its call where servers that are up have waited so many seconds for it, all of them together."""
-QUICK_WHEN_FULL, COST_WHEN_FULL = 0.25, 0.3
+QUICK_WHEN_FULL, COST_WHEN_FULL = 0.25, 0.12
 """The same while a request waits for room: each node that is ready sooner frees its place sooner."""
 NARROWEST = 0.1
 """Seconds by which times differ at least."""

@@ -21,7 +21,7 @@ from .uncounted import Uncounted
 
 COUNTED = (INSTANCES, CORES, RAM)
 """What nova frees with the server. Ports, volumes and floating IPs are freed when the list has confirmed its end."""
-PACE = 0.1
+PACE = 0.06
 SHARE = 3.0
 """The limits are read every PACE seconds, or after so many times as long as the last answer took."""
 UNKNOWN_PACE = 0.5
