@@ -23,7 +23,7 @@ REQUEST_ALLOWED = {
         for key in ("az", "cloud", "host_id", "interface_ip", "private_ipv4", "public_ipv4", "public_ipv6")
     },
     "launcher.states": "Nodepool registers as stopped before it starts its threads",
-    "node.states": "Nodepool writes deleted because it deletes a record in several steps; here it goes in one transaction",
+    "node.states": "Nodepool deletes a record in several steps, of which this is the first; ours goes in one",
 }
 BUILD_ALLOWED = {
     f"upload.{key}@uploading": "ours is written before the data is sent, so that a killed upload is found again"
