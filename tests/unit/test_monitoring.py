@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.catalog import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_catalog import (
     HISTOGRAM,
     METRICS,
     PREFIX,

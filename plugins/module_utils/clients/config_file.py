@@ -27,8 +27,8 @@ from ..model.config.schema import NODEPOOL, SECURE, Schema
 from ..model.config.substitution import expand
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError, MissingLibraryError
-from .config.text_file import read_text
-from .config.yaml_document import read_yaml
+from .text_file import read_text
+from .yaml_document import read_yaml
 
 Stamp = tuple[int, int, int]
 """Time of the last change in ns, size in bytes and inode of a file: differs when the file was changed or replaced."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ..clients.zookeeper.reading import TreeReading
 from ..model.config.types import NodepoolConfig
 from ..model.counters import FAMILIES, Counters, Family
-from ..reporting.metrics import catalog
-from ..reporting.metrics.catalog import Gauges, Metric, cleaned
-from ..reporting.metrics.samples import counters_in, gauges_of
+from ..reporting import metric_catalog as catalog
+from ..reporting.metric_catalog import Gauges, Metric, cleaned
+from ..reporting.metric_samples import counters_in, gauges_of
 from .libraries import (
     CollectorRegistry,
     CounterMetricFamily,

@@ -17,10 +17,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.text_file import read_text
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.yaml_document import read_yaml
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import load_cloud_entry
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.text_file import read_text
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.yaml_document import read_yaml
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
 
 MAIN, SECURE = "nodepool.yaml", "secure.conf"

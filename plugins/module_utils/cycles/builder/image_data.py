@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from typing import Any
 
-from ...clients.config.text_file import read_text
 from ...clients.private_file import is_private, write_private
+from ...clients.text_file import read_text
 from ...clients.zookeeper.store import Store
 from ...imaging.image_data import (
     counts,

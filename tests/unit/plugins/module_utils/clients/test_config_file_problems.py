@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients import config_file
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config import yaml_document
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import config_file, yaml_document
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, MissingLibraryError
 from tests.support.config_texts import ZOOKEEPER, changed, complaints, parse, valid_document
 

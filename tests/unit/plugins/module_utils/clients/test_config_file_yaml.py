@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config import yaml_document
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config.yaml_document import read_yaml
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import yaml_document
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.yaml_document import read_yaml
 from tests.support.config_texts import ZOOKEEPER, complaints, parse
 
 

@@ -23,7 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters im
     REQUEST_READY,
     Counters,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.catalog import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_catalog import (
     HISTOGRAM,
     METRICS,
     PREFIX,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import TreeReading
-from ...imaging.notes import Failures, build_notes_path, upload_notes_path
-from ...model.config.types import NodepoolConfig
-from ...model.documents import seconds, text
-from ...model.image import BuildState, UploadState, is_build_id, is_upload_id
-from . import catalog
-from .catalog import Gauges
+from ..clients.zookeeper import paths
+from ..clients.zookeeper.reading import TreeReading
+from ..imaging.notes import Failures, build_notes_path, upload_notes_path
+from ..model.config.types import NodepoolConfig
+from ..model.documents import seconds, text
+from ..model.image import BuildState, UploadState, is_build_id, is_upload_id
+from . import metric_catalog as catalog
+from .metric_catalog import Gauges
 
 UNKNOWN = "unknown"
 

@@ -18,13 +18,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters im
     REQUEST_READY,
     Counters,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics import catalog
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.catalog import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting import metric_catalog as catalog
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_catalog import (
     LONGEST_LABEL,
     Gauges,
     Metric,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.samples import counters_in, gauges_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_samples import counters_in, gauges_of
 from tests.support.config_texts import parse
 from tests.support.tree_reading import NOW, populated, reading_of
 from tests.support.world import label, provider_document, site

@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Callable
 
-from ...model.errors import ConfigError
+from ..model.errors import ConfigError
 
 RETRIES = 3
 RETRY_AFTER = 0.5

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config import text_file
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import text_file
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...model.counters import FAMILIES, MOST_SERIES, OTHER, Family, Labels
+from ..model.counters import FAMILIES, MOST_SERIES, OTHER, Family, Labels
 
 PREFIX = "stackci_nodepool_"
 LONGEST_LABEL = 128

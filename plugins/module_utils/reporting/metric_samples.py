@@ -11,27 +11,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import TreeReading
-from ...cycles.frame.heartbeat import HEARTBEATS
-from ...cycles.frame.tally import COUNTERS, counters_of
-from ...cycles.launcher.context.metrics import FAILED, READY, failure_label
-from ...launching.machine import Failure
-from ...model import reasons
-from ...model.config.types import NodepoolConfig
-from ...model.counters import LAUNCHES, LEAKS_REMOVED, OTHER, Counters
-from ...model.documents import mapping, seconds, text, words
-from ...model.node import NodeState
-from ...model.request import RequestState
-from ...model.resources import CORES, FLOATING_IPS, INSTANCES, ORDER, PORTS, RAM, VOLUME_GB, VOLUMES
-from ...model.stored import BadDocument
-from ...sweeping.candidate import Kind
-from ..info.labels import label_rows
-from ..info.providers import provider_rows
-from ..info.requests import request_rows
-from . import catalog
-from .catalog import Gauges
-from .images import add_images
+from ..clients.zookeeper import paths
+from ..clients.zookeeper.reading import TreeReading
+from ..cycles.frame.heartbeat import HEARTBEATS
+from ..cycles.frame.tally import COUNTERS, counters_of
+from ..cycles.launcher.context.metrics import FAILED, READY, failure_label
+from ..launching.machine import Failure
+from ..model import reasons
+from ..model.config.types import NodepoolConfig
+from ..model.counters import LAUNCHES, LEAKS_REMOVED, OTHER, Counters
+from ..model.documents import mapping, seconds, text, words
+from ..model.node import NodeState
+from ..model.request import RequestState
+from ..model.resources import CORES, FLOATING_IPS, INSTANCES, ORDER, PORTS, RAM, VOLUME_GB, VOLUMES
+from ..model.stored import BadDocument
+from ..sweeping.candidate import Kind
+from . import metric_catalog as catalog
+from .image_metrics import add_images
+from .info.labels import label_rows
+from .info.providers import provider_rows
+from .info.requests import request_rows
+from .metric_catalog import Gauges
 
 UNKNOWN = "unknown"
 RESOURCES: Mapping[str, tuple[str, int]] = {

@@ -23,8 +23,8 @@ except ImportError:
 else:
     YAML_IMPORT_ERROR = None
 
-from ...model.config.problems import Place, Problem
-from ...model.errors import MissingLibraryError
+from ..model.config.problems import Place, Problem
+from ..model.errors import MissingLibraryError
 
 DEEPEST = 64
 """Levels of lists and mappings; the code that reads the result is recursive."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters import FAMILIES
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.catalog import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_catalog import (
     COUNTER,
     HISTOGRAM,
     METRICS,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics import catalog
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.catalog import Metric
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metrics.samples import gauges_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting import metric_catalog as catalog
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_catalog import Metric
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_samples import gauges_of
 from tests.support.config_texts import parse
 from tests.support.tree_reading import NOW, reading_of
 from tests.support.world import label, provider_document, site
