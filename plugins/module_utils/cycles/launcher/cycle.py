@@ -39,6 +39,7 @@ from .context.account import Account
 from .context.context import Context
 from .context.metrics import Metrics
 from .launcher_pass import LauncherPass
+from .takeover import Takeover
 
 DONE = "done"
 LONGEST_WAIT = 5.0
@@ -125,7 +126,8 @@ class LauncherCycle(Work):
         self._watch = watch or ConfigWatch(options, context.account.say)
         self._watch.known = context.config
         self._news = News()
-        self._launcher_pass = LauncherPass(context, options.chosen, options.client)
+        self._takeover = Takeover(context, options.chosen, options.client)
+        self._launcher_pass = LauncherPass(context, self._takeover)
         context.account.tally = Tally(sink)
         self._metrics = Metrics(context, sink)
         self._counters = KeptCounters(context.store, "launcher", context.account.tally, context.account.say)
@@ -147,9 +149,9 @@ class LauncherCycle(Work):
             self._launcher_pass.close()
             context.store.fence(None)
             self._metrics.sweeps()
-            self._counters.end(context.now(), self._launcher_pass.calls)
+            self._counters.end(context.now(), self._takeover.calls)
             self._heartbeat.end()
-        return self._result(Outcome(ended, set(self._launcher_pass.acted_for), context.now() - began))
+        return self._result(Outcome(ended, set(self._takeover.acted_for), context.now() - began))
 
     def _changed(self, path: str) -> None:
         """Counters and heartbeats of other cycles are no reason for a pass."""
@@ -163,7 +165,7 @@ class LauncherCycle(Work):
         """What the heartbeat tells."""
         if self._context.actors:
             return SERVING
-        return STANDING_BY if self._launcher_pass.warm else STARTING
+        return STANDING_BY if self._takeover.warm else STARTING
 
     def rest(self, seconds: float) -> None:
         """Answers stay where they are: what they lead to could not be written."""
@@ -197,13 +199,13 @@ class LauncherCycle(Work):
             store.fence(self._generation)
             self._launcher_pass.lose()
         if self._look(now):
-            self._launcher_pass.reload(self._news)
+            self._takeover.reload(self._news)
             self._news = News()
         due = self._launcher_pass.work(now)
         for line in store.odd_documents():
             self._context.account.say(line)
         self._metrics.step(now, leads=self._launcher_pass.leads)
-        self._counters.step(now, self._launcher_pass.calls)
+        self._counters.step(now, self._takeover.calls)
         self._heartbeat.step(now, self._context.actors)
         return due
 
@@ -249,7 +251,7 @@ class LauncherCycle(Work):
             "breakers": context.account.breakers,
             "sweeps": context.account.sweeps.counts,
             "stuck_deletions": context.account.stuck,
-            "config_problems": [*self._watch.problems, *self._launcher_pass.acting_providers.documents()],
-            "api_calls": self._launcher_pass.calls(),
+            "config_problems": [*self._watch.problems, *self._takeover.problems()],
+            "api_calls": self._takeover.calls(),
             "warnings": [*context.config.warnings, *context.account.strangers.values()],
         }

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
-from functools import partial
 
 from ...clients.ssh import Scanner
 from ...launching.actions import (
@@ -20,21 +18,13 @@ from ...launching.actions import (
 from ...launching.placement import place
 from ...launching.snapshot import Snapshot
 from ...model import reasons
-from ...model.config.types import (
-    ImageSettings,
-    NodepoolConfig,
-    Provider,
-)
 from ...model.errors import StoreError
-from ...model.lines import Line, Trouble
+from ...model.lines import Line
 from ...model.node import NodeState
-from ..frame.config_watch import News
 from ..frame.tree_identity import check_tree
-from .acting_providers import ActingProviders, Chosen, Make
 from .adoption import Adoption
 from .context.context import Context
 from .context.ledger import Ledger, size_of
-from .inherited import Inherited
 from .launches.beginning import Wanted
 from .launches.gates import Gates
 from .launches.launches import Launches
@@ -42,36 +32,25 @@ from .leaks.first_meeting import FirstMeeting
 from .leaks.sweep import LeakSweep
 from .provider.actor import ProviderActor, Watched
 from .provider.given_back import Acknowledged
-from .provider.provider_locks import ProviderLocks
-from .provider.registry import Registry
-from .provider.warming import Warming
 from .readings import read_clouds
 from .removals.deletions import Deletions
 from .removals.removals import Removals
 from .requests.accepted_requests import AcceptedRequests
 from .requests.waits import Waits
 from .snapshot import InHand, demand_of, due_upkeep, observe
+from .takeover import Takeover
 
 END_WAIT = 5.0
 """Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
-REMEMBER_EVERY = 60.0
-"""Seconds after which what was learned of a provider is stored, for the case that the cycle is killed."""
 
 
 class LauncherPass:
-    """The acting part of a cycle: takes providers, works for them, lets go of them.
+    """The acting part of a cycle: takes providers over, works for them, lets go of them."""
 
-    :param chosen: names of the providers of a configuration that this cycle is to act for.
-    """
-
-    def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
+    def __init__(self, context: Context, takeover: Takeover) -> None:
         self._context = context
-        self._provider_locks = ProviderLocks(context.store)
-        self._registry = Registry(context.store, context.config, context.site)
-        self.acting_providers = ActingProviders(context, self._provider_locks, chosen, client, self._registry.origin)
-        self._changes = self.acting_providers.changes
+        self._takeover = takeover
         self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
-        self._warming = Warming(self._images_of)
         self._nodes, self._requests, self._ledger = context.store.nodes.view(), context.store.requests.view(), Ledger()
         self._removals = Removals(context)
         self._deletions = Deletions(context, self._removals)
@@ -81,13 +60,9 @@ class LauncherPass:
         self._launches = Launches(context, self._removals, self._gates, self._scanner)
         self._accepted = AcceptedRequests(context, self._launches)
         self._adoption = Adoption(context, self._nodes, self._requests, self._accepted, self._launches)
-        self._inherited = Inherited(context)
         self._waits = Waits(context)
-        self._troubled: set[str] = set()
         self._quiet = False
         self._abandoned = False
-        self._remembered_at = context.now()
-        self.acted_for: set[str] = set()
 
     # -- passes --------------------------------------------------------------------------------------------------
 
@@ -102,23 +77,16 @@ class LauncherPass:
         changed, nodes = self._nodes.refresh(), self._nodes.records
         self._ledger.follow_records(changed, nodes)
         self._context.ages.follow(changed, nodes, now)
-        if self.acting_providers.follow_drains(self._nodes.records.values()):
+        if self._takeover.follow_drains(nodes.values()):
             self.lose()
-        self._gain(now)
-        self._warm_up(now)
-        for actor in self._context.actors.values():
-            actor.check(now)
-            actor.health.follow(now)
-            actor.probe(now)
-            self._tell_health(actor, now)
-            actor.settle(now)
+        self._takeover.step(self._nodes.records.values(), now)
         self._requests.refresh()
         self._adoption.step()
         self._keep_up()
         self._gates.freezes.follow()
         if self._accepted.take_back(now):
             self._requests.refresh()
-        self._provider_locks.gain_min_ready()
+        self._takeover.gain_min_ready()
         snapshot = self._observe(now)
         plan = place(snapshot)
         planned_with = self._in_flight
@@ -128,28 +96,13 @@ class LauncherPass:
         self._deletions.step(now)
         self._launches.step(now)
         self._accepted.step(snapshot.all_pools)
-        self._inherited.ask_for_lists(self._nodes.free.values(), now)
+        self._takeover.inherited.ask_for_lists(self._nodes.free.values(), now)
         self._first_meeting.step(now)
-        if now - self._remembered_at >= REMEMBER_EVERY:
-            self._remember()
-        self._sweeps.step(now, tree=self._provider_locks.keeps_spares)
+        self._takeover.remember(now)
+        self._sweeps.step(now, tree=self._takeover.keeps_spares)
         # What ended during this pass made room that the plan did not know of.
         self._quiet = not planned_with and self._is_quiet(plan)
         return self._due(now)
-
-    def _tell_health(self, actor: ProviderActor, now: float) -> None:
-        """Say it once when trouble begins and once when it is over."""
-        name, reason = actor.provider.name, actor.health.blocked(now)
-        if reason is not None and name not in self._troubled:
-            self._troubled.add(name)
-            self._remembered_at = float("-inf")
-            text = str(reason.figures["text"])
-            text = text if text.startswith("provider ") else f"provider {name}: {text}"
-            self._context.account.say(Trouble(text, provider=name))
-        elif reason is None and name in self._troubled:
-            self._troubled.discard(name)
-            self._remembered_at = float("-inf")
-            self._context.account.say(Line(f"provider {name}: its API works again", provider=name))
 
     @property
     def settled(self) -> bool:
@@ -165,10 +118,10 @@ class LauncherPass:
     @property
     def leads(self) -> bool:
         """True when this cycle reports for the whole tree; one of all acting cycles does."""
-        return self._provider_locks.keeps_spares
+        return self._takeover.keeps_spares
 
     def _is_quiet(self, plan: Plan) -> bool:
-        if not self._context.actors and self.acting_providers.settings:
+        if self._takeover.is_idle:
             return False
         if plan.admit or plan.decline or plan.spare or plan.delete:
             return False
@@ -185,7 +138,7 @@ class LauncherPass:
         due = min(
             self._launches.in_progress.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now)
         )
-        due = min(due, self._inherited.next_due(now))
+        due = min(due, self._takeover.inherited.next_due(now))
         for actor in self._context.actors.values():
             launches = self._launches.in_progress.watched(actor)
             full = self._waits.for_room
@@ -202,67 +155,12 @@ class LauncherPass:
                 due = min(due, actor.look_for_room(now, self._launches.in_progress.unanswered(actor)))
         return max(0.01, due)
 
-    # -- providers -----------------------------------------------------------------------------------------------
-
-    def _gain(self, now: float) -> None:
-        context = self._context
-        gained = self._provider_locks.gain(list(self.acting_providers.clients))
-        for name in gained:
-            provider, client = self.acting_providers.begin(name)
-            actor = self._warming.hand_over(name, provider, client) or context.actor(provider, client)
-            context.learn(actor)
-            context.actors[name] = actor
-            context.pool_ids.update(self._registry.ids(provider))
-            self.acting_providers.remember(name, actor.learned())
-            self.acted_for.add(name)
-            self._inherited.gain(actor, self._nodes.records.values(), now)
-        if self._changes != self.acting_providers.changes:
-            self._changes = self.acting_providers.changes
-            self._follow(now)
-        for actor in context.actors.values():
-            self._registry.keep_registered(actor.provider, now)
-        for name in gained:
-            context.account.say(Line(f"provider {name}: acting", provider=name))
-
-    # -- standing by ---------------------------------------------------------------------------------------------
-
-    @property
-    def warm(self) -> bool:
-        """True when this cycle could act for every provider at once if it were to."""
-        return self._warming.warm(self._context.now())
-
-    def _warm_up(self, now: float) -> None:
-        settings, clients = self.acting_providers.settings, self.acting_providers.clients
-        names = [name for name in clients if name not in self._context.actors and name in settings]
-        self._warming.follow({name: partial(self._context.actor, settings[name], clients[name]) for name in names}, now)
-
-    def _images_of(self, provider: Provider) -> list[ImageSettings]:
-        labels = [label for pool in provider.pools.values() for label in pool.labels.values()]
-        return [self._context.config.image_settings(provider, label) for label in labels]
-
-    def reload(self, news: News) -> None:
-        """Take a new configuration over; the next pass works with it."""
-        context = self._context
-        if news.config is not None:
-            context.config = _with_zookeeper(context, news.config)
-            self._registry.reload(context.config)
-        self.acting_providers.reload(clouds=news.clouds)
-
-    def _follow(self, now: float) -> None:
-        """Bring ids and registrations of pools up to date after a change of providers or pools."""
-        context = self._context
-        context.pool_ids.clear()
-        for actor in context.actors.values():
-            context.pool_ids.update(self._registry.ids(actor.provider))
-        self._registry.restrict(set(context.pool_ids.values()), now)
+    # -- the end -------------------------------------------------------------------------------------------------
 
     def lose(self) -> None:
         """The session is lost: forget everything; the cloud and ZooKeeper are read again."""
         self._context.store.give_up()
         self._drop()
-        self._warming.drop()
-        self._registry.withdraw()
-        self._provider_locks.lose()
         # A pass that was interrupted may have locked what no part has in its hands yet.
         self._context.store.release_locks()
 
@@ -280,7 +178,8 @@ class LauncherPass:
             if self._abandoned:
                 context.store.give_up()
             context.store.catch_up()
-            self._remember()
+            if not self._abandoned:
+                self._takeover.remember(context.now(), every=0.0)
             context.account.end(
                 freezes=self._gates.freezes.document(),
                 breakers=self._gates.breakers.document(),
@@ -292,11 +191,8 @@ class LauncherPass:
             pass
         finally:
             self._drop()
-            self._warming.drop()
-            self._registry.withdraw()
-            self._provider_locks.lose()
             self._scanner.close()
-            self.acting_providers.close()
+            self._takeover.close()
 
     def describe(self) -> list[Line]:
         """What is in hand and what the threads of the providers are doing. Any thread may call it."""
@@ -312,29 +208,13 @@ class LauncherPass:
             lines += actor.describe()
         return lines
 
-    def calls(self) -> dict[str, dict[str, dict[str, int]]]:
-        """API calls by provider, kind and status."""
-        return self.acting_providers.calls()
-
     def _drop(self) -> None:
         self._launches.drop()
         self._deletions.drop()
         self._accepted.drop()
         self._removals.drop()
         self._sweeps.drop()
-        self._inherited.drop()
-        for actor in self._context.actors.values():
-            actor.dismiss()
-        self._context.actors.clear()
-        self._context.pool_ids.clear()
-
-    def _remember(self) -> None:
-        """Store for the next cycle what was learned of the providers."""
-        if self._context.store.state != "connected" or self._abandoned:
-            return
-        self._remembered_at = self._context.now()
-        for name, actor in self._context.actors.items():
-            self.acting_providers.remember(name, actor.learned())
+        self._takeover.lose()
 
     # -- work ----------------------------------------------------------------------------------------------------
 
@@ -346,7 +226,7 @@ class LauncherPass:
             if node.provider in context.actors and node.id not in busy and not node.broken
         ]
         records = requests.records.values()
-        due = list(due_upkeep(context, nodes, records, requests.unreadable, self._inherited.lost))
+        due = list(due_upkeep(context, nodes, records, requests.unreadable, self._takeover.inherited.lost))
         self._deletions.start([action for action in due if isinstance(action, DeleteNode)])
         for action in due:
             if isinstance(action, FreeNode):
@@ -360,7 +240,7 @@ class LauncherPass:
         context, launches = self._context, self._launches.in_progress
         if not context.actors:
             return Snapshot()
-        others = self._registry.others(context.pool_ids.values(), now)
+        others = self._takeover.others(now)
         in_hand = InHand(
             requests=self._accepted,
             launching={name: sum(1 for _unused in launches.of(actor)) for name, actor in context.actors.items()},
@@ -371,11 +251,11 @@ class LauncherPass:
         )
         given = [node_id for actor in context.actors.values() for node_id in self._given_back(actor)]
         self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float(), given)
-        keep_spares = self._provider_locks.keeps_spares
+        keep_spares = self._takeover.keeps_spares
         demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand, keep_spares=keep_spares)
         readings = read_clouds(context, self._gates, self._ledger, demand=bool(demand))
-        free = self._nodes.free.values()
-        return observe(context, self._gates, self._ledger, free, demand, readings, others, in_hand, self._inherited)
+        free, inherited = self._nodes.free.values(), self._takeover.inherited
+        return observe(context, self._gates, self._ledger, free, demand, readings, others, in_hand, inherited)
 
     def _given_back(self, actor: ProviderActor) -> Collection[str]:
         """The nodes whose room the quota shows as free."""
@@ -398,17 +278,7 @@ class LauncherPass:
             if node_id is not None:
                 context.account.say(Line(spare.reason.text(), label=spare.label))
         context.account.unmet_spares, context.account.unmet_reasons = dict(plan.unmet_spares), dict(plan.unmet_reasons)
-        self._registry.set_paused(self._waits.publish(plan.wait, now))
+        self._takeover.set_paused(self._waits.publish(plan.wait, now))
 
     def _busy(self) -> set[str]:
         return self._accepted.node_ids | self._launches.in_progress.keys() | self._deletions.node_ids
-
-
-def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:
-    """The new configuration with the ensemble that this cycle is connected to."""
-    if config.zookeeper == context.config.zookeeper:
-        return config
-    text = "zookeeper-servers, zookeeper-tls or zookeeper-timeout changed: the next cycle takes that, this one does not"
-    if text not in context.config.warnings:
-        context.account.say(f"configuration: {text}")
-    return replace(config, zookeeper=context.config.zookeeper, warnings=(*config.warnings, text))

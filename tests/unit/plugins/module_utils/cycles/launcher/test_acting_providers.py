@@ -401,7 +401,7 @@ def test_calls_of_former_clients_are_counted(world):
     world.log_in_by("west", "second")
     world.run(SOON)
     served(world, "small", provider="west", reuse=False)
-    counted = cycle.launcher._launcher_pass.calls()["west"]["POST /servers"]
+    counted = cycle.launcher._takeover.calls()["west"]["POST /servers"]
     assert sum(counted.values()) == 2
 
 
@@ -411,12 +411,10 @@ def test_a_client_stays_when_its_entry_vanishes(world):
     world.run(SOON)
     served(world, "small", provider="west")
     assert lines(cycle, "provider west: clouds.yaml has no entry 'west'")
-    assert cycle.launcher._launcher_pass.acting_providers.documents() == [
-        "provider west: clouds.yaml has no entry 'west'"
-    ]
+    assert cycle.launcher._takeover.problems() == ["provider west: clouds.yaml has no entry 'west'"]
     world.log_in_by("west", "second")
     world.run(SOON)
-    assert cycle.launcher._launcher_pass.acting_providers.documents() == []
+    assert cycle.launcher._takeover.problems() == []
 
 
 def test_a_provider_without_an_entry_is_taken_when_it_gets_one():
@@ -452,21 +450,6 @@ def test_a_mended_file_is_taken(world):
     assert world.run(SOON, lambda: "large" in registered(world)["east/main"])
     world.run(100)
     assert cycle.result["config_problems"] == []
-
-
-def test_another_zookeeper_is_not_taken_and_said_once(world):
-    cycle = world.start(duration=60)
-    world.run(5)
-    document = {**site(east(), west()), "zookeeper-servers": [{"host": "elsewhere"}]}
-    world.configure(document)
-    world.run(10)
-    world.configure({**document, "max-hold-age": 9})
-    world.run(10)
-    assert len(lines(cycle, "zookeeper-servers")) == 1
-    assert cycle.context.config.zookeeper.servers[0].host == "memory"
-    assert cycle.context.config.max_hold_age == 9
-    world.run(60)
-    assert any("zookeeper-servers" in warning for warning in cycle.result["warnings"])
 
 
 def test_looking_at_the_files_costs_no_pass(world):

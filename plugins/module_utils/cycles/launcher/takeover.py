@@ -1,0 +1,204 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cycle takes providers over, stands by for those that another cycle acts for, and lets go of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+
+from ...launching.snapshot import OtherPool
+from ...model.config.types import ImageSettings, NodepoolConfig, Provider
+from ...model.lines import Line, Trouble
+from ...model.node import Node
+from ..frame.config_watch import News
+from .acting_providers import ActingProviders, Chosen, Make
+from .context.context import Context
+from .inherited import Inherited
+from .provider.actor import ProviderActor
+from .provider.provider_locks import ProviderLocks
+from .provider.registry import Registry
+from .provider.warming import Warming
+
+REMEMBER_EVERY = 60.0
+"""Seconds after which what was learned of a provider is stored, for the case that the cycle is killed."""
+
+
+class Takeover:
+    """Keeps ``context.actors``, the providers that this cycle acts for, and their registrations up to date.
+
+    :ivar acted_for: the providers that this cycle has acted for at any time.
+    :ivar inherited: the ready nodes that were there when a provider was taken over.
+    :param chosen: names of the providers of a configuration that this cycle is to act for.
+    """
+
+    def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
+        self._context = context
+        self._locks = ProviderLocks(context.store)
+        self._registry = Registry(context.store, context.config, context.site)
+        self._acting_providers = ActingProviders(context, self._locks, chosen, client, self._registry.origin)
+        self._changes = self._acting_providers.changes
+        self._warming = Warming(self._images_of)
+        self._troubled: set[str] = set()
+        self._remembered_at = context.now()
+        self.inherited = Inherited(context)
+        self.acted_for: set[str] = set()
+
+    # -- each pass -----------------------------------------------------------------------------------------------
+
+    def follow_drains(self, nodes: Collection[Node]) -> bool:
+        """Begin and end to drain providers.
+
+        :param nodes: all that are known.
+        :return: True when a provider in hand now belongs to another launcher; all work must be begun afresh.
+        """
+        return self._acting_providers.follow_drains(nodes)
+
+    def step(self, nodes: Collection[Node], now: float) -> None:
+        """Gain what is free, warm up for what is not, and look how the clouds of all are.
+
+        :param nodes: all that are known.
+        """
+        self._gain(nodes, now)
+        self._warm_up(now)
+        for actor in self._context.actors.values():
+            actor.check(now)
+            actor.health.follow(now)
+            actor.probe(now)
+            self._tell_health(actor, now)
+            actor.settle(now)
+
+    def gain_min_ready(self) -> None:
+        """Take min-ready of the whole tree, if it is free."""
+        self._locks.gain_min_ready()
+
+    @property
+    def keeps_spares(self) -> bool:
+        """True when min-ready of the whole tree is in this cycle's hands."""
+        return self._locks.keeps_spares
+
+    @property
+    def is_idle(self) -> bool:
+        """True when there are providers to act for, of which this cycle has none in hand."""
+        return not self._context.actors and bool(self._acting_providers.settings)
+
+    @property
+    def warm(self) -> bool:
+        """True when this cycle could act for every provider at once if it were to."""
+        return self._warming.warm(self._context.now())
+
+    def others(self, now: float) -> list[OtherPool]:
+        """The pools that this cycle does not act for."""
+        return self._registry.others(self._context.pool_ids.values(), now)
+
+    def set_paused(self, paused: set[str]) -> None:
+        """Tell others which of our pools are at their limit."""
+        self._registry.set_paused(paused)
+
+    def _gain(self, nodes: Collection[Node], now: float) -> None:
+        context = self._context
+        gained = self._locks.gain(list(self._acting_providers.clients))
+        for name in gained:
+            provider, client = self._acting_providers.begin(name)
+            actor = self._warming.hand_over(name, provider, client) or context.actor(provider, client)
+            context.learn(actor)
+            context.actors[name] = actor
+            context.pool_ids.update(self._registry.ids(provider))
+            self._acting_providers.remember(name, actor.learned())
+            self.acted_for.add(name)
+            self.inherited.gain(actor, nodes, now)
+        if self._changes != self._acting_providers.changes:
+            self._changes = self._acting_providers.changes
+            self._follow(now)
+        for actor in context.actors.values():
+            self._registry.keep_registered(actor.provider, now)
+        for name in gained:
+            context.account.say(Line(f"provider {name}: acting", provider=name))
+
+    def _follow(self, now: float) -> None:
+        """Bring ids and registrations of pools up to date after a change of providers or pools."""
+        context = self._context
+        context.pool_ids.clear()
+        for actor in context.actors.values():
+            context.pool_ids.update(self._registry.ids(actor.provider))
+        self._registry.restrict(set(context.pool_ids.values()), now)
+
+    def _warm_up(self, now: float) -> None:
+        settings, clients = self._acting_providers.settings, self._acting_providers.clients
+        names = [name for name in clients if name not in self._context.actors and name in settings]
+        self._warming.follow({name: partial(self._context.actor, settings[name], clients[name]) for name in names}, now)
+
+    def _images_of(self, provider: Provider) -> list[ImageSettings]:
+        labels = [label for pool in provider.pools.values() for label in pool.labels.values()]
+        return [self._context.config.image_settings(provider, label) for label in labels]
+
+    def _tell_health(self, actor: ProviderActor, now: float) -> None:
+        """Say it once when trouble begins and once when it is over."""
+        name, reason = actor.provider.name, actor.health.blocked(now)
+        if reason is not None and name not in self._troubled:
+            self._troubled.add(name)
+            self._remembered_at = float("-inf")
+            text = str(reason.figures["text"])
+            text = text if text.startswith("provider ") else f"provider {name}: {text}"
+            self._context.account.say(Trouble(text, provider=name))
+        elif reason is None and name in self._troubled:
+            self._troubled.discard(name)
+            self._remembered_at = float("-inf")
+            self._context.account.say(Line(f"provider {name}: its API works again", provider=name))
+
+    # -- the configuration changes -------------------------------------------------------------------------------
+
+    def reload(self, news: News) -> None:
+        """Take a new configuration over; the next pass works with it."""
+        context = self._context
+        if news.config is not None:
+            context.config = _with_zookeeper(context, news.config)
+            self._registry.reload(context.config)
+        self._acting_providers.reload(clouds=news.clouds)
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def remember(self, now: float, *, every: float = REMEMBER_EVERY) -> None:
+        """Store for the next cycle what was learned of the providers, when that was *every* seconds ago."""
+        if self._context.store.state != "connected" or now - self._remembered_at < every:
+            return
+        self._remembered_at = now
+        for name, actor in self._context.actors.items():
+            self._acting_providers.remember(name, actor.learned())
+
+    def lose(self) -> None:
+        """Act for no provider any more."""
+        self.inherited.drop()
+        for actor in self._context.actors.values():
+            actor.dismiss()
+        self._context.actors.clear()
+        self._context.pool_ids.clear()
+        self._warming.drop()
+        self._registry.withdraw()
+        self._locks.lose()
+
+    def close(self) -> None:
+        """Close all clients. :meth:`lose` was called before."""
+        self._acting_providers.close()
+
+    # -- for the result ------------------------------------------------------------------------------------------
+
+    def calls(self) -> dict[str, dict[str, dict[str, int]]]:
+        """API calls by provider, kind and status."""
+        return self._acting_providers.calls()
+
+    def problems(self) -> list[str]:
+        """What is wrong with the settings of providers."""
+        return self._acting_providers.documents()
+
+
+def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:
+    """The new configuration with the ensemble that this cycle is connected to."""
+    if config.zookeeper == context.config.zookeeper:
+        return config
+    text = "zookeeper-servers, zookeeper-tls or zookeeper-timeout changed: the next cycle takes that, this one does not"
+    if text not in context.config.warnings:
+        context.account.say(f"configuration: {text}")
+    return replace(config, zookeeper=context.config.zookeeper, warnings=(*config.warnings, text))
