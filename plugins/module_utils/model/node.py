@@ -33,8 +33,6 @@ class NodeState:
     ALL = frozenset((INIT, BUILDING, TESTING, READY, IN_USE, USED, HOLD, DELETING, FAILED, ABORTED, DELETED))
     FINISHED = frozenset((READY, IN_USE, USED, HOLD))
     """Its launch is over: the record of the launch is not written any more."""
-    KEPT_UNLOCKED = frozenset((INIT, TESTING, READY, HOLD))
-    """An unlocked node in any other state is garbage."""
 
 
 @dataclass

@@ -199,13 +199,6 @@ def deletion_row(deletion: Deletion) -> dict[str, Any]:
     return {"what": what, "image": deletion.image, "build_id": deletion.build_id, "names": names, **told}
 
 
-def deletion_text(deletion: Deletion) -> str:
-    """The same as a line."""
-    row = deletion_row(deletion)
-    where = f" {row['upload_id']} at {row['provider']}" if "provider" in row else ""
-    return f"{row['image']}: {row['what']}{where} of build {row['build_id']}: {row['reason']}"
-
-
 def _image_of(deletion: Deletion) -> str:
     return str(deletion_row(deletion)["image"])
 

@@ -153,10 +153,6 @@ class Archive:
             _remove(self.path(number))
             del self._kept[number]
 
-    def totals(self) -> tuple[int, int]:
-        """(files, bytes) that are kept."""
-        return sum(kept.files for kept in self._kept.values()), sum(kept.size for kept in self._kept.values())
-
     def _numbers(self) -> list[int]:
         return [int(entry.name) for entry in os.scandir(self.folder) if entry.name.isdigit() and entry.is_dir()]
 

@@ -134,13 +134,13 @@ def test_nothing_comes_back_to_life(store, zk_client):
 
 def test_flags(store, zk_client):
     images = store.images
-    assert (images.is_requested("debian"), images.is_paused("debian")) == (False, False)
+    assert (images.requested("debian"), images.is_paused("debian")) == (None, False)
     images.drop_request("debian")
     images.unpause("debian")
     images.request_build("debian")
     images.pause("debian")
     assert sorted(zk_client.get_children(f"{ROOT}/debian")) == ["pause", "request-build"]
-    assert (images.is_requested("debian"), images.is_paused("debian")) == (True, True)
+    assert images.is_paused("debian")
     assert images.names() == ["debian"]
     requested, paused = images.requested("debian"), images.paused("debian")
     assert requested < paused
@@ -184,7 +184,7 @@ def test_each_lock_excludes_nodepool_and_is_excluded_by_it(store, zk_client, whi
         "upload": (
             lambda: images.lock_upload(upload),
             f"{upload.path}/lock",
-            lambda: images.is_upload_locked(upload),
+            lambda: images._session.tree.is_locked(f"{upload.path}/lock"),
         ),
     }[which]
     theirs = Lock(zk_client, path)
@@ -238,7 +238,7 @@ def test_reading_once_sees_records_flags_and_locks_and_changes_nothing(store, zk
     try:
         assert reader.images.builds("debian") == [build]
         assert reader.images.uploads("debian") == [upload]
-        assert reader.images.is_requested("debian")
+        assert reader.images.requested("debian") is not None
         assert reader.images.is_build_locked("debian")
         with pytest.raises(StoreError, match="reading only"):
             reader.images.pause("debian")

@@ -184,10 +184,6 @@ class ImageView:
         """The number of the transaction that set the pause flag; None when it is not set."""
         return self._written(image, PAUSE)
 
-    def is_requested(self, image: str) -> bool:
-        """True when a build is asked for."""
-        return self.requested(image) is not None
-
     def is_paused(self, image: str) -> bool:
         """True when the pause flag is set; a ``pause`` in the configuration is none of ZooKeeper's business."""
         return self.paused(image) is not None
@@ -205,10 +201,6 @@ class ImageView:
     def is_provider_locked(self, image: str, build_id: str, provider: str) -> bool:
         """True while a builder uploads the build to the provider."""
         return self._session.tree.is_locked(f"{paths.uploads(image, build_id, provider)}/{paths.LOCK}")
-
-    def is_upload_locked(self, upload: Upload) -> bool:
-        """True while a builder or an operator marks or deletes the upload."""
-        return self._session.tree.is_locked(f"{upload.path}/{paths.LOCK}")
 
 
 def _as_build(image: str, build_id: str, entry: Entry) -> Build | None:

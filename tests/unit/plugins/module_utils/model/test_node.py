@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 
 
 def read(kind, *arguments) -> Any:
@@ -100,8 +100,3 @@ def test_external_ids_are_opaque(external_id):
 def test_what_it_cannot_do_without_marks_it_broken(document):
     assert Node.from_document("1", document).broken
     assert not Node.from_document("1", {"state": "ready", "type": ["a"], "provider": "p"}).broken
-
-
-def test_the_states_that_are_garbage_when_unlocked():
-    garbage = {"used", "in-use", "building", "failed", "deleting", "deleted", "aborted"}
-    assert garbage == NodeState.ALL - NodeState.KEPT_UNLOCKED

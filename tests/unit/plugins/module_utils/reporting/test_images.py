@@ -13,7 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.images import (
     builds_result,
-    deletion_text,
+    deletion_row,
     images_result,
 )
 from ansible_collections.stackci.nodepool.plugins.modules import dib_image_info, image_info
@@ -137,13 +137,13 @@ def test_only_what_was_asked_for(seen):
     assert only["stale"] == ["cloud2/debian"]
 
 
-def test_a_line_for_each_deletion(seen):
-    lines = [deletion_text(deletion) for deletion in plan_deletions(seen)]
-    assert lines == [
-        f"debian: upload 0000000001 at cloud1 of build {build_id(1)}: provider cloud1 has two newer ones",
-        f"debian: upload 0000000001 at cloud2 of build {build_id(3)}: the upload failed",
-        f"gone: files of build {build_id(4)}: build {build_id(4)} is marked for deletion",
-        f"gone: record of build {build_id(4)}: it is marked for deletion and has no uploads",
+def test_a_row_for_each_deletion(seen):
+    rows = [deletion_row(deletion) for deletion in plan_deletions(seen)]
+    assert [(row["image"], row["what"], row.get("provider"), row["build_id"], row["reason"]) for row in rows] == [
+        ("debian", "upload", "cloud1", build_id(1), "provider cloud1 has two newer ones"),
+        ("debian", "upload", "cloud2", build_id(3), "the upload failed"),
+        ("gone", "files", None, build_id(4), f"build {build_id(4)} is marked for deletion"),
+        ("gone", "record", None, build_id(4), "it is marked for deletion and has no uploads"),
     ]
 
 
