@@ -10,12 +10,10 @@ is tried again, and the first success closes the breaker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ..model.backoff import backoff
-from ..model.stored import believed, made
+from ..model.stored import Stored, believed
 
 FAILURES = 5
 FIRST = 60.0
@@ -23,7 +21,7 @@ MOST = 900.0
 
 
 @dataclass(frozen=True)
-class Breaker:
+class Breaker(Stored):
     """Failures in a row, and until when (UNIX seconds) nothing is launched; 0 while it is closed."""
 
     failures: int = 0
@@ -44,15 +42,3 @@ class Breaker:
     def is_open(self, now: float) -> bool:
         """True while nothing is to be launched."""
         return now < self.until
-
-    def document(self) -> dict[str, Any]:
-        """As it is stored and returned."""
-        return asdict(self)
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Breaker:
-        """From what is stored; keys of a newer version are ignored.
-
-        :raises BadDocument: it is something else.
-        """
-        return made(cls, document)

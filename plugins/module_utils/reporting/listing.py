@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,8 +74,7 @@ def list_servers(source: CloudSource, clouds_config: str | None) -> list[dict[st
 
 def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
     """All node records of the tree as rows, by one reading without a watch. Nothing else of the tree is read."""
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=False, roots=(paths.NODES,), locks=())
         return [
             {
@@ -87,8 +87,6 @@ def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
             }
             for node in store.nodes.list()
         ]
-    finally:
-        store.close()
 
 
 def fetch_all(

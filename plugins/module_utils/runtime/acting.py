@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from typing import Any
 
@@ -120,12 +120,9 @@ def _opened(module: AnsibleModule) -> Iterator[tuple[NodepoolConfig, TreeReading
     """Open the tree, after a look whether there is one."""
     config = load(module)
     reading = read_tree(config.zookeeper, LAUNCHERS)
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=not module.check_mode)
         yield config, reading, store
-    finally:
-        store.close()
 
 
 def _node_problems(params: dict[str, Any]) -> Iterator[str]:

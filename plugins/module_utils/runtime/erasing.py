@@ -13,7 +13,7 @@ from ..clients.zookeeper import paths
 from ..clients.zookeeper.reading import read_tree
 from ..cycles.frame.options import ConfigOptions
 from ..cycles.launcher.erasing import erase_provider
-from ..reporting.info.fields import near
+from ..model.similar import did_you_mean
 from ..reporting.info.names import LAUNCHERS, known_names
 from .arguments import CONFIG_ARGUMENTS, options_of
 from .cycle import told
@@ -40,6 +40,6 @@ def _unknown(options: ConfigOptions, name: str) -> str:
     """A provider that was erased before and a mistyped name look alike: both are told with the nearest names."""
     config = options.load()
     reading = read_tree(config.zookeeper, (paths.NODES, *LAUNCHERS))
-    like = near(name, known_names("provider", config, reading, [name]))
-    hint = f"; did you mean {' or '.join(like)}?" if like else ""
-    return f"neither the configuration nor ZooKeeper has a provider {name!r}: nothing is erased{hint}"
+    text = f"neither the configuration nor ZooKeeper has a provider {name!r}: nothing is erased"
+    like = did_you_mean(name, known_names("provider", config, reading, [name]))
+    return f"{text}; {like}" if like else text

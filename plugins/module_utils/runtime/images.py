@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -52,12 +53,9 @@ def _view(module: AnsibleModule) -> ImagesView:
     for warning in problems.values():
         module.warn(warning)
     files, builder_id = _disk(module, config)
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=False, roots=ROOTS, locks=())
         view = view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
-    finally:
-        store.close()
     # A directory without an id belongs to no builder of this host, unless ZooKeeper tells that it has lost its id.
     return view if builder_id or view.former else replace(view, files=None)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 from ...clients.zookeeper import paths
@@ -30,12 +31,9 @@ def erase_provider(options: ConfigOptions, name: str, *, force: bool, check: boo
     :raises PartlyFailed: something is alive in it; nothing was deleted.
     """
     config = options.load()
-    store = Store(config.zookeeper)
-    try:
+    with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
         return _erase(store, config, name, force=force, check=check)
-    finally:
-        store.close()
 
 
 def _erase(store: Store, config: NodepoolConfig, name: str, *, force: bool, check: bool) -> dict[str, Any]:

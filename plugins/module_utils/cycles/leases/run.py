@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 
 from ...clients.zookeeper.session_file import default_folder
@@ -78,16 +78,17 @@ def run_lease(
         turn, warnings = replace(turn, spec=spec), (*warnings, *told)
     if preview or (turn.launch and turn.wait):
         # The lease is checked before the launcher begins to serve other requestors as well.
-        with _opened(Store(config.zookeeper), watch=False) as store:
+        with closing(Store(config.zookeeper)) as store:
+            store.open(watch=False)
             _look_at_wish(turn, config, store)
             status = Leasing(store, turn.spec, present=turn.present).preview()
         outcome = LeaseOutcome(status, status) if preview else _launching(turn, progress, line, stop)
     else:
-        with _opened(Store(config.zookeeper), watch=True) as store:
+        with Store(config.zookeeper) as store:
             _look_at_wish(turn, config, store)
             outcome = _alone(turn, store, progress)
     if outcome.timed_out and turn.present and turn.cancel_on_timeout:
-        with _opened(Store(config.zookeeper), watch=True) as store:
+        with Store(config.zookeeper) as store:
             wait_for(Leasing(store, turn.spec, present=False), store, timeout=RELEASE_TIME)
         outcome.cancelled = True
     outcome.warnings = warnings
@@ -97,15 +98,6 @@ def run_lease(
 def _look_at_wish(turn: LeaseTurn, config: NodepoolConfig, store: Store) -> None:
     if turn.present:
         refuse_unknown(turn.spec, config, store)
-
-
-@contextmanager
-def _opened(store: Store, *, watch: bool) -> Iterator[Store]:
-    try:
-        store.open(watch=watch)
-        yield store
-    finally:
-        store.close()
 
 
 def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None]) -> LeaseOutcome:

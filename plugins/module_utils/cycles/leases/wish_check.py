@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,11 +12,10 @@ from ...clients.zookeeper.paths import segment
 from ...model.config.problems import shown
 from ...model.config.types import NodepoolConfig
 from ...model.lease import LEASES, LeaseError, LeaseSpec
+from ...model.similar import hint
 
 if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store
-
-MOST_SHOWN = 10
 
 
 def capped(spec: LeaseSpec, config: NodepoolConfig) -> tuple[LeaseSpec, tuple[str, ...]]:
@@ -47,18 +44,9 @@ def refuse_unknown(spec: LeaseSpec, config: NodepoolConfig, store: Store) -> Non
     known = {*config.labels, *offered}
     problems = [
         f"label {shown(label)!r} is neither in {config.path} nor offered by a launcher of this ZooKeeper tree; "
-        f"{_hint(label, known)}"
+        f"{hint(label, known)}"
         for label in dict.fromkeys(spec.labels)
         if label not in known
     ]
     if problems:
         raise LeaseError("; ".join(problems))
-
-
-def _hint(label: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(label, sorted(known), n=3, cutoff=0.6)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    names = sorted(known)
-    rest = len(names) - MOST_SHOWN
-    return f"there are {', '.join(names[:MOST_SHOWN])}{f' and {rest} more' if rest > 0 else ''}"

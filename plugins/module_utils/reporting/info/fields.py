@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from ...model.documents import (
@@ -18,6 +17,7 @@ from ...model.documents import (
     words,
 )
 from ...model.errors import ConfigError
+from ...model.similar import hint
 from ...model.stored import kind_of
 
 Reader = Callable[[Any], Any]
@@ -101,18 +101,6 @@ def age_text(seconds_: float | None) -> str | None:
     return f"{day:02d}:{hour:02d}:{minute:02d}:{second:02d}"
 
 
-def near(name: str, names: Iterable[str]) -> list[str]:
-    """The three names that are most like *name*, the nearest first.
-
-    Ids are numbers with leading zeros: one that was typed without them is found, too.
-    """
-    there = sorted(set(names))
-    exact = [known for known in there if name.isdigit() and known.lstrip("0") == name.lstrip("0")]
-    ending = [known for known in there if name and known.rpartition("-")[2].lstrip("0") == name.lstrip("0")]
-    close = get_close_matches(name, there, 3, 0.6)
-    return list(dict.fromkeys([*exact, *ending, *close]))[:3]
-
-
 def refuse_unknown(option: str, asked: Iterable[str], names: Iterable[str], where: str) -> None:
     """Make sure that all names that were asked for exist.
 
@@ -121,15 +109,6 @@ def refuse_unknown(option: str, asked: Iterable[str], names: Iterable[str], wher
     :raises ConfigError: naming those that do not, with the nearest that do.
     """
     there = set(names)
-    problems = []
-    for name in sorted(set(asked) - there):
-        like = near(name, there)
-        if like:
-            hint = f"did you mean {' or '.join(like)}?"
-        else:
-            known = sorted(there)
-            shown = ", ".join(known[:10]) + (f" and {len(known) - 10} more" if len(known) > 10 else "")
-            hint = f"there are {shown}" if shown else "there is none at all"
-        problems.append(f"{option}: {where} {name!r}; {hint}")
+    problems = [f"{option}: {where} {name!r}; {hint(name, there)}" for name in sorted(set(asked) - there)]
     if problems:
         raise ConfigError(problems)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from ....model.component import (
 )
 from ....model.config.types import NodepoolConfig, Pool, Provider
 from ....model.resources import INSTANCES
-from ....model.stored import made
+from ....model.stored import Stored
 
 KNOWN_POOLS = "pools"
 KNOWN_FOR = 86400.0
@@ -37,7 +37,7 @@ def pool_id(site: str, provider: str, pool: str) -> str:
 
 
 @dataclass(frozen=True)
-class KnownPool:
+class KnownPool(Stored):
     """A pool that a launcher registered once, as ``pools/<pool id>`` has it. *last_seen*: UNIX time."""
 
     provider_name: str
@@ -46,11 +46,6 @@ class KnownPool:
     priority: int = DEFAULT_POOL_PRIORITY
     config: str | None = None
     last_seen: float = 0.0
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> KnownPool:
-        """From what is stored; raises BadDocument."""
-        return made(cls, document)
 
 
 class Registry:

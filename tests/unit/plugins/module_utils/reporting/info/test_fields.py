@@ -11,7 +11,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.fi
     Fields,
     age,
     age_text,
-    near,
     refuse_unknown,
 )
 
@@ -61,23 +60,6 @@ def test_what_is_needed_is_asked_for_only_where_there_is_a_document():
 
 def test_text_of_a_number():
     assert Fields({"a": 5}).read("a", text) == "5"
-
-
-@pytest.mark.parametrize(
-    ("typed", "nearest"),
-    [
-        ("17", ["0000000017"]),
-        ("0000000018", ["0000000017", "0000000117"]),
-        ("100-17", ["100-0000000017"]),
-        ("debain", ["debian"]),
-        ("x", []),
-    ],
-)
-def test_the_nearest_names(typed, nearest):
-    there = ["0000000017", "0000000117", "100-0000000017", "debian"]
-    found = near(typed, there)
-    assert found[: len(nearest)] == nearest
-    assert bool(found) == bool(nearest)
 
 
 def test_an_unknown_name_is_refused_with_the_nearest():
