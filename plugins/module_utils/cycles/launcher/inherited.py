@@ -47,10 +47,10 @@ def lost(actor: ProviderActor, node: Node, known_at: float) -> Reason | None:
     Nothing is asked for that. What the list does not show at all may be missing from it for other reasons: it is lost
     when nova, asked for it, did not know it.
     """
-    if actor.listed_from < known_at or not isinstance(node.external_id, str):
+    if actor.view.listed_from < known_at or not isinstance(node.external_id, str):
         return None
-    server = actor.servers.get(node.external_id)
-    status = server.status if server is not None else GONE if actor.missing.has_ended(node.external_id) else ""
+    server = actor.view.servers.get(node.external_id)
+    status = server.status if server is not None else GONE if actor.view.missing.has_ended(node.external_id) else ""
     if status not in LOST:
         return None
     figures = {"where": actor.provider.name, "server": node.external_id, "status": status}
@@ -71,7 +71,8 @@ class Inherited:
         self._left[name] = _Left(now, frozenset(node.id for node in ready))
         # As if a list had shown them: the next one is compared with that.
         servers = {node.external_id: _expected(actor, node) for node in ready if isinstance(node.external_id, str)}
-        actor.servers = {**servers, **actor.servers} if _is_fresh(actor, now) else {**actor.servers, **servers}
+        shown = actor.view.servers
+        actor.view.servers = {**servers, **shown} if _is_fresh(actor, now) else {**shown, **servers}
 
     def drop(self) -> None:
         """This cycle acts for no provider any more."""
@@ -81,10 +82,10 @@ class Inherited:
         """Once per pass: where a list that was read while standing by lacks a server, read another one."""
         for name, left in self._left.items():
             actor = self._context.actors.get(name)
-            if actor is None or not 0.0 < actor.listed_from < left.since or now >= _bound(actor, left):
+            if actor is None or not 0.0 < actor.view.listed_from < left.since or now >= _bound(actor, left):
                 continue
             if not actor.capacity.busy and any(node.provider == name and self.unseen(node) for node in nodes):
-                actor.want_list(now)
+                actor.view.want_list(now)
 
     def unseen(self, node: Node) -> bool:
         """True while a node is not to be handed out because nothing is known of its server yet."""
@@ -94,10 +95,10 @@ class Inherited:
         actor, now = self._context.actors.get(node.provider or ""), self._context.now()
         if actor is None or now >= _bound(actor, left) or _is_troubled(actor):
             return False
-        server = actor.servers.get(node.external_id)
+        server = actor.view.servers.get(node.external_id)
         if server is None or server.status != EXPECTED:
             return False
-        return not _is_fresh(actor, left.since) or self._known_at(node) <= actor.listed_from
+        return not _is_fresh(actor, left.since) or self._known_at(node) <= actor.view.listed_from
 
     def lost(self, node: Node) -> Reason | None:
         """Why the server of a ready node is of no use."""
@@ -121,12 +122,12 @@ def _bound(actor: ProviderActor, left: _Left) -> float:
 
 
 def _is_fresh(actor: ProviderActor, since: float) -> bool:
-    return actor.listed_from >= since - FRESH
+    return actor.view.listed_from >= since - FRESH
 
 
 def _is_troubled(actor: ProviderActor) -> bool:
     refused = actor.health.refused(actor.inbox.clock())
-    return refused is not None or any(fact.error is not None for fact in (actor.capacity, actor.listing))
+    return refused is not None or any(fact.error is not None for fact in (actor.capacity, actor.view.listing))
 
 
 def _expected(actor: ProviderActor, node: Node) -> Server:

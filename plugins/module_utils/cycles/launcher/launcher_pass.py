@@ -264,7 +264,7 @@ class LauncherPass:
             for node_id, asked_at in self._removals.acknowledged(actor)
             if (node := self._nodes.records.get(node_id)) is not None and node.state == NodeState.DELETING
         ]
-        actor.given_back.follow(pending, doubted=bool(actor.missing))
+        actor.given_back.follow(pending, doubted=bool(actor.view.missing))
         return actor.given_back.nodes
 
     def _carry_out(self, plan: Plan, all_pools: Collection[str], now: float) -> None:

@@ -42,7 +42,7 @@ def read_clouds(context: Context, gates: Gates, ledger: Ledger, *, demand: bool)
         age = _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf
         actor.capacity.want(context.now(), age)
         given_back = actor.given_back.size
-        actor.usage.follow(actor.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids, given_back)
+        actor.usage.follow(actor.view.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids, given_back)
         pools = actor.provider.pools.values()
         mine = {pool.name: _read_pool(context, gates, actor, pool, max_age) for pool in pools}
         actor.usage.expect(_largest_need(mine.values()))

@@ -68,7 +68,7 @@ class Takeover:
             actor.health.follow(now)
             actor.probe(now)
             self._tell_health(actor, now)
-            actor.settle(now)
+            actor.view.settle(now)
 
     def gain_min_ready(self) -> None:
         """Take min-ready of the whole tree, if it is free."""

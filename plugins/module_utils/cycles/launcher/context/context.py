@@ -21,7 +21,8 @@ from ....model.lines import Line, Trouble, amount
 from ....model.node import Node, NodeState
 from ....model.tombstone import Life
 from ...frame.inbox import Inbox
-from ..provider.actor import ProviderActor, learned_before
+from ..provider.actor import ProviderActor
+from ..provider.experience import learned_before
 from ..provider.provider_locks import PROVIDERS
 from .account import Account
 from .sweep_memory import add_tombstone

@@ -119,14 +119,14 @@ class Creates:
         none yet; else, if it was given up, it is deleted: at most one per node survives.
         """
         for actor in self._context.actors.values():
-            name, listed_from = actor.provider.name, actor.listed_from
+            name, listed_from = actor.provider.name, actor.view.listed_from
             if self._examined.get(name) == listed_from:
                 continue  # an attempt is given up because it is not in the list that was looked at
             self._examined[name] = listed_from
             kept = self._kept.get(name, set())
             self._kept[name] = {
                 server.id
-                for mark, server in actor.by_mark().items()
+                for mark, server in actor.view.by_mark().items()
                 if server.id not in self._removals and (server.id in kept or self._is_kept(actor, mark, server, now))
             }
 

@@ -146,7 +146,7 @@ class Freezes:
         """
         now = self._context.now()
         frozen = {resource: freeze for resource, freeze in self.of(pool_id).items() if now < freeze.until}
-        if not actor.listed_from:
+        if not actor.view.listed_from:
             return Resources(dict.fromkeys(frozen, 0))
         return Resources(
             {

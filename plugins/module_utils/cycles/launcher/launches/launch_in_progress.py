@@ -99,7 +99,7 @@ class LaunchInProgress:
     @property
     def has_news(self) -> bool:
         """True when there is a server list that this launch has not seen."""
-        return self.actor.listed_from > self.list_seen
+        return self.actor.view.listed_from > self.list_seen
 
     @property
     def is_on_its_way(self) -> bool:

@@ -202,7 +202,7 @@ class Launches:
             self._feed(ongoing, now)
         elif step is Step.ADDRESS:
             ongoing.busy = True
-            server = ongoing.actor.servers.get(ongoing.launch.server_id or "")
+            server = ongoing.actor.view.servers.get(ongoing.launch.server_id or "")
             if server is None:
                 ongoing.busy = False
                 self._outcomes.fail(ongoing, Failure.FAULT, text_of(None, Failure.FAULT), now)
@@ -245,16 +245,16 @@ class Launches:
                 self._fail_if_overdue(ongoing, "the networks could not be read to find its address", now)
                 return
             needs_address = launch.floating_doubt or self._addressing.needed(actor, server, networks)
-        ongoing.list_seen = actor.listed_from
+        ongoing.list_seen = actor.view.listed_from
         if server is not None:
             launch.volume_ids = list(server.volume_ids)
         before, first = launch.phase, launch.active_at is None
-        longest_boot = max(actor.boot_times.samples, default=0.0)
+        longest_boot = max(actor.experience.boot_times.samples, default=0.0)
         if launch.mark not in ongoing.pending and machine.is_half_made(launch, server, longest_boot, now):
             text = f"nothing comes of server {launch.server_id}, whose create was never answered"
             self._outcomes.fail(ongoing, Failure.API, text, now)
             return
-        failure = machine.seen(launch, server, actor.listed_from, now, ongoing.rules, needs_address)
+        failure = machine.seen(launch, server, actor.view.listed_from, now, ongoing.rules, needs_address)
         if failure is not None:
             if ongoing.node.external_id is None and server is not None:
                 ongoing.node.external_id = server.id
@@ -285,7 +285,7 @@ class Launches:
             tally = self._context.account.tally
             tally.counters.observe(SERVER_ACTIVE, *ongoing.key, seconds=now - launch.asked_at)
         if launch.created_at is not None and server is not None:
-            ongoing.actor.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
+            ongoing.actor.experience.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
         ongoing.build_is_active(self.in_progress.late(ongoing.actor, now), now)
         if launch.phase == Phase.REACHING:
             self._reaching.begin(ongoing, batch)
@@ -335,14 +335,15 @@ def _server_of(ongoing: LaunchInProgress, now: float) -> tuple[bool, Server | No
     :return: (False while nova is being asked for more, the server; None when there is none or none yet).
     """
     actor, launch = ongoing.actor, ongoing.launch
-    server = actor.servers.get(launch.server_id) if launch.server_id else actor.by_mark().get(launch.mark)
+    server = actor.view.servers.get(launch.server_id) if launch.server_id else actor.view.by_mark().get(launch.mark)
     if launch.phase != Phase.BOOTING:
         return True, server
     if server is None and launch.server_id:
         asked_at = launch.created_at or launch.since
-        asking = actor.listed_from - asked_at >= SETTLE_SECONDS and not actor.is_gone(launch.server_id, asked_at, now)
+        settled = actor.view.listed_from - asked_at >= SETTLE_SECONDS
+        asking = settled and not actor.view.is_gone(launch.server_id, asked_at, now)
         return not asking, None
     if server is not None and server.status == "ERROR" and not server.fault:
-        server = actor.inquiries.with_fault(server, now)
+        server = actor.view.inquiries.with_fault(server, now)
         return server is not None, server
     return True, server

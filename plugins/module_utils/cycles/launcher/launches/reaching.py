@@ -34,7 +34,7 @@ class Reaching:
     def begin(self, ongoing: LaunchInProgress, batch: Batch) -> None:
         """Write down where the server is, together with *batch*, and see whether it answers."""
         actor, node, launch = ongoing.actor, ongoing.node, ongoing.launch
-        server = actor.servers.get(launch.server_id or "")
+        server = actor.view.servers.get(launch.server_id or "")
         if server is None:
             batch.send_later()
             return

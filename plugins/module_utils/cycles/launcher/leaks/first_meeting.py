@@ -31,7 +31,7 @@ class FirstMeeting:
         """Look at every provider whose first list has come."""
         store, account = self._context.store, self._context.account
         for name, actor in self._context.actors.items():
-            if name in self._looked or actor.listed_from <= 0:
+            if name in self._looked or actor.view.listed_from <= 0:
                 continue
             self._looked.add(name)
             if store.own.get(_path(name)) is not None:
@@ -52,7 +52,7 @@ def would_say(context: Context) -> list[str]:
 def strangers(context: Context, actor: ProviderActor) -> str:
     """What to say of servers that bear the provider's name and are not this tree's; "" when there are none."""
     name = actor.provider.name
-    candidates = find(Seen(actor.servers), known_to(context.store, context.site, name))
+    candidates = find(Seen(actor.view.servers), known_to(context.store, context.site, name))
     found = [candidate for candidate in candidates if candidate.kind == Kind.SERVER and candidate.code in STRANGE]
     if not found:
         return ""

@@ -89,7 +89,7 @@ class LeakSweep:
             self._proceed(name, running, now)
         for name, actor in self._context.actors.items():
             # By a list that lacks servers nothing is proven.
-            if name not in self._running and actor.blocked is None and not actor.missing:
+            if name not in self._running and actor.blocked is None and not actor.view.missing:
                 self._consider(name, actor, now)
         if self._tree is not None:
             self._clear(self._tree, now)
@@ -125,7 +125,7 @@ class LeakSweep:
         if since < EVERY:
             return
         due = [kind for kind, seconds in intervals(actor.provider).items() if now - looked.get(kind, 0.0) >= seconds]
-        fresh = actor.listed_from - looked.get(Kind.SERVER, 0.0) >= EVERY
+        fresh = actor.view.listed_from - looked.get(Kind.SERVER, 0.0) >= EVERY
         if fresh or due or since >= (SUSPICIOUS if self._suspicious.get(name) else IDLE):
             self._begin(name, actor, due, now)
 
@@ -158,8 +158,8 @@ class LeakSweep:
             remove_server=partial(self._remove_server, actor),
         )
         running = self._running[name] = _Running(actor, sweep, held, now)
-        if actor.listed_from > 0 and now - actor.listed_from < EVERY:
-            sweep.shown[Kind.SERVER] = (actor.listed_from, actor.servers)
+        if actor.view.listed_from > 0 and now - actor.view.listed_from < EVERY:
+            sweep.shown[Kind.SERVER] = (actor.view.listed_from, actor.view.servers)
         else:
             due = [*due, Kind.SERVER]
         sweep.read(due)
@@ -190,8 +190,8 @@ class LeakSweep:
         """Give a listing of the sweep's own to the provider's actor; False without a complete one."""
         asked_at, servers = running.sweep.shown.get(Kind.SERVER, (0.0, None))
         if asked_at >= running.began:
-            running.actor.take_list(Listing(servers), asked_at)
-            return not running.actor.missing
+            running.actor.view.take_list(Listing(servers), asked_at)
+            return not running.actor.view.missing
         return servers is not None
 
     def _decide(self, name: str, sweep: ProviderSweep) -> None:

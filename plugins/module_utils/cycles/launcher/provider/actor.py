@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +12,13 @@ from typing import Any
 from ....clients.openstack.client import CloudClient
 from ....launching.polling import (
     RAREST,
-    SAMPLES,
     UNKNOWN_BOOT,
-    Times,
     news_in,
     unclear_due,
     watch_due,
 )
 from ....model.api_timeouts import ApiTimeouts
-from ....model.cloud import META_LAUNCH, Server
+from ....model.cloud import Server
 from ....model.config.types import Provider
 from ....model.errors import (
     CloudAuthError,
@@ -31,17 +28,16 @@ from ....model.errors import (
 from ....model.lines import Line
 from ....model.reasons import Reason
 from ....model.resources import Resources
-from ....model.stored import BadDocument, is_number
 from ...frame.inbox import Inbox
 from ...frame.workers import Done, WorkerSet
 from .create_lane import CreateLane
+from .experience import Experience
 from .facts import Fact
 from .given_back import Expected, GivenBack
 from .health import Health
-from .inquiries import Answered, Inquiries
+from .inquiries import Answered
 from .knowledge import Knowledge
-from .missing import Missing
-from .server_list import Listing, ServerList
+from .server_view import ServerView
 from .usage import Capacity, Usage
 
 Judge = Callable[[CloudError], CloudError]
@@ -51,8 +47,6 @@ LIMITS_AGE = 60.0
 LIMITS_AGE_WHEN_FULL = 15.0
 PROBE_AGE = 2.0
 """How often a provider in trouble is asked whether it is well again; failures make it rarer."""
-NO_NEWS = 60.0
-"""An answer about a server that is older than the latest list by so much says nothing any more."""
 RETRY_WITHIN = 10.0
 """An API that asks to be left alone for longer is not waited for by a preview."""
 
@@ -88,34 +82,32 @@ class ProviderActor:
         self.site = site
         self.client = client
         self.inbox = inbox
-        self.boot_times = Times()
-        self.delete_times = Times()
+        self.experience = Experience()
         self._began = inbox.clock()
-        self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
         self.timeouts = timeouts or ApiTimeouts()
         # The client may be another one by the time of the call.
         # pylint: disable=unnecessary-lambda
         self.creates = CreateLane(provider.name, inbox, self.timeouts, lambda: self.client, self.heard)
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
         self.health = Health(provider.name, client.counters, self.timeouts)
-        self.servers: dict[str, Server] = {}
-        """The latest listing, and what it lacks without a reason."""
-        self.listed_from: float = 0.0
-        """When the call of the listing in *servers* began; 0 before the first."""
-        self.inquiries = Inquiries(self._ask_for_server, inbox.clock, lambda: self.health.wait_until)
-        self.missing = Missing(provider.name, site, self.inquiries)
         self.known = Knowledge(provider.name, lambda: self.client, inbox.clock, self._fact)
         self.usage = Usage(provider.name, site, lambda: self.known.flavors.value)
         self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
-        self._stored_reading: Any = None
-        self._list = ServerList(lambda: self.client, inbox.clock)
         self.given_back = GivenBack(
             lambda read, changed: self._fact("GET /limits", read, 0.0, changed),
             lambda: self.client.limits(),
             inbox.clock,
             lambda: self.creates.sent_at,
         )
-        self.listing: Fact[Listing] = self._fact("GET /servers/detail", self._list.read, 0.0, self._new_listing)
+        self.view = ServerView(
+            provider.name,
+            site,
+            lambda: self.client,
+            inbox.clock,
+            self._fact,
+            self._ask_for_server,
+            lambda: self.health.wait_until,
+        )
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -155,7 +147,7 @@ class ProviderActor:
             self.client = client
             self.creates.renew()
             self.health = Health(provider.name, client.counters, self.timeouts)
-            self._list = ServerList(lambda: self.client, self.inbox.clock)
+            self.view.renew()
             for fact in (*self._facts, *self.known.names):
                 fact.renew()
 
@@ -195,40 +187,29 @@ class ProviderActor:
 
     def learned(self) -> dict[str, Any]:
         """What the next cycle wants to know of the provider."""
+        self.experience.reading = self._reading()
         return {
-            "boot_seconds": list(self.boot_times.samples),
-            "delete_seconds": list(self.delete_times.samples),
-            "list_seconds": self._list.document(),
-            "gone": list(self._gone),
+            **self.experience.document(),
+            "list_seconds": self.view.list.document(),
             **self.creates.document(),
             "zones": self.known.denials.document(),
-            "reading": self._reading(),
             "health": self.health.record(self.inbox.clock()),
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:
         """What earlier cycles learned."""
-        self.boot_times, self.delete_times = Times(), Times()
-        self.boot_times.learn(document.get("boot_seconds"))
-        self.delete_times.learn(document.get("delete_seconds"))
-        gone = document.get("gone")
-        self._gone.extend(item for item in (gone if isinstance(gone, list) else ()) if isinstance(item, dict))
-        self._list.learn(document.get("list_seconds"))
+        self.experience.learn(document)
+        self.view.list.learn(document.get("list_seconds"))
         self.creates.learn(document)
         self.known.learn_zones(document.get("zones"))
-        self._stored_reading = document.get("reading")
-
-    def node_gone(self, pool: str | None, now: float) -> None:
-        """A node and its server are deleted. How often that happens tells how long a request waits for room."""
-        self._gone.append({"pool": pool, "at": round(now, 1)})
 
     def _reading(self) -> Any:
         """Limits and the usage of others at the last reading, of this cycle or an earlier one, for operators."""
         bounds, at = self.usage.bounds, self.capacity.asked_at
         if bounds is not None and at is not None:
             others = dict(self.usage.others.items())
-            self._stored_reading = {"at": at, "limits": dict(bounds.items()), "others": others}
-        return self._stored_reading
+            return {"at": at, "limits": dict(bounds.items()), "others": others}
+        return self.experience.reading
 
     # -- what is known -------------------------------------------------------------------------------------------
 
@@ -246,7 +227,7 @@ class ProviderActor:
     @property
     def list_bound(self) -> float:
         """Seconds for which a list of servers is waited for before the cycle goes on without it."""
-        return max(self.timeouts.suspect, min(self.timeouts.call, 2 * self._list.slowest))
+        return max(self.timeouts.suspect, min(self.timeouts.call, 2 * self.view.list.slowest))
 
     @property
     def reading(self) -> bool:
@@ -267,51 +248,7 @@ class ProviderActor:
 
     @property
     def _facts(self) -> tuple[Fact[Any], ...]:
-        return (*self.known.facts, self.capacity, self.listing)
-
-    def by_mark(self) -> dict[str, Server]:
-        """Servers in the list that carry our mark, but those of other trees."""
-        return {
-            server.metadata[META_LAUNCH]: server
-            for server in self.servers.values()
-            if server.launch_mark and server.site in ("", self.site)
-        }
-
-    # -- servers ------------------------------------------------------------------------------------------
-
-    def take_list(self, listing: Listing, listed_from: float) -> None:
-        """A listing that was asked for at *listed_from*; an older one than the present tells nothing."""
-        if listed_from > self.listed_from:
-            servers = self._list.merge(self.servers, listing, self.inbox.clock())
-            self.servers = self.missing.compare(self.servers, servers, listed_from)
-            self.listed_from = listed_from
-            self.inquiries.prune(self.inbox.clock())
-
-    def settle(self, now: float) -> None:
-        """Once per pass: find out what became of servers that the list lacks."""
-        news = self.missing.settle(now)
-        if news:
-            known = {key: server for key, server in self.servers.items() if key not in news}
-            self.servers = {**known, **{key: server for key, server in news.items() if server is not None}}
-
-    def is_gone(self, server_id: str, since: float, now: float) -> bool:
-        """True when nova does not know a server that no list shows; False, too, while that is being asked.
-
-        :param since: when it was there.
-        """
-        if self.missing.has_ended(server_id):
-            return True
-        told = self.inquiries.want(server_id, max(since, self.listed_from - NO_NEWS), now)
-        if told is not None and told.server is not None:
-            self.servers = {**self.servers, server_id: told.server}
-        return told is not None and told.server is None
-
-    def want_list(self, now: float) -> None:
-        """Ask for the server list."""
-        if not self.listing.busy:
-            # A whole list shows whether what the last one lacked is there.
-            self._list.choose(now, whole=bool(self.missing))
-            self.listing.want(now)
+        return (*self.known.facts, self.capacity, self.view.listing)
 
     # -- polling -------------------------------------------------------------------------------------------------
 
@@ -323,29 +260,34 @@ class ProviderActor:
         return min(self._poll(now, watched), self.creates.opening_due())
 
     def _poll(self, now: float, watched: Watched) -> float:
-        age = now - self.listed_from
+        age = now - self.view.listed_from
         due = min(
-            RAREST - age if self.missing else float("inf"),
+            RAREST - age if self.view.missing else float("inf"),
             self.creates.list_due(age),
             watch_due(
                 [now - since for since in watched.booting_since],
                 age,
-                self.boot_times,
+                self.experience.boot_times,
                 full=watched.full,
                 first=UNKNOWN_BOOT,
             ),
-            watch_due([now - since for since in watched.deleting_since], age, self.delete_times, hurry=watched.hurry),
+            watch_due(
+                [now - since for since in watched.deleting_since],
+                age,
+                self.experience.delete_times,
+                hurry=watched.hurry,
+            ),
             unclear_due(age) if watched.unclear else float("inf"),
         )
-        due = max(due, self._list.due(now, self._news_in(now, watched)))
+        due = max(due, self.view.list.due(now, self._news_in(now, watched)))
         reading = self.capacity.waited(now)
         if due <= 0 and reading < self.timeouts.suspect:
             # The limits are read together with a whole list, whose answer wakes the cycle.
             return self.timeouts.suspect - reading
         if due <= 0:
-            self.want_list(now)
+            self.view.want_list(now)
             # Its answer wakes the cycle; until then only its silence is worth a look.
-            return self.timeouts.suspect if self.listing.busy else max(0.05, self.listing.not_before - now)
+            return self.timeouts.suspect if self.view.listing.busy else max(0.05, self.view.listing.not_before - now)
         return due
 
     def look_for_room(self, now: float, unanswered: Resources) -> float:
@@ -356,15 +298,15 @@ class ProviderActor:
         """
         uncounted = self.given_back.uncounted.at_most(now, self.creates.answers.present)
         expected = Expected(self.usage.known, uncounted, unanswered)
-        return self.given_back.poll(expected, self.delete_times, now)
+        return self.given_back.poll(expected, self.experience.delete_times, now)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _news_in(self, now: float, watched: Watched) -> float:
         booting = [now - since for since in watched.booting_since]
         deleting = [now - since for since in watched.deleting_since]
-        pauses = [news_in(booting, self.boot_times)] if booting else []
-        pauses += [news_in(deleting, self.delete_times, hurry=watched.hurry)] if deleting else []
+        pauses = [news_in(booting, self.experience.boot_times)] if booting else []
+        pauses += [news_in(deleting, self.experience.delete_times, hurry=watched.hurry)] if deleting else []
         return min(pauses, default=0.0)
 
     def _fact(
@@ -401,7 +343,7 @@ class ProviderActor:
     def _read_capacity(self) -> Capacity:
         # Limits first: a server that is created in between is then in the list, not hidden usage.
         limits = self.client.limits(volumes=self._uses_volumes(), network=True)
-        return Capacity(limits, self._list.read_whole())
+        return Capacity(limits, self.view.list.read_whole())
 
     def _ask_for_server(self, server_id: str, answered: Answered) -> None:
         def done(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
@@ -411,27 +353,12 @@ class ProviderActor:
 
         self.workers.submit("GET /servers/{id}", lambda: (self.inbox.clock(), self.client.get_server(server_id)), done)
 
-    def _new_listing(self, error: CloudError | None) -> None:
-        if error is None and self.listing.value is not None and self.listing.asked_at is not None:
-            self.take_list(self.listing.value, self.listing.asked_at)
-
     def _new_capacity(self, error: CloudError | None) -> None:
         capacity, asked_at = self.capacity.value, self.capacity.asked_at
         if error is not None or capacity is None or asked_at is None:
             return
-        self.take_list(capacity.listing, asked_at)
+        self.view.take_list(capacity.listing, asked_at)
         self.usage.read(capacity, asked_at)
-
-
-def learned_before(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A provider's document, of which earlier cycles' boots make sense; the rest is looked at where it is used.
-
-    :raises BadDocument: they do not.
-    """
-    found = document.get("boot_seconds", [])
-    if not isinstance(found, list) or not all(is_number(item) and item >= 0 for item in found):
-        raise BadDocument("'boot_seconds' is not a list of seconds")
-    return document
 
 
 def _answered(error: CloudError | None) -> bool:

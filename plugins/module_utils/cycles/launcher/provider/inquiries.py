@@ -32,6 +32,7 @@ TRIES = 2
 KEPT = 600.0
 
 Answered = Callable[["tuple[float, Server | None] | None", "CloudError | None"], None]
+Ask = Callable[[str, Answered], None]
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,7 @@ class Inquiries:
     :param held_until: tells until when the API asked to be left alone.
     """
 
-    def __init__(
-        self, ask: Callable[[str, Answered], None], clock: Callable[[], float], held_until: Callable[[], float]
-    ) -> None:
+    def __init__(self, ask: Ask, clock: Callable[[], float], held_until: Callable[[], float]) -> None:
         self._ask = ask
         self._clock = clock
         self._held_until = held_until

@@ -186,10 +186,10 @@ class Deletions:
         while self._endings:
             self._end(*self._endings.pop(0))
         for node_id, (actor, launch) in list(self._looking.items()):
-            server = actor.by_mark().get(launch.mark)
+            server = actor.view.by_mark().get(launch.mark)
             lately = max(SETTLE_SECONDS, actor.creates.answers.settle)
             settle = max(lately, actor.creates.answer_bound) if launch.phase == Phase.CREATING else lately
-            if server is None and actor.listed_from - launch.since < settle:
+            if server is None and actor.view.listed_from - launch.since < settle:
                 continue
             del self._looking[node_id]
             self._start_removal(node_id, actor, server.id if server else None, launch)
@@ -237,7 +237,7 @@ class Deletions:
         node, launch = ending.node, ending.launch
         if ending.provider in self._context.actors:
             pool = launch.pool if launch is not None else node.pool if node is not None else None
-            self._context.actors[ending.provider].node_gone(pool, self._context.now())
+            self._context.actors[ending.provider].experience.node_gone(pool, self._context.now())
         self._context.account.deleted.append(ending.node_id)
         subject = Subject(node=ending.node_id) if node is None else subject_of_node(node, launch)
         self._context.account.say(Line(f"node {ending.node_id}: gone", **subject))

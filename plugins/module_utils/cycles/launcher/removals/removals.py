@@ -174,7 +174,7 @@ class Removals:
             if removal.actor is actor
             and removal.asked_at is not None
             and not removal.busy
-            and (not removal.stuck or removal.is_fresh(now) or now - actor.listed_from >= removal.pause)
+            and (not removal.stuck or removal.is_fresh(now) or now - actor.view.listed_from >= removal.pause)
         ]
 
     def acknowledged(self, actor: ProviderActor) -> list[tuple[str, float]]:
@@ -242,17 +242,17 @@ class Removals:
     def _is_overdue(self, removal: Removal, asked_at: float, now: float) -> bool:
         """True when a delete that was accepted at *asked_at* had its time, and a list shows the server all the same."""
         actor = removal.actor
-        server = actor.servers.get(removal.server_id or "")
+        server = actor.view.servers.get(removal.server_id or "")
         in_work = server is not None and (server.task_state == "deleting" or server.status == "DELETED")
         gets_on = now - self._gone_at.get(actor.provider.name, 0.0) <= ASK_AGAIN
         pause = LONGEST_PAUSE if in_work and gets_on else removal.pause
-        return now - asked_at > pause and actor.listed_from - asked_at > pause / 2
+        return now - asked_at > pause and actor.view.listed_from - asked_at > pause / 2
 
     def _note_time(self, removal: Removal, now: float) -> None:
         self._gone_at[removal.actor.provider.name] = now
         if removal.asks == 1 and removal.asked_at is not None:
             gone = removal.actor.given_back.nodes.get(removal.node_id or "", now)
-            removal.actor.delete_times.add(gone - removal.asked_at)
+            removal.actor.experience.delete_times.add(gone - removal.asked_at)
 
     def _finish(self, key: str, removal: Removal) -> None:
         del self._removals[key]
@@ -264,9 +264,9 @@ class Removals:
     def _is_gone(self, removal: Removal) -> bool:
         """The list that was asked for after the delete was accepted does not show it any more."""
         actor = removal.actor
-        if removal.asked_at is None or actor.listed_from <= removal.asked_at:
+        if removal.asked_at is None or actor.view.listed_from <= removal.asked_at:
             return False
-        server = actor.servers.get(removal.server_id or "")
+        server = actor.view.servers.get(removal.server_id or "")
         # While it is shown as DELETED nova has not let go of it: it counts, and a delete that broke off leaves it so.
         return server is None or server.status == "SOFT_DELETED"
 
@@ -324,7 +324,7 @@ class Removals:
                 removal.news = True
 
         removal.busy = True
-        removal.actor.missing.leave(server_id)
+        removal.actor.view.missing.leave(server_id)
         if force:
             removal.actor.call("POST /servers/{id}/action", lambda: client.force_delete_server(server_id), answered)
         else:

@@ -66,7 +66,7 @@ def test_what_was_learned_is_stored_for_the_case_that_the_cycle_is_killed(world)
     follower = world.start()
     world.run(30)
     (actor,) = follower.context.actors.values()
-    assert list(actor.boot_times.samples) == [seconds]
+    assert list(actor.experience.boot_times.samples) == [seconds]
 
 
 def test_trouble_is_said_and_stored_once_and_so_is_its_end(world):

@@ -223,7 +223,7 @@ def test_a_cycle_begins_with_the_times_of_deletions_that_an_earlier_one_has_seen
         known = list(world.store.own.get("providers/east")["delete_seconds"])
         second = world.start()
         assert world.run(60, until=lambda: "east" in second.context.actors)
-        assert known and list(second.context.actors["east"].delete_times.samples) == known
+        assert known and list(second.context.actors["east"].experience.delete_times.samples) == known
 
 
 def test_a_freed_place_is_used_before_a_list_shows_it_and_no_create_is_refused():

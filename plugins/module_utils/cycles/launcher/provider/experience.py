@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What cycles learn of a provider and tell the next one: how long boots and deletions take, and how often they end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from ....launching.polling import SAMPLES, Times
+from ....model.stored import BadDocument, is_number
+
+
+class Experience:
+    """The latest samples, those of earlier cycles included.
+
+    :ivar boot_times: seconds from a create to ACTIVE.
+    :ivar delete_times: seconds from a delete until no list shows the server.
+    :ivar reading: limits and the usage of others when they were read last, for operators.
+    """
+
+    def __init__(self) -> None:
+        self.boot_times = Times()
+        self.delete_times = Times()
+        self.reading: Any = None
+        self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
+
+    def node_gone(self, pool: str | None, now: float) -> None:
+        """A node and its server are deleted. How often that happens tells how long a request waits for room."""
+        self._gone.append({"pool": pool, "at": round(now, 1)})
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {
+            "boot_seconds": list(self.boot_times.samples),
+            "delete_seconds": list(self.delete_times.samples),
+            "gone": list(self._gone),
+            "reading": self.reading,
+        }
+
+    def learn(self, document: Mapping[str, Any]) -> None:
+        """Use what an earlier cycle stored."""
+        self.boot_times, self.delete_times = Times(), Times()
+        self.boot_times.learn(document.get("boot_seconds"))
+        self.delete_times.learn(document.get("delete_seconds"))
+        gone = document.get("gone")
+        self._gone.extend(item for item in (gone if isinstance(gone, list) else ()) if isinstance(item, dict))
+        self.reading = document.get("reading")
+
+
+def learned_before(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a provider's document when the boots of earlier cycles in it can be used.
+
+    The readers of the other keys check them.
+
+    :raises BadDocument: they cannot.
+    """
+    found = document.get("boot_seconds", [])
+    if not isinstance(found, list) or not all(is_number(item) and item >= 0 for item in found):
+        raise BadDocument("'boot_seconds' is not a list of seconds")
+    return document

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cycle learns of a provider, and what the next cycle makes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.experience import (
+    Experience,
+    learned_before,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import SAMPLES
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument
+
+
+def test_the_next_cycle_knows_what_was_learned():
+    before, after = Experience(), Experience()
+    before.boot_times.learn([20.0, 21.5])
+    before.delete_times.learn([3.0])
+    before.node_gone("main", 100.04)
+    before.reading = {"at": 99.0}
+    after.learn(learned_before(before.document()))
+    assert after.document() == before.document()
+    assert after.document()["gone"] == [{"pool": "main", "at": 100.0}]
+
+
+@pytest.mark.parametrize("odd", [None, "soon", 5, {"pool": "main"}, ["main", 7, None]])
+def test_odd_documents_are_of_no_use_and_do_no_harm(odd):
+    known = Experience()
+    known.learn({"boot_seconds": [20.0], "delete_seconds": odd, "gone": odd})
+    assert (known.document()["boot_seconds"], known.document()["gone"]) == ([20.0], [])
+
+
+@pytest.mark.parametrize("boots", ["soon", [-1.0], [20.0, "21"], [float("inf")]])
+def test_boots_that_make_no_sense_are_refused(boots):
+    with pytest.raises(BadDocument, match="'boot_seconds'"):
+        learned_before({"boot_seconds": boots})
+
+
+def test_only_the_latest_ends_are_kept():
+    known = Experience()
+    for number in range(2 * SAMPLES):
+        known.node_gone(None, float(number))
+    assert [end["at"] for end in known.document()["gone"]] == [float(number) for number in range(SAMPLES, 2 * SAMPLES)]
