@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import socketserver
+import threading
 import time
 
 import pytest
@@ -94,3 +98,51 @@ def test_a_ca_without_certificate(server, tmp_path):
 def test_plain_is_allowed(server):
     with new_store(settings_for(server, "/plain")) as store:
         store.nodes.create(Node())
+
+
+class Dribble(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """Hands on to *port* and back what comes, the answers in pieces that end within records of TLS."""
+
+    daemon_threads = True
+
+    def __init__(self, port):
+        super().__init__((HOST, 0), _Dribbling)
+        self.target = (HOST, port)
+        self.port = self.server_address[1]
+
+
+class _Dribbling(socketserver.BaseRequestHandler):
+    server: Dribble
+
+    def handle(self):
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with socket.create_connection(self.server.target) as there:
+            asking = threading.Thread(target=self._ask, args=[there], daemon=True)
+            asking.start()
+            with contextlib.suppress(OSError):
+                while came := there.recv(3000):
+                    self.request.sendall(came)
+                    time.sleep(0.001)
+
+    def _ask(self, there):
+        with contextlib.suppress(OSError):
+            while came := self.request.recv(65536):
+                there.sendall(came)
+            there.shutdown(socket.SHUT_WR)
+
+
+def test_records_that_arrive_in_pieces_do_not_end_the_connection(server, caplog):
+    """kazoo warns of each connection that it drops."""
+    with new_store(settings(server)) as store:
+        for number in range(5):
+            store.own.put(f"large/{number}", {"text": "x" * 200_000})
+    with Dribble(server.tls_port) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        try:
+            with new_store(settings(server, port=proxy.port)) as store:
+                for _again in range(3):
+                    texts = [store.own.read(f"large/{number}")["text"] for number in range(5)]
+                    assert {len(text) for text in texts} == {200_000}
+        finally:
+            proxy.shutdown()
+    assert "Connection dropped" not in caplog.text

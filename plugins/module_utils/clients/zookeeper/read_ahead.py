@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 import select
+import ssl
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -18,6 +20,7 @@ _AT_ONCE = 64 * 1024
 _LENGTH = 4
 _READABLE = select.POLLIN | select.POLLPRI
 _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
+_NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class ReadAheadSocket:
@@ -62,7 +65,10 @@ class ReadAheadSocket:
         return number
 
     def fill(self) -> None:
-        """Read what has arrived, after all that was read before has been handed out."""
+        """Read what has arrived, after all that was read before has been handed out.
+
+        :raises OSError: one of ``_NOTHING_YET`` where TLS has only a part of a record, or one that is for TLS itself.
+        """
         self._arrived, self._taken = self._socket.recv(_AT_ONCE), 0
 
     def pending(self) -> int:
@@ -91,10 +97,23 @@ def ready(readers: Collection[Any], writers: Collection[Any], timeout: float | N
         poll.register(number, events)
     if readable:
         timeout = 0.0
-    happened = dict(poll.poll(None if timeout is None else math.ceil(timeout * 1000)))
-    for socket in readers:
-        if happened.get(socket.fileno(), 0) & (_READABLE | _GONE) and socket not in readable:
-            readable.append(socket)
-            if isinstance(socket, ReadAheadSocket):
-                socket.fill()
-    return readable, [one for one in writers if happened.get(one.fileno(), 0) & (select.POLLOUT | _GONE)]
+    until = None if timeout is None else time.monotonic() + timeout
+    while True:
+        happened = dict(poll.poll(None if timeout is None else math.ceil(timeout * 1000)))
+        for socket in readers:
+            if happened.get(socket.fileno(), 0) & (_READABLE | _GONE) and socket not in readable and _filled(socket):
+                readable.append(socket)
+        writable = [one for one in writers if happened.get(one.fileno(), 0) & (select.POLLOUT | _GONE)]
+        if readable or writable or not happened:
+            return readable, writable
+        timeout = None if until is None else max(0.0, until - time.monotonic())
+
+
+def _filled(socket: Any) -> bool:
+    """False when what has arrived is nothing that could be handed out, so that its user goes on waiting."""
+    if isinstance(socket, ReadAheadSocket):
+        try:
+            socket.fill()
+        except _NOTHING_YET:
+            return False
+    return True

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+import ssl
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
     ReadAheadSocket,
     ready,
 )
+from tests.support.zookeeper_certificates import Certificates
 
 Pair = tuple[ReadAheadSocket, socket.socket]
 
@@ -105,6 +108,85 @@ class TestReady:
         assert ready([], [reader], None) == ([], [reader])
         with pytest.raises(OSError, match="Bad file descriptor"):
             reader.recv(1)
+
+
+class TlsServer:
+    """The far end of a TLS connection: what it encrypts is sent when, and in which pieces, a test wants it.
+
+    :ivar reader: the near end, after the handshake.
+    :ivar tickets: what the server sends of its own accord after that, as TLS 1.3 has it; nothing in it is for us.
+    """
+
+    def __init__(self, certificates: Certificates, near: socket.socket, far: socket.socket) -> None:
+        self._far = far
+        self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+        here = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        here.load_cert_chain(certificates.server_pair)
+        self._tls = here.wrap_bio(self._arrived, self._leaving, server_side=True)
+        there = ssl.create_default_context(cafile=certificates.ca)
+        there.check_hostname = False
+        shaking = threading.Thread(target=self._shake_hands)
+        shaking.start()
+        secured = there.wrap_socket(near)
+        shaking.join()
+        secured.setblocking(False)
+        self.reader = ReadAheadSocket(secured)
+        self.tickets = self._leaving.read()
+
+    def _shake_hands(self) -> None:
+        while True:
+            try:
+                self._tls.do_handshake()
+                return
+            except ssl.SSLWantReadError:
+                self._far.sendall(self._leaving.read())
+                self._arrived.write(self._far.recv(65536))
+
+    def encrypted(self, data: bytes) -> bytes:
+        """One record with *data* in it."""
+        self._tls.write(data)
+        return self._leaving.read()
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("tls"))
+
+
+class TestReadyWithTls:
+    @pytest.fixture
+    def server(self, certificates: Certificates) -> Iterator[tuple[TlsServer, Callable[[bytes], None]]]:
+        near, far = socket.socketpair()
+        with near, far:
+            server = TlsServer(certificates, near, far)
+            yield server, far.sendall
+            server.reader.close()
+
+    def test_what_is_for_tls_itself_is_nothing_to_read(self, server: tuple[TlsServer, Callable[[bytes], None]]) -> None:
+        tls, send = server
+        assert tls.tickets
+        send(tls.tickets)
+        assert ready([tls.reader], [], 0.01) == ([], [])
+
+    def test_half_a_record_is_waited_for(self, server: tuple[TlsServer, Callable[[bytes], None]]) -> None:
+        tls, send = server
+        record = tls.encrypted(b"answer")
+        send(tls.tickets + record[:10])
+        assert ready([tls.reader], [], 0.01) == ([], [])
+        rest = threading.Timer(0.05, send, [record[10:]])
+        rest.start()
+        assert ready([tls.reader], [], None) == ([tls.reader], [])
+        rest.join()
+        assert tls.reader.recv(100) == b"answer"
+
+    def test_half_a_record_does_not_hide_the_other(self, server: tuple[TlsServer, Callable[[bytes], None]]) -> None:
+        tls, send = server
+        send(tls.encrypted(b"answer")[:10])
+        other, far = socket.socketpair()
+        with other, far:
+            assert ready([tls.reader], [tls.reader], None) == ([], [tls.reader])
+            far.sendall(b"x")
+            assert ready([tls.reader, other], [], None) == ([other], [])
 
 
 @given(bodies=st.lists(st.binary(max_size=40), min_size=1), cut=st.integers(0, 30))
