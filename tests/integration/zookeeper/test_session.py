@@ -13,6 +13,7 @@ import uuid
 import pytest
 from kazoo.client import KazooClient
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.cache_sync import CacheSync
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
@@ -289,3 +290,25 @@ def test_a_closed_store_says_so(zk_chroot):
         store.nodes.create(Node())
     with pytest.raises(StoreError):
         store.nodes.read("0000000000")
+
+
+def test_a_connection_that_breaks_and_is_back_before_the_tree_is_taken_over(store, zk_client, monkeypatch):
+    """The watch went with the connection, so what was read over it does not do, although there is a connection."""
+    walked, broken = CacheSync.wait, []
+
+    def wait(feed, timeout):
+        over = walked(feed, timeout)
+        if not broken:
+            broken.append(feed)
+            connection = store._session.client._connection
+            before = connection._socket
+            break_connection(store)
+            eventually(lambda: connection._socket not in (None, before) and store._session.client.connected)
+        return over
+
+    store.nodes.create(Node(type=["a"], provider="p"))
+    monkeypatch.setattr(CacheSync, "wait", wait)
+    break_connection(store)
+    eventually(lambda: broken and store.state == "connected")
+    zk_client.create("/nodepool/nodes/0000000777", b'{"type": ["a"], "provider": "p"}')
+    eventually(lambda: store.nodes.get("0000000777"))

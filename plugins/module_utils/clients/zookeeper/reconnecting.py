@@ -65,6 +65,7 @@ class ReconnectingClient:
         self._wake = threading.Condition()
         self._link = DEAD
         self._down_since = 0.0
+        self._breaks = 0
         self._closing = False
         self._supervisor: threading.Thread | None = None
         self.unusable = UnusableDocuments()
@@ -206,6 +207,7 @@ class ReconnectingClient:
         client = self.client
         if client is None:
             raise StoreError("the ZooKeeper session was closed")
+        breaks = self._breaks  # the watch ends with its connection, also where the next one stands already
         if self.mutable:
             self._make_chroot(client)
         feed = CacheSync(client, self.tree, self.notify, self._roots, self._locks)
@@ -217,7 +219,7 @@ class ReconnectingClient:
                 f"{feed.problem or f'it took more than {_WALK_TIMEOUT:g} s'}"
             )
         with self._wake:
-            if self._link != UP or self.client is not client:
+            if self._link != UP or self.client is not client or self._breaks != breaks:
                 raise StoreError("the connection to ZooKeeper broke while the tree was read")
             self.tree = feed.tree
             self.feed = feed
@@ -239,6 +241,7 @@ class ReconnectingClient:
                 return
             self._link = link
             if link == DOWN:
+                self._breaks += 1
                 self._down_since = time.monotonic()
             was, self.state = self.state, {UP: self.state, DOWN: SUSPENDED, DEAD: LOST}[link]
             if was == LOST:
