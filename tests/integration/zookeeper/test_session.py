@@ -9,6 +9,8 @@ import socket
 import threading
 import time
 import uuid
+from collections import deque
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -294,7 +296,8 @@ def test_a_closed_store_says_so(zk_chroot):
 
 def test_a_connection_that_breaks_and_is_back_before_the_tree_is_taken_over(store, zk_client, monkeypatch):
     """The watch went with the connection, so what was read over it does not do, although there is a connection."""
-    walked, broken = CacheSync.wait, []
+    walked = CacheSync.wait
+    broken: list[CacheSync] = []
 
     def wait(feed, timeout):
         over = walked(feed, timeout)
@@ -312,3 +315,28 @@ def test_a_connection_that_breaks_and_is_back_before_the_tree_is_taken_over(stor
     eventually(lambda: broken and store.state == "connected")
     zk_client.create("/nodepool/nodes/0000000777", b'{"type": ["a"], "provider": "p"}')
     eventually(lambda: store.nodes.get("0000000777"))
+
+
+@pytest.mark.parametrize("ending", ["the session", "the connection"])
+def test_what_is_asked_for_in_the_moment_of_the_end_is_not_waited_for(zookeeper, store, monkeypatch, ending):
+    """kazoo looks at the state, and only then queues; in between it may have failed all that was queued."""
+    client = store._session.client
+    up = threading.Event()
+
+    class Queue(deque[Any]):
+        def append(self, request):
+            if ending == "the session":
+                expire_session(zookeeper, store)
+                eventually(lambda: client._queue is not self)
+            else:
+                break_connection(store)
+                eventually(lambda: not client.connected)
+            super().append(request)
+
+    if ending == "the connection":
+        connect = client._connection._connect
+        monkeypatch.setattr(client._connection, "_connect", lambda *target: up.wait(60) and connect(*target))
+    client._queue = Queue()
+    with pytest.raises(StoreError, match="broke"):
+        store.own.put("late", {})
+    up.set()

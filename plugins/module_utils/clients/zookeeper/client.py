@@ -31,6 +31,7 @@ from .wire import Answer, Handler, Wire
 IMPORT_ERROR: str | None = None
 try:
     from kazoo.client import KazooClient
+    from kazoo.exceptions import ConnectionLoss
     from kazoo.protocol.serialization import int_struct, write_string
     from kazoo.protocol.states import KeeperState
 except ImportError:  # ansible-test imports every file without third-party libraries
@@ -116,7 +117,11 @@ class TreeClient(KazooClient):
 
     def submit(self, request: Any, callback: Callable[[Answer], None]) -> None:
         """Send *request*; *callback* gets the answer in the connection's thread, in the order of answers and events."""
-        self._call(request, Answer(self.handler, callback))
+        answer = Answer(self.handler, callback)
+        self._call(request, answer)
+        if self._state != KeeperState.CONNECTED:
+            # It may have been queued just after all that was queued had failed: nothing would tell of it any more.
+            answer.set_exception(ConnectionLoss())
 
     @property
     def arrived(self) -> int:

@@ -133,14 +133,14 @@ class Handler(SequentialThreadingHandler):
 class Answer:
     """What kazoo calls an AsyncResult, for a request whose answer goes to one callback.
 
-    :param callback: called with this object in the connection's thread, once.
+    :param callback: called with this object in the connection's thread, once, whichever threads tell of an end.
     """
 
-    __slots__ = ("_callback", "_handler", "exception", "value")
+    __slots__ = ("_callbacks", "_handler", "exception", "value")
 
     def __init__(self, handler: Any, callback: Callable[[Answer], None]) -> None:
         self._handler = handler
-        self._callback: Callable[[Answer], None] | None = callback
+        self._callbacks = [callback]
         self.value: Any = None
         self.exception: Exception | None = None
 
@@ -151,14 +151,16 @@ class Answer:
 
     def set_exception(self, exception: Exception) -> None:
         """There is none, or it tells of an error."""
-        if self._callback is not None:
+        if self._callbacks:
             self.exception = exception
         self._tell()
 
     def _tell(self) -> None:
-        callback, self._callback = self._callback, None
-        if callback is not None:
-            self._handler.tell(partial(callback, self))
+        try:
+            callback = self._callbacks.pop()
+        except IndexError:
+            return
+        self._handler.tell(partial(callback, self))
 
 
 class Wire(ConnectionHandler):
