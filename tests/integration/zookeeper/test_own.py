@@ -110,3 +110,18 @@ def test_names_that_users_choose(store, name):
     store.own.put(path, {"name": name})
     assert store.own.get(path) == {"name": name}
     assert store.own.children("leases") == [paths.segment(name)]
+
+
+def test_what_is_too_much_for_one_request_is_deleted_all_the_same(store, zk_client):
+    """ZooKeeper takes no request of more than a megabyte."""
+    name, many, at_once = "n" * 120, 8000, 1000
+    store.own.put("many", {})
+    for begin in range(0, many, at_once):
+        batch = store.batch()
+        for number in range(begin, begin + at_once):
+            batch.create(paths.own(f"many/{name}{number}"))
+        batch.commit()
+    assert len(store.own.children("many")) == many
+    store.own.delete("many")
+    assert store.own.children("") == []
+    assert zk_client.get_children("/nodepool/stackci") == []

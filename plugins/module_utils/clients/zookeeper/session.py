@@ -39,6 +39,8 @@ except ImportError:  # told by client.require_kazoo
 
 _EPHEMERAL, _SEQUENCE = 1, 2
 _ROUNDS = 10
+_DELETED_TOGETHER = 1000
+"""Znodes in one request. A request of more than a megabyte is not answered: the server ends the connection."""
 
 
 class Unanswered(Exception):
@@ -387,10 +389,14 @@ class Session(ReconnectingClient):
             return
 
     def _delete_at_once(self, client: TreeClient, znodes: list[str]) -> bool:
-        """All of them in one transaction; False when the cache was behind."""
-        request = Multi(tuple(Delete(client.absolute(path), -1) for path in znodes))
-        results = self.perform(request, client=client)
-        return not any(isinstance(result, Exception) for result in results)
+        """All of them in one transaction, or in several where they are very many; False when the cache was behind."""
+        for begin in range(0, len(znodes), _DELETED_TOGETHER):
+            part = znodes[begin : begin + _DELETED_TOGETHER]
+            request = Multi(tuple(Delete(client.absolute(path), -1) for path in part))
+            results = self.perform(request, client=client)
+            if any(isinstance(result, Exception) for result in results):
+                return False
+        return True
 
     def _delete_recursively(self, client: TreeClient, path: str) -> bool:
         try:
