@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of a server's addresses is which: Nodepool's address fields, and whether a floating IP is missing. Pure.
+"""Choose a server's addresses for Nodepool's address fields, and tell whether it lacks a floating IP. Pure.
 
-The rules are openstacksdk's, whose address fields Nodepool writes into its nodes. Two of its steps are left out, since
-they cost calls: trying to connect when there are several candidates (we take its order), and asking neutron for
-floating IPs that nova does not show.
+The rules are openstacksdk's: Nodepool writes the address fields of openstacksdk into its nodes. Two steps of
+openstacksdk are left out because they cost calls: connecting to the addresses when there are several candidates (the
+first in openstacksdk's order is taken) and asking neutron for floating IPs that nova does not show.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from ...model.cloud import (
 
 @dataclass(frozen=True)
 class NetworkRoles:
-    """What clouds.yaml says about networks (names or ids).
+    """The settings for networks (names or ids) in clouds.yaml.
 
-    :param external: networks that route IPv4 outside; internal: networks listed as not doing so.
+    :param external: networks that clouds.yaml lists as routing IPv4 to the outside.
+    :param internal: networks that it lists as not doing so.
     :param floating_ips: the cloud has floating IPs (``floating_ip_source``).
     """
 
@@ -43,7 +44,7 @@ class NetworkRoles:
 
 @dataclass(frozen=True)
 class FloatingIpTarget:
-    """Where a floating IP for a server has to be created, as create_floating_ip takes it."""
+    """The network, port and fixed address for which create_floating_ip creates a server's floating IP."""
 
     network_id: str
     port_id: str
@@ -58,7 +59,7 @@ def _named(network: Network, names: Iterable[str]) -> bool:
 
 
 def external_networks(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_ROLES) -> list[Network]:
-    """The networks whose IPv4 addresses can be reached from outside."""
+    """Return the networks whose IPv4 addresses are reachable from outside."""
     return [
         network
         for network in networks
@@ -68,7 +69,7 @@ def external_networks(networks: Sequence[Network], roles: NetworkRoles = DEFAULT
 
 
 def internal_networks(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_ROLES) -> list[Network]:
-    """The networks whose IPv4 addresses cannot be reached from outside."""
+    """Return the networks whose IPv4 addresses are not reachable from outside."""
     return [
         network
         for network in networks
@@ -85,7 +86,7 @@ def _first(
     mac: str = "",
     version: int = 4,
 ) -> str:
-    """The first address that matches, floating ones before fixed ones; "" when there is none."""
+    """Return the first address that matches, floating ones before fixed ones; "" when there is none."""
     matching = [
         address
         for address in server.addresses
@@ -122,7 +123,7 @@ def _globally_routable(addresses: Iterable[Address]) -> str:
 def _private_ipv4(server: Server, networks: Sequence[Network], roles: NetworkRoles) -> str:
     if not roles.use_internal:
         return ""
-    # With a floating IP the private address is the one behind it: same port, same MAC.
+    # The private address of a server with a floating IP is the one behind the floating IP: same port, same MAC.
     mac = next((address.mac for address in server.addresses if address.floating and address.version == 4), "")
     internal = internal_networks(networks, roles)
     for floating in (False, None):
@@ -141,11 +142,11 @@ def reached_addresses(
     roles: NetworkRoles = DEFAULT_ROLES,
     local_ipv6: bool = False,
 ) -> ReachedAddresses:
-    """Nodepool's address fields for *server*.
+    """Return Nodepool's address fields for *server*.
 
-    :param private: clouds.yaml's ``private``: the private address is the one to talk to.
-    :param force_ipv4: clouds.yaml's ``force_ipv4``: IPv6 addresses are left out.
-    :param local_ipv6: this machine has a routed IPv6 address (then a public IPv6 is preferred as interface_ip).
+    :param private: ``private`` of clouds.yaml: interface_ip is the private address.
+    :param force_ipv4: ``force_ipv4`` of clouds.yaml: IPv6 addresses are left out.
+    :param local_ipv6: this machine has a routed IPv6 address: a public IPv6 address is preferred as interface_ip.
     """
     public_ipv4 = _public_ipv4(server, networks, roles)
     private_ipv4 = _private_ipv4(server, networks, roles)
@@ -172,7 +173,7 @@ def _default_interface(server: Server, networks: Sequence[Network], roles: Netwo
 
 
 def floating_network(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_ROLES) -> Network | None:
-    """The network from which floating IPs come, None when there is none."""
+    """Return the network that floating IPs are taken from, None when there is none."""
     for network in networks:
         if _named(network, (roles.nat_source,)) if roles.nat_source else network.external:
             return network
@@ -182,7 +183,7 @@ def floating_network(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_
 def needs_floating_ip(
     server: Server, networks: Sequence[Network], *, private: bool = False, roles: NetworkRoles = DEFAULT_ROLES
 ) -> bool:
-    """True when *server* can be reached from outside only after it got a floating IP, and the cloud has them."""
+    """Return True when *server* is reachable from outside only with a floating IP, and the cloud has floating IPs."""
     if private or not roles.floating_ips or any(address.floating for address in server.addresses):
         return False
     if not any(address.version == 4 for address in server.addresses):
@@ -197,8 +198,10 @@ def will_need_floating_ip(
     private: bool = False,
     roles: NetworkRoles = DEFAULT_ROLES,
 ) -> bool:
-    """What :func:`needs_floating_ip` will most likely say of a server on the networks *names* (none: those that nova
-    takes when it is told none)."""
+    """Return what :func:`needs_floating_ip` will most likely return for a server on the networks *names*.
+
+    :param names: empty: the networks that nova chooses when the request names none.
+    """
     if private or not roles.floating_ips or floating_network(networks, roles) is None:
         return False
     named = [item for item in networks if item.name in names or item.id in names]
@@ -210,9 +213,9 @@ def will_need_floating_ip(
 def floating_ip_target(
     server: Server, networks: Sequence[Network], ports: Sequence[Port], *, roles: NetworkRoles = DEFAULT_ROLES
 ) -> FloatingIpTarget | None:
-    """Where the floating IP of *server* belongs; None when no port of it can have one.
+    """Return the target of a floating IP for *server*; None when none of its ports can have one.
 
-    With several ports clouds.yaml's nat_destination decides, otherwise the first internal network.
+    With several ports, nat_destination of clouds.yaml decides, or else the first internal network.
     """
     source = floating_network(networks, roles)
     if source is None:

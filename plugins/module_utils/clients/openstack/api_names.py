@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls of services under the names that openstacksdk gives them in its figures."""
+"""The names that openstacksdk gives API calls in its metrics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from urllib.parse import urlparse
 
 @dataclass(frozen=True)
 class ApiCall:
-    """A call of a service that has ended.
+    """An API call that has ended.
 
-    :param name: as in openstacksdk's figures: ``openstack.api.compute.POST.servers``.
-    :param status: of the answer; None: there was none.
-    :param seconds: what it took, without the waiting for the rate limit and for a free slot.
+    :param name: as in openstacksdk's metrics: ``openstack.api.compute.POST.servers``.
+    :param status: HTTP status of the answer; None: there was no answer.
+    :param seconds: its duration, without the wait for the rate limit and for a free slot.
     """
 
     name: str
@@ -24,17 +24,18 @@ class ApiCall:
 
 
 def api_name(prefix: str, service: str, method: str, operation: str) -> str:
-    """The name of a call's figures, up to what follows by its end."""
+    """Return the name of a call's metrics, without the part that depends on how the call ended."""
     return f"{prefix}.{_part(service)}.{method}.{operation}"
 
 
 def operation_of(url: str, project_id: str | None = None) -> str:
-    """``servers`` for /v2.1/servers, ``server`` for /v2.1/servers/0b1e…, ``servers_detail`` for /v2.1/servers/detail.
+    """Return the operation in a call's name.
 
-    The rule is openstacksdk's (``Proxy._extract_name`` of its openstack/proxy.py, 4.22). A folder before the version
-    counts as a part: https://cloud.example/compute/v2.1/servers is ``compute_servers``.
+    ``servers`` for /v2.1/servers, ``server`` for /v2.1/servers/0b1e…, ``servers_detail`` for /v2.1/servers/detail. The
+    rule is openstacksdk's (``Proxy._extract_name`` in openstack/proxy.py, 4.22). A path segment before the version
+    counts: https://cloud.example/compute/v2.1/servers is ``compute_servers``.
 
-    :param project_id: the token's; left out of the path.
+    :param project_id: project of the token; removed from the path.
     """
     path = urlparse(url).path.strip().removeprefix("/").removesuffix(".json")
     if path.endswith("tokens"):
@@ -52,9 +53,9 @@ def operation_of(url: str, project_id: str | None = None) -> str:
 
 
 def in_one_folder(url: str, endpoint: str) -> str:
-    """*url* with the last of the folders that its *endpoint* has before the version.
+    """Return *url* with only the last of the path segments that its *endpoint* has before the version.
 
-    With two of them openstacksdk's rule takes ids for words: each server would have figures of its own.
+    With two such segments, openstacksdk's rule takes ids for words, and each server would have its own metrics.
     """
     parts = urlparse(endpoint).path.strip("/").split("/")
     version = next((at for at, part in enumerate(parts) if part[:1] == "v" and part[1:2].isdigit()), 0)

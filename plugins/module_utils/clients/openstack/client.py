@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One provider's cloud: every call the collection makes to OpenStack."""
+"""The client of one provider's cloud: every call that the collection makes to OpenStack."""
 
 from __future__ import annotations
 
@@ -41,31 +41,33 @@ from .transport import AnswerTimes, Transport
 T = TypeVar("T")
 
 PAGE = 1000
-"""Items asked for at once; nova's own default maximum."""
+"""Items per page; the default of nova's own maximum."""
 
 EMBEDDED_FLAVOR = "2.47"
-"""The first microversion that shows a server's sizes in the listing."""
+"""The first microversion of nova that shows a server's flavor sizes in the list."""
 
 STALLS = 2.0
-"""An upload may make no progress for so many times the longest silence of the API: storage is slower than words."""
+"""An upload may make no progress for this many times the read time-out of the API: storage is slower than the API."""
 
 _PORT_IDS_PER_CALL = 100
-"""As many as fit into a URL that every proxy takes (8 KiB)."""
+"""As many as fit into a URL that every proxy accepts (8 KiB)."""
 
 _UUID = re.compile(r"^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECASE)
 
 
 class CloudClient:
-    """All calls block, are rate-limited and bounded in time, and raise the Cloud* family. Thread-safe.
+    """The client of a provider's cloud. Thread-safe.
 
-    :param clouds_config: path of clouds.yaml; None: found as the SDK does.
+    All calls block, are rate-limited and bounded in time, and raise the Cloud* errors.
+
+    :param clouds_config: path of clouds.yaml; None: clouds.yaml is found as the SDK finds it.
     :param connect_timeout: seconds for a connection.
-    :param read_timeout: longest silence of the cloud in seconds.
-    :param total_timeout: longest time of one HTTP call in seconds (name resolution apart).
-    :param concurrency: HTTP calls side by side.
-    :param transport: what carries the calls.
-    :param told: hears of each call of a service, token and discovery apart, in the thread that made it; it must not
-        wait, and what it raises is dropped.
+    :param read_timeout: longest time without data from the cloud, in seconds.
+    :param total_timeout: longest time of one HTTP call in seconds, without name resolution.
+    :param concurrency: most HTTP calls at the same time.
+    :param transport: class of the HTTP adapter that sends the calls.
+    :param told: called after each API call except those for tokens and discovery, in the thread that made the call; it
+        must not block, and its exceptions are dropped.
     :raises CloudAuthError: clouds.yaml cannot be used. The constructor makes no call.
     :raises MissingLibraryError: openstacksdk is not installed.
     """
@@ -85,10 +87,10 @@ class CloudClient:
         entry = load_cloud_entry(provider.name, provider.cloud, provider.region_name, clouds_config)
         self.provider = provider.name
         self.fingerprint = f"{entry.fingerprint} {provider.rate:g}"
-        """Another one in a new client means that the connection settings have changed."""
+        """A new client with a different value means that the connection settings have changed."""
         self.place = entry.place
         self.api_timeout = entry.api_timeout
-        """Seconds that clouds.yaml gives a call of this cloud; 0 where it says nothing."""
+        """Seconds that clouds.yaml allows for a call to this cloud; 0 where it sets none."""
         self.private = entry.private
         self.force_ipv4 = entry.force_ipv4
         self.roles = entry.roles
@@ -121,7 +123,7 @@ class CloudClient:
         self._rest.close()
 
     def waited(self, ident: int) -> float:
-        """Seconds for which a thread has waited so far because of the provider's rate."""
+        """Return the seconds that a thread has waited so far for the provider's rate limit."""
         return self._transport.waited(ident)
 
     def abort_uploads(self) -> None:
@@ -131,7 +133,10 @@ class CloudClient:
     # Servers
 
     def list_servers(self, changes_since: str | None = None) -> list[Server]:
-        """All servers of the project (paged); with *changes_since* (ISO 8601) those changed, deleted ones included."""
+        """Return all servers of the project, read in pages.
+
+        :param changes_since: ISO 8601; only servers changed since then, including deleted ones.
+        """
         params = {"changes-since": changes_since} if changes_since else {}
         servers = self._with_microversion(
             lambda version: self._list(
@@ -141,26 +146,27 @@ class CloudClient:
         return self._with_sizes(servers)
 
     def _with_microversion(self, read: Callable[[str | None], T]) -> T:
-        """*read* at EMBEDDED_FLAVOR, or at nova's base where it does not know that one."""
+        """Call *read* with EMBEDDED_FLAVOR, or with nova's base microversion where nova does not know that one."""
         version = self._microversion
         try:
             return read(version)
         except CloudRefused as refusal:
-            # 406: an older nova. Still older ones ignore the header.
+            # An older nova answers 406. Even older ones ignore the header.
             if refusal.status != 406 or version is None:
                 raise
             self._microversion = None
             return read(None)
 
     def _with_sizes(self, servers: list[Server]) -> list[Server]:
-        """Fills in what a nova without embedded flavors leaves open, from the list of flavors."""
+        """Fill in, from the list of flavors, the sizes that a nova without embedded flavors leaves out."""
         missing = {server.flavor_id for server in servers if server.resources is None and server.flavor_id}
         if not missing:
             return servers
         with self._sizes_lock:
             if not missing <= self._sizes.keys():
                 found = {flavor.id: shapes.size(flavor.cores, flavor.ram) for flavor in self.list_flavors()}
-                # A deleted flavor is in no list; remembered as one instance, so that it is not asked for each time.
+                # A deleted flavor is in no list. It is stored as one instance, so that it does not cause a call each
+                # time.
                 unknown = {flavor_id: Resources({"instances": 1}) for flavor_id in missing}
                 self._sizes = {**unknown, **self._sizes, **found}
             sizes = self._sizes
@@ -170,7 +176,7 @@ class CloudClient:
         ]
 
     def get_server(self, server_id: str) -> Server | None:
-        """One server, None when it is gone. Dear on the cloud's side: the list is for polling."""
+        """Return one server, None when it is gone. This call is expensive for the cloud: poll with the list instead."""
         try:
             answer = self._with_microversion(
                 lambda version: self._rest.call(
@@ -182,10 +188,10 @@ class CloudClient:
         return self._with_sizes([self._made("GET /servers/{id}", shapes.server_from, answer.document["server"])])[0]
 
     def create_server(self, spec: ServerSpec, seconds: float | None = None) -> str:
-        """Starts a server; its id. After an error with *unclear* it may exist all the same: look for its mark.
+        """Create a server and return its id. After an error with *unclear* it may exist: look for its mark.
 
-        :param seconds: for which it is waited; None: as for any call.
-        :raises CloudQuotaRefused: with the resources that nova names.
+        :param seconds: longest time to wait for the answer; None: as for any call.
+        :raises CloudQuotaRefused: nova refuses it for quota; the error has the resources that nova names.
         """
         times = AnswerTimes(seconds) if seconds is not None else None
         answer = self._rest.call(
@@ -194,13 +200,14 @@ class CloudClient:
         return self._made("POST /servers", lambda server: str(server["id"]), answer.document["server"])
 
     def delete_server(self, server_id: str) -> bool:
-        """Asks for the deletion; False when it was gone."""
+        """Ask nova to delete the server; return False when it was already gone."""
         return self._delete("compute", f"/servers/{server_id}")
 
     def force_delete_server(self, server_id: str) -> bool:
-        """Asks for the deletion whatever state the server is in; False when it was gone.
+        """Ask nova to delete the server in whatever state it is; return False when it was already gone.
 
-        :raises CloudRefused: 403 where the cloud leaves it to administrators, 400 or 404 where nova does not have it.
+        :raises CloudRefused: 403 where the cloud allows it to administrators only, 400 or 404 where nova has no such
+            action.
         """
         try:
             self._rest.call("compute", "POST", f"/servers/{server_id}/action", body={"forceDelete": None})
@@ -211,7 +218,7 @@ class CloudClient:
         return True
 
     def console_log(self, server_id: str, lines: int | None = None) -> str:
-        """The last *lines* lines of the console, all when None; "" when the server is gone."""
+        """Return the last *lines* lines of the console, or all when None; "" when the server is gone."""
         body = {"os-getConsoleOutput": {} if lines is None else {"length": lines}}
         try:
             answer = self._rest.call("compute", "POST", f"/servers/{server_id}/action", body=body, key="output")
@@ -219,14 +226,14 @@ class CloudClient:
             return ""
         return str(answer.document["output"] or "")
 
-    # What servers are made of
+    # Flavors, zones, keypairs and images
 
     def list_flavors(self) -> list[Flavor]:
-        """All flavors that the project may use."""
+        """Return all flavors that the project may use."""
         return self._list("compute", "/flavors/detail", "flavors", shapes.flavor_from)
 
     def availability_zones(self, *, every: bool = False) -> list[str]:
-        """Names of the available zones, or of all of them; none when the cloud does not tell."""
+        """Return the names of the available zones, or of all with *every*; none when the cloud refuses the list."""
         try:
             answer = self._rest.call("compute", "GET", "/os-availability-zone", key="availabilityZoneInfo")
         except CloudRefused as refusal:
@@ -240,7 +247,7 @@ class CloudClient:
         )
 
     def list_keypairs(self) -> list[str]:
-        """Names of the user's keypairs. Up to microversion 2.34 nova gives them all at once."""
+        """Return the names of the user's keypairs. Up to microversion 2.34 nova sends them all in one answer."""
         answer = self._rest.call("compute", "GET", "/os-keypairs", key="keypairs")
         return self._made(
             "GET /os-keypairs",
@@ -249,7 +256,7 @@ class CloudClient:
         )
 
     def find_image(self, name_or_id: str) -> Image | None:
-        """The image with this id or exact name, None when there is none.
+        """Return the image with this id or exact name, None when there is none.
 
         :raises CloudRefused: several images have the name.
         """
@@ -272,7 +279,8 @@ class CloudClient:
         return found[0] if found else None
 
     def image_names(self) -> list[str]:
-        """Names of images that the project sees; the first page of them, for messages about a wrong name."""
+        """Return the names of the images on the first page of those that the project sees, for messages about a wrong
+        name."""
         answer = self._rest.call("image", "GET", "/images", params={"limit": PAGE, "sort": "name"}, key="images")
         return self._made(
             "GET /images",
@@ -281,30 +289,34 @@ class CloudClient:
         )
 
     def list_own_images(self) -> list[Image]:
-        """All images that belong to the project."""
+        """Return all images that belong to the project."""
         params = {"owner": self._rest.project_id()}
         return self._list("image", "/images", "images", shapes.image_from, params=params)
 
     def delete_image(self, image_id: str) -> bool:
-        """Deletes it; False when it was gone."""
+        """Delete the image; return False when it was already gone."""
         return self._delete("image", f"/images/{image_id}")
 
     # Volumes
 
     def list_volumes(self) -> list[Volume]:
-        """All volumes of the project; none when the cloud has no cinder."""
+        """Return all volumes of the project; none when the cloud has no cinder."""
         if not self._rest.has("block-storage"):
             return []
         return self._list("block-storage", "/volumes/detail", "volumes", shapes.volume_from)
 
     def delete_volume(self, volume_id: str) -> bool:
-        """Asks for the deletion; False when it was gone."""
+        """Ask cinder to delete the volume; return False when it was already gone."""
         return self._delete("block-storage", f"/volumes/{volume_id}")
 
     # Limits
 
     def limits(self, *, volumes: bool = False, network: bool = False) -> CloudLimits:
-        """Bounds and usage of the project: nova's, and cinder's (*volumes*) and neutron's (*network*) where present."""
+        """Return the limits and usage of the project in nova.
+
+        :param volumes: also in cinder, when the cloud has it.
+        :param network: also in neutron, when the cloud has it.
+        """
         answer = self._rest.call("compute", "GET", "/limits", key="limits")
         bounds, used = self._made(
             "GET /limits", lambda document: shapes.absolute_limits(document, shapes.NOVA_LIMITS), answer.document
@@ -331,7 +343,7 @@ class CloudClient:
         try:
             answer = self._rest.call("network", "GET", path, key="quota")
         except CloudRefused as refusal:
-            # The extension may be absent, or its use reserved to administrators: then nothing is known.
+            # The extension may be absent or reserved for administrators.
             if refusal.status not in (403, 404):
                 raise
             return []
@@ -340,20 +352,20 @@ class CloudClient:
     # Networks
 
     def list_networks(self) -> list[Network]:
-        """All networks that the project sees; none when the cloud has no neutron."""
+        """Return all networks that the project sees; none when the cloud has no neutron."""
         if not self._rest.has("network"):
             return []
         return self._list("network", "/networks", "networks", shapes.network_from)
 
     def list_security_groups(self) -> list[SecurityGroup]:
-        """The security groups that the project sees; none when the cloud has no neutron."""
+        """Return the security groups that the project sees; none when the cloud has no neutron."""
         if not self._rest.has("network"):
             return []
         params = {"fields": ["id", "name"]}
         return self._list("network", "/security-groups", "security_groups", shapes.security_group_from, params=params)
 
     def list_ports(self, server_ids: Sequence[str]) -> list[Port]:
-        """The ports of these servers; one call for a hundred of them."""
+        """Return the ports of these servers; one call for each hundred servers."""
         ports: list[Port] = []
         for start in range(0, len(server_ids), _PORT_IDS_PER_CALL):
             some = server_ids[start : start + _PORT_IDS_PER_CALL]
@@ -361,18 +373,18 @@ class CloudClient:
         return ports
 
     def list_down_ports(self) -> list[Port]:
-        """The project's ports that nothing uses (status DOWN); none when the cloud has no neutron."""
+        """Return the project's ports that are not in use (status DOWN); none when the cloud has no neutron."""
         if not self._rest.has("network"):
             return []
         params = {"project_id": self._rest.project_id(), "status": "DOWN"}
         return self._list("network", "/ports", "ports", shapes.port_from, params=params)
 
     def delete_port(self, port_id: str) -> bool:
-        """Deletes it; False when it was gone."""
+        """Delete the port; return False when it was already gone."""
         return self._delete("network", f"/ports/{port_id}")
 
     def list_floating_ips(self) -> list[FloatingIp]:
-        """All floating IPs of the project; none when the cloud has no neutron."""
+        """Return all floating IPs of the project; none when the cloud has no neutron."""
         if not self._rest.has("network"):
             return []
         params = {"project_id": self._rest.project_id()}
@@ -381,7 +393,7 @@ class CloudClient:
     def create_floating_ip(
         self, network_id: str, port_id: str, fixed_address: str | None, description: str
     ) -> FloatingIp:
-        """A new floating IP, bound to the port from the start. *description* carries our mark."""
+        """Create a floating IP that is bound to the port from the start. *description* holds the mark of the launch."""
         wanted = {"floating_network_id": network_id, "port_id": port_id, "description": description}
         if fixed_address:
             wanted["fixed_ip_address"] = fixed_address
@@ -389,13 +401,13 @@ class CloudClient:
         return self._made("POST /floatingips", shapes.floating_ip_from, answer.document["floatingip"])
 
     def delete_floating_ip(self, floating_ip_id: str) -> bool:
-        """Deletes it; False when it was gone."""
+        """Delete the floating IP; return False when it was already gone."""
         return self._delete("network", f"/floatingips/{floating_ip_id}")
 
     # Addresses
 
     def reached_addresses(self, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
-        """addresses.reached_addresses with what clouds.yaml says of this cloud."""
+        """Call addresses.reached_addresses with the settings that clouds.yaml has for this cloud."""
         return addresses.reached_addresses(
             server,
             networks,
@@ -406,7 +418,7 @@ class CloudClient:
         )
 
     def needs_floating_ip(self, server: Server, networks: Sequence[Network]) -> bool:
-        """addresses.needs_floating_ip with what clouds.yaml says of this cloud."""
+        """Call addresses.needs_floating_ip with the settings that clouds.yaml has for this cloud."""
         return addresses.needs_floating_ip(server, networks, private=self.private, roles=self.roles)
 
     # Helpers
@@ -443,7 +455,10 @@ class CloudClient:
         return True
 
     def _made(self, kind: str, make: Callable[[Any], T], document: Any) -> T:
-        """*make* of a document of the cloud; what it cannot read is the cloud's fault."""
+        """Call *make* with a document of the cloud.
+
+        :raises CloudUnavailable: *make* cannot read it, which is the cloud's fault.
+        """
         try:
             return make(document)
         except (KeyError, TypeError, ValueError, AttributeError) as problem:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A provider's entry in clouds.yaml: how to log in, and what it says about networks."""
+"""A provider's entry in clouds.yaml: the login and the settings for networks."""
 
 from __future__ import annotations
 
@@ -22,30 +22,33 @@ from .quiet import mask_logs
 
 DEFAULT_IMAGE_FORMAT = "qcow2"
 HERE = "NODEPOOL_HERE"
-"""In the environment: the directory in which the operator stands. The action plugins set it, because modules on the
-controller work in the folder of the playbook."""
+"""Environment variable with the operator's working directory. The action plugins set it, because modules on the
+controller run in the folder of the playbook."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an entry leads: two entries of one place see the same servers. The values are digests, "" is unknown."""
+    """The cloud, project and region of an entry: two entries with the same place see the same servers.
+
+    The values are digests; "" is unknown.
+    """
 
     auth_url: str = ""
     project: str = ""
     region: str = ""
 
     def matches(self, other: Place) -> bool:
-        """True unless something that is known of both differs."""
+        """Return True unless a value that is known in both differs."""
         pairs = ((self.auth_url, other.auth_url), (self.project, other.project), (self.region, other.region))
         return all(one == two or not one or not two for one, two in pairs)
 
     def document(self) -> dict[str, str]:
-        """As it is stored."""
+        """Return the place as it is stored."""
         return asdict(self)
 
     @classmethod
     def from_document(cls, document: Any) -> Place:
-        """From what was stored; what is not readable is unknown."""
+        """Read a stored place; a value that cannot be read is unknown."""
         values = document if isinstance(document, dict) else {}
         return cls(**{key: str(values.get(key) or "") for key in ("auth_url", "project", "region")})
 
@@ -54,7 +57,7 @@ class Place:
 class CloudEntry:
     """An entry of clouds.yaml for one region.
 
-    :param where: names entry and file, for error sentences.
+    :param where: names the entry and its file, for error messages.
     :param region: the SDK's CloudRegion.
     :param secrets: values that must not appear in any message.
     """
@@ -69,12 +72,12 @@ class CloudEntry:
 
     @property
     def auth_url(self) -> str:
-        """Where its identity service is; may hold a login."""
+        """The URL of its identity service; it may contain a login."""
         return str((self.region.config.get("auth") or {}).get("auth_url") or "")
 
     @property
     def api_timeout(self) -> float:
-        """Seconds that the entry gives a call; 0 where it says nothing that can be used."""
+        """Seconds that the entry allows for a call; 0 where it has no usable value."""
         try:
             return max(0.0, float(self.region.config.get("api_timeout") or 0.0))
         except (TypeError, ValueError):
@@ -82,35 +85,35 @@ class CloudEntry:
 
     @property
     def image_format(self) -> str:
-        """The format of disk images that the cloud wants: qcow2 unless the entry (or its vendor) says otherwise."""
+        """The format of disk images for the cloud: qcow2 unless the entry (or its vendor profile) sets another one."""
         return str(self.region.config.get("image_format") or DEFAULT_IMAGE_FORMAT).lower()
 
     @property
     def uploads_by_tasks(self) -> bool:
-        """True when the entry (or its vendor) says that images go through swift and tasks of glance."""
+        """True when the entry (or its vendor profile) says that images are uploaded by swift and tasks of glance."""
         return bool(self.region.config.get("image_api_use_tasks"))
 
     @property
     def image_properties(self) -> dict[str, str]:
-        """Properties that each image gets in clouds of this vendor."""
+        """Properties that each image gets in the clouds of this vendor."""
         given = self.region.config.get("disable_vendor_agent") or {}
         return {str(key): str(value) for key, value in given.items()}
 
     @property
     def metrics_prefix(self) -> str:
-        """What comes before the names of the figures of calls: the entry's own, else that of the environment, else that
-        of the file, else ``openstack.api``."""
+        """The prefix of the names of API metrics: the entry's own, or else that of the environment, or else that of the
+        file, or else ``openstack.api``."""
         own = ((self.region.config.get("metrics") or {}).get("statsd") or {}).get("prefix")
         return str(own or os.environ.get("STATSD_PREFIX") or self.region.get_statsd_prefix())
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that the entry says: another one means another client."""
+        """A digest of the whole entry: when it changes, a new client is needed."""
         return _digest([self.cloud, self.region.config, self.private, self.force_ipv4, repr(self.roles)])
 
     @property
     def place(self) -> Place:
-        """The cloud, project and region that it leads to, whatever the user."""
+        """The cloud, project and region of the entry; the user is not a part of it."""
         config = self.region.config
         auth = config.get("auth") or {}
         project = auth.get("project_id") or auth.get("project_name") or auth.get("tenant_id") or auth.get("tenant_name")
@@ -124,7 +127,7 @@ def _digest(value: Any) -> str:
 
 
 def clouds_files(clouds_config: str | None = None) -> list[str]:
-    """The files that :func:`load_cloud_entry` looks at, whether they exist or not; none without the SDK."""
+    """Return the files that :func:`load_cloud_entry` looks for, existing or not; none without the SDK."""
     if library.IMPORT_ERROR is not None:
         return []
     return [*_candidates(clouds_config), *_from_here(library.sdk_config.SECURE_FILES)]
@@ -133,9 +136,9 @@ def clouds_files(clouds_config: str | None = None) -> list[str]:
 def load_cloud_entry(
     provider: str, cloud: str, region_name: str | None, clouds_config: str | None = None
 ) -> CloudEntry:
-    """The entry *cloud*, found as the SDK does (OS_CLIENT_CONFIG_FILE, ., ~/.config/openstack, /etc/openstack).
+    """Return the entry *cloud*, found as the SDK does (OS_CLIENT_CONFIG_FILE, ., ~/.config/openstack, /etc/openstack).
 
-    :param provider: name of the provider, for error sentences.
+    :param provider: name of the provider, for error messages.
     :param clouds_config: path of a clouds.yaml that is used instead.
     :raises CloudAuthError: no readable file, no such entry or region, or its login options are incomplete.
     :raises MissingLibraryError: openstacksdk is not installed.
@@ -160,11 +163,11 @@ def load_cloud_entry(
                 provider=provider,
             )
         with warnings.catch_warnings():
-            # The SDK announces the end of a feature at each load, whether it is used or not.
+            # The SDK warns at each load that a feature will be removed, whether the feature is used or not.
             warnings.filterwarnings("ignore", message="Support for InfluxDB")
             region = _region(config, cloud, region_name)
     except _unusable() as problem:
-        # The SDK takes the shape of an entry for granted: what it stumbles over is not what is wrong.
+        # The SDK does not check the types in an entry, so its error does not name the value that is wrong.
         why = (_odd(config.cloud_config["clouds"][cloud]) if config else "") or clean(str(problem))
         raise CloudAuthError(f"provider {provider}: {where} cannot be used: {why}", provider=provider) from problem
     if not hasattr(region.get_auth(), "get_access"):
@@ -192,7 +195,7 @@ def _candidates(clouds_config: str | None) -> list[str]:
 
 
 def _from_here(paths: Iterable[str]) -> list[str]:
-    """The SDK's paths, with the operator's directory instead of that in which a module happens to work."""
+    """Return the SDK's paths, with the operator's directory in place of the module's working directory."""
     here = os.environ.get(HERE)
     if not here:
         return list(paths)
@@ -201,7 +204,10 @@ def _from_here(paths: Iterable[str]) -> list[str]:
 
 
 def _readable_file(provider: str, clouds_config: str | None) -> str:
-    """The first candidate that can be read and parsed. The SDK would pass over a broken file in silence."""
+    """Return the first candidate that exists. The SDK would skip a broken file without an error.
+
+    :raises CloudAuthError: none exists, or the first one cannot be read or parsed.
+    """
     candidates = _candidates(clouds_config)
     for path in candidates:
         if clouds_config is None and not os.path.exists(path):
@@ -214,7 +220,7 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
         except UnicodeDecodeError:
             why = "is not UTF-8 text"
         except library.yaml.YAMLError as problem:
-            # Only the place: the text of the problem may show a line with a password.
+            # The message has only the line number: the text of the problem may show a line with a password.
             mark = getattr(problem, "problem_mark", None)
             why = "is not valid YAML" + (f" (line {mark.line + 1})" if mark else "")
         else:
@@ -229,13 +235,13 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
 
 
 def _unusable() -> tuple[type[Exception], ...]:
-    """What the SDK raises for an entry that it cannot make sense of."""
+    """Return the exceptions that the SDK raises for an entry that it cannot use."""
     sdk = (library.sdk_exceptions.SDKException, library.ks_exceptions.ClientException)
     return (*sdk, TypeError, ValueError, AttributeError)
 
 
 def _odd(entry: Any) -> str:
-    """What has not the shape that an entry of clouds.yaml has; empty when nothing is seen. No value is quoted."""
+    """Return which parts of an entry of clouds.yaml have the wrong type; empty when none is found. Quotes no value."""
     if not isinstance(entry, dict):
         return "it is not a mapping"
     auth = entry.get("auth", {})
@@ -254,7 +260,7 @@ def _region(config: Any, cloud: str, region_name: str | None) -> Any:
     versioned = str(auth.get("auth_url", "")).rstrip("/").endswith("/v3")
     if versioned and region.config.get("auth_type") in (None, "password"):
         # The versioned plugin needs no discovery of the identity service: one call less at each start, and only one
-        # time-out when it does not answer. It does not know all options of the other one.
+        # time-out when the service does not answer. It does not know all options of the other plugin.
         try:
             return config.get_one(cloud=cloud, auth_type="v3password", **options)
         except _unusable():
@@ -277,7 +283,7 @@ def _roles(region: Any) -> NetworkRoles:
 
 
 def login_of(auth: dict[str, Any]) -> tuple[str, ...]:
-    """The login that an operator wrote into auth_url: as a whole, and its password."""
+    """Return the login in auth_url, if any: the whole login, and its password."""
     login = str(auth.get("auth_url") or "").partition("://")[2].rpartition("@")[0]
     password = login.partition(":")[2]
     return tuple(dict.fromkeys(text for text in (login, password, unquote(password)) if text))

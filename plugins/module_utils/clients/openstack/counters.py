@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CallCount:
-    """Calls of one kind that ended in one way: how many, and their seconds together and at most."""
+    """The calls of one kind that ended with one status: their number, their total seconds and the longest one's."""
 
     calls: int
     seconds: float
@@ -30,12 +30,12 @@ class CallCounters:
         self._running: dict[int, tuple[str, float]] = {}
 
     def started(self, kind: str = "") -> None:
-        """A call of *kind* is on its way in this thread."""
+        """Note that this thread begins a call of *kind*."""
         with self._lock:
             self._running[threading.get_ident()] = (kind, self._clock())
 
     def ended(self, kind: str, status: str, seconds: float) -> None:
-        """A call of *kind* ended with *status* after *seconds* (waiting for the rate limit not counted)."""
+        """Count a call of *kind* that ended with *status* after *seconds*, without the wait for the rate limit."""
         with self._lock:
             self._running.pop(threading.get_ident(), None)
             old = self._counts.get((kind, status), CallCount(0, 0.0, 0.0))
@@ -43,15 +43,15 @@ class CallCounters:
 
     @property
     def running(self) -> int:
-        """Calls without an answer at this moment."""
+        """The number of calls that wait for an answer at this moment."""
         with self._lock:
             return len(self._running)
 
     def longest_wait(self, *, only: str = "", but: str = "") -> tuple[str, float]:
-        """(kind, seconds) of the call that has been without an answer for longest; ("", 0.0) when there is none.
+        """Return (kind, seconds) of the call that has waited longest for its answer; ("", 0.0) when there is none.
 
-        :param only: of this kind.
-        :param but: of any other kind than this.
+        :param only: look at calls of this kind only.
+        :param but: ignore calls of this kind.
         """
         with self._lock:
             waiting = [item for item in self._running.values() if only in ("", item[0]) and item[0] != (but or None)]
@@ -62,17 +62,17 @@ class CallCounters:
 
     @property
     def total(self) -> int:
-        """All calls that ended."""
+        """The number of calls that have ended."""
         with self._lock:
             return sum(count.calls for count in self._counts.values())
 
     def snapshot(self) -> Mapping[tuple[str, str], CallCount]:
-        """A copy of all counts."""
+        """Return a copy of all counts."""
         with self._lock:
             return dict(self._counts)
 
     def document(self) -> dict[str, dict[str, int]]:
-        """Kind → status → calls, sorted, for a module's result."""
+        """Return kind → status → calls, sorted, for a module's result."""
         result: dict[str, dict[str, int]] = {}
         for (kind, status), count in sorted(self.snapshot().items()):
             result.setdefault(kind, {})[status] = count.calls

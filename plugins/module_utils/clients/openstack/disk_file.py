@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file on its way to a cloud, read in pieces: it is never in memory as a whole."""
+"""A disk image file that is read in pieces for an upload: it is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterator
 from ...model.errors import ImageFileError
 
 PIECE = 1 << 18
-"""Bytes in memory at a time. Larger pieces are not faster; a piece is also what a stall is measured by."""
+"""Bytes in memory at a time. Larger pieces are not faster. A stall is measured for each piece."""
 
 
 class DiskFile:
-    """The bytes of a file. Each iteration starts from the beginning; a piece is valid until the next one is asked for.
+    """The bytes of a file. Each iteration starts from the beginning; a piece is valid until the next one is read.
 
-    :param progress: told how many bytes of this attempt have been handed out; what it raises ends the reading.
-    :raises ImageFileError: it cannot be read, is empty, or changes its size on the way.
+    :param progress: called with the number of bytes that were taken in this attempt; an exception that it raises ends
+        the reading.
+    :raises ImageFileError: the file cannot be read, is empty, or changes its size while it is read.
     """
 
     def __init__(self, path: str, progress: Callable[[int], None] = lambda sent: None) -> None:
         self.path = path
         self.handed_out = 0
-        """Bytes of the present attempt that have been taken."""
+        """The number of bytes that were taken in this attempt."""
         self._progress = progress
         try:
             self.size = os.stat(path).st_size
@@ -41,12 +42,12 @@ class DiskFile:
         self.handed_out = 0
         for piece in _pieces(self.path, self.size):
             yield piece
-            # Only now has it been taken.
+            # The consumer asks for the next piece: it has taken this one.
             self.handed_out += len(piece)
             self._progress(self.handed_out)
 
     def digest(self, algorithm: str) -> str | None:
-        """Its checksum in hex; None for an algorithm that this Python does not know. Reads the whole file."""
+        """Read the whole file and return its checksum in hex; None for an algorithm that this Python does not know."""
         if algorithm not in hashlib.algorithms_available:
             return None
         made = hashlib.new(algorithm, usedforsecurity=False)

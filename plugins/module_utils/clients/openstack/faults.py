@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From an answer, or the lack of one, to an error of the Cloud family. Pure."""
+"""Make a Cloud* error from an answer, or from the lack of one. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SECRETS = (
 
 
 class _Text(HTMLParser):
-    """Collects the readable words of a page."""
+    """A parser that collects the readable words of an HTML page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def _from_html(body: str) -> str:
 
 
 def _from_json(document: Any, depth: int = 0) -> str:
-    """The sentence in an error document of any service: the first ``message``, ``detail`` or ``title`` found."""
+    """Return the sentence in an error document of any service: the first ``message``, ``detail`` or ``title`` found."""
     if isinstance(document, str):
         return document
     if isinstance(document, Mapping) and depth < 4:
@@ -78,7 +78,7 @@ def _from_json(document: Any, depth: int = 0) -> str:
 
 
 def clean(text: str, secrets: Iterable[str] = ()) -> str:
-    """*text* on one line, short, without *secrets* and without anything that looks like a token or password."""
+    """Return *text* on one line, shortened, without *secrets* and anything that looks like a token or password."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")
@@ -90,7 +90,7 @@ def clean(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def message_of(body: str, secrets: Iterable[str] = ()) -> str:
-    """What an error body says: JSON of nova, neutron, cinder, glance or keystone, HTML, or plain text."""
+    """Return the message in an error body: JSON of nova, neutron, cinder, glance or keystone, HTML, or plain text."""
     stripped = body.strip()
     try:
         text = _from_json(json.loads(stripped))
@@ -100,7 +100,10 @@ def message_of(body: str, secrets: Iterable[str] = ()) -> str:
 
 
 def retry_after_seconds(value: str | None, now: Callable[[], datetime]) -> float | None:
-    """Seconds of a Retry-After header (a number, or an HTTP date against *now*); None when absent or unreadable."""
+    """Return the seconds that a Retry-After header asks for; None when it is absent or unreadable.
+
+    :param value: a number of seconds, or an HTTP date, which is compared with *now*.
+    """
     if not value:
         return None
     try:
@@ -119,7 +122,7 @@ def retry_after_seconds(value: str | None, now: Callable[[], datetime]) -> float
 
 
 def changes_something(method: str) -> bool:
-    """True for a call that may have taken effect although no good answer came."""
+    """Return True for a method whose call may have taken effect although it had no good answer."""
     return method.upper() not in ("GET", "HEAD", "OPTIONS")
 
 
@@ -133,10 +136,10 @@ def error_from_answer(
     secrets: Iterable[str] = (),
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> CloudError:
-    """The error for an answer with *status* that is not a success.
+    """Return the error for an answer with *status* that is not a success.
 
-    :param call: the kind of call, its first word is the method.
-    :param headers: of the answer, case-insensitive; only Retry-After is looked at.
+    :param call: the kind of call; its first word is the method.
+    :param headers: headers of the answer, case-insensitive; only Retry-After is used.
     """
     said = message_of(body, secrets)
     retry_after = retry_after_seconds((headers or {}).get("Retry-After"), now)
@@ -150,7 +153,7 @@ def error_from_answer(
     if status in (400, 403, 409, 413) and changing and is_quota_text(said):
         return CloudQuotaRefused(message, resources=quota_resources(said), **context)
     if status == 413:
-        # Old novas answer 413 with overLimit when a client is too fast.
+        # Old versions of nova answer 413 with overLimit when a client is too fast.
         return CloudUnavailable(message, **context)
     kind = {404: CloudNotFound, 409: CloudConflict}.get(status, CloudRefused)
     return kind(message, **context)
@@ -159,10 +162,10 @@ def error_from_answer(
 def error_without_answer(
     *, provider: str, call: str, what: str, sent: bool, secrets: Iterable[str] = ()
 ) -> CloudUnavailable:
-    """The error for a call that got no usable answer.
+    """Return the error for a call that got no usable answer.
 
     :param what: what happened, e.g. ``no answer within 30 s``.
-    :param sent: False when the request certainly never reached the service.
+    :param sent: False when it is certain that the request never reached the service.
     """
     return CloudUnavailable(
         f"provider {provider}: {call}: {clean(what, secrets)}",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which flavor a label gets."""
+"""The choice of a label's flavor."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...model.offered import listed
 
 
 def choose_flavor(flavors: Iterable[Flavor], flavor_name: str | None, min_ram: int = 0) -> Flavor:
-    """The flavor that Nodepool would take for a label.
+    """Return the flavor that Nodepool would choose for a label.
 
-    Without *min_ram* (MiB) *flavor_name* is an exact name or id. With it, *flavor_name* (if any) is a part of
-    the name, and the smallest flavor by (ram, name) with at least *min_ram* wins.
+    Without *min_ram* (MiB), *flavor_name* is an exact name or id. With it, *flavor_name* (if any) is a part of
+    the name, and the smallest flavor by (ram, name) with at least *min_ram* is chosen.
 
-    :raises CloudRefused: when none fits; the message names what was asked and what there is.
+    :raises CloudRefused: when none fits; the message names what the label asks for and what the cloud offers.
     """
     offered = sorted(flavors, key=lambda flavor: (flavor.ram, flavor.name))
     if not min_ram:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Disk images on their way into a cloud: made, filled from a file, waited for and compared with the file."""
+"""Calls that upload disk images: create an image, fill it from a file, wait for it and compare it with the file."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ T = TypeVar("T")
 MD5_KEY = "owner_specified.openstack.md5"
 SHA256_KEY = "owner_specified.openstack.sha256"
 OBJECT_KEY = "owner_specified.openstack.object"
-"""Properties by which openstacksdk recognises what it (or we) uploaded."""
+"""Properties by which openstacksdk recognises images that it or this collection uploaded."""
 
 ACTIVE = "active"
 ON_ITS_WAY = frozenset({"saving", "importing", "uploading", "queued"})
 LONGEST_PAUSE = 5.0
-"""Seconds between two looks at an image that is not active yet; they begin with a tenth of that."""
+"""Most seconds between two looks at an image that is not active yet; the first pause is a tenth of it."""
 LEAST_TIME = 1.0
 PAGE = 1000
 
 
 class CloudImages:
-    """The calls about images that a builder needs. All block and are bounded in time; errors are the Cloud family.
+    """The calls about images that a builder needs. All block, are bounded in time and raise the Cloud* errors.
 
-    :param by_tasks: the cloud takes images by tasks only, which we do not do.
-    :param stall: seconds for which the cloud may take nothing of what is sent.
+    :param by_tasks: the cloud accepts images by tasks only, which the collection does not support.
+    :param stall: seconds for which the cloud may accept no data during an upload.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class CloudImages:
         self._sleeper = sleeper
 
     def reach(self) -> None:
-        """The smallest call there is: it tells whether the login is accepted and the image service answers."""
+        """Make the smallest possible call, to see whether the cloud accepts the login and the image service answers."""
         self._rest.call("image", "GET", "/images", params={"limit": 1}, key="images")
 
     def create(self, spec: ImageSpec) -> str:
-        """Makes an empty image; its id. After an error with *unclear* it may exist all the same: see find."""
+        """Create an empty image and return its id. After an error with *unclear* it may exist: see find."""
         if self._by_tasks:
             raise CloudRefused(
                 f"provider {self._provider}: its clouds.yaml entry has image_api_use_tasks, and uploads by tasks are"
@@ -84,7 +84,7 @@ class CloudImages:
         return str(answer.document["id"])
 
     def get(self, image_id: str) -> Image | None:
-        """The image, None when it is gone."""
+        """Return the image, None when it is gone."""
         try:
             answer = self._rest.call("image", "GET", f"/images/{image_id}", key="id")
         except CloudNotFound:
@@ -92,7 +92,7 @@ class CloudImages:
         return self._made("GET /images/{id}", answer.document)
 
     def find(self, marks: Mapping[str, str]) -> list[Image]:
-        """The project's images that have all these properties; also where glance does not filter by them."""
+        """Return the project's images that have all these properties, even where glance does not filter by them."""
         kind = "GET /images"
         asked = {"owner": self._rest.project_id(), **marks, "limit": PAGE}
 
@@ -110,17 +110,17 @@ class CloudImages:
         return [image for image in found if all(image.properties.get(key) == value for key, value in marks.items())]
 
     def fill(self, image_id: str, file: DiskFile, deadline: float) -> Image:
-        """Fills an empty image and waits until it is active.
+        """Fill an empty image and wait until it is active.
 
-        :param deadline: of the clock, for all of it.
-        :raises CloudError: it did not become active; what is there is to be deleted.
+        :param deadline: time of the clock by which both must be done.
+        :raises CloudError: the image did not become active; the caller has to delete it.
         """
         try:
             self._send(image_id, file, deadline)
         except CloudError as error:
             if not error.unclear or file.handed_out < file.size:
                 raise
-            # It went out as a whole, and only the answer is missing: a proxy may have lost patience.
+            # The whole file was sent, and only the answer is missing: a proxy may have timed out.
             try:
                 return self._wait(image_id, deadline, sure=False)
             except CloudImageBroken:
@@ -131,15 +131,16 @@ class CloudImages:
         left = deadline - self._clock()
         if left < LEAST_TIME:
             raise self._late(_PUT_FILE, "it could not begin in its time")
-        # Glance uses the token again when all the bytes are there.
+        # Glance uses the token again after it has received all bytes.
         self._rest.renew(left)
         times = UploadTimes(stall=min(self._stall, left), total=left)
         self._rest.call("image", "PUT", f"/images/{image_id}/file", data=file, times=times)
 
     def _wait(self, image_id: str, deadline: float, *, sure: bool) -> Image:
-        """The image as soon as it is active.
+        """Wait until the image is active and return it.
 
-        :param sure: False when it is unknown whether the cloud has all of it: then an image without data stays so.
+        :param sure: False when it is unknown whether the cloud received the whole file: then a queued image, which has
+            no data, will never get any.
         """
         looks = 0
         trouble: CloudError | None = None
@@ -161,10 +162,11 @@ class CloudImages:
             self._sleeper(pause)
 
     def verify(self, image: Image, file: DiskFile, known: Mapping[str, str]) -> list[str]:
-        """Compares what glance says of an image with the file.
+        """Compare the size and checksums that glance has for an image with the file.
 
-        :param known: checksums of the file in hex, by algorithm; others are computed when glance has only those.
-        :return: what was compared.
+        :param known: checksums of the file in hex, by algorithm; when glance has none of these algorithms, the checksum
+            is computed with one that it has.
+        :return: what was compared: "size" and algorithms.
         :raises CloudImageBroken: something differs.
         """
         compared = ["size"]
@@ -186,9 +188,9 @@ class CloudImages:
         return compared
 
     def delete(self, image_id: str) -> bool:
-        """Deletes it, whatever state it is in; False when it was gone.
+        """Delete the image, in whatever state it is; return False when it was already gone.
 
-        :raises CloudConflict: something uses it.
+        :raises CloudConflict: the image is in use.
         """
         try:
             self._rest.call("image", "DELETE", f"/images/{image_id}")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kind of an API call: its method and its path without what differs from object to object."""
+"""The kind of an API call: its method and its path without the ids."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NOT_AN_ID = frozenset(("detail", "details", "defaults"))
 
 
 def call_kind(method: str, url: str) -> str:
-    """``GET /servers/{id}`` for GET https://nova.example/compute/v2.1/servers/0b1e….
+    """Return the kind of a call: ``GET /servers/{id}`` for GET https://nova.example/compute/v2.1/servers/0b1e….
 
-    The prefix up to the API version and a project id after it are left out; only a bare version keeps it
-    (``GET /v3``, a discovery). Cinder's limits are told from nova's by the version: ``GET /volume/limits``.
+    The prefix up to the API version and a project id after it are left out. A path that ends with the version keeps
+    the version (``GET /v3``, a discovery). The version tells cinder's limits from nova's: ``GET /volume/limits``.
     """
     segments = [segment for segment in urlsplit(url).path.split("/") if segment]
     version = ""

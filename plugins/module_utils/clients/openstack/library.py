@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one place where openstacksdk and what comes with it are imported."""
+"""The only module that imports openstacksdk and the libraries that come with it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ try:
     IMPORT_ERROR: str | None = None
 except ImportError:
     IMPORT_ERROR = traceback.format_exc()
-    # Stand-ins, so that classes which derive from these can be defined, and files that use these be imported;
-    # require() stops code that wants to use them.
+    # Placeholders: with them, classes that derive from these names can be defined and files that use them can be
+    # imported. require() stops code that needs the real ones.
     requests = urllib3 = yaml = ks_exceptions = ks_session = sdk_exceptions = sdk_config = None  # type: ignore[assignment]
     HTTPAdapter = HttpSession = object  # type: ignore[assignment,misc]
     RequestException = Exception  # type: ignore[assignment,misc]

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lets parts of openstacksdk be imported without the rest of it.
+"""Import parts of openstacksdk without the rest of it.
 
 ``openstack/__init__.py`` imports a class for each call of each OpenStack service: 450 modules, 11 MiB and a third of a
-second of CPU. The configuration and the errors, which are all that is used of it, need 17 of them.
+second of CPU. The collection uses only its configuration and errors, which need 17 of these modules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 
 class _LatePackage(types.ModuleType):
-    """A package whose submodules can be imported, and whose ``__init__.py`` runs when a name of it is asked for."""
+    """A package whose submodules can be imported, and whose ``__init__.py`` runs when one of its names is used."""
 
     def __init__(self, spec: ModuleSpec) -> None:
         super().__init__(spec.name)
@@ -40,9 +40,9 @@ class _LatePackage(types.ModuleType):
 
 
 def postpone(package: str) -> None:
-    """Have the ``__init__.py`` of *package* run only when one of its own names is used.
+    """Postpone the ``__init__.py`` of *package* until one of its own names is used.
 
-    Nothing is done where the package is imported already, or is not there.
+    Does nothing when the package is already imported or is not installed.
     """
     spec = None if package in sys.modules else importlib.util.find_spec(package)
     if spec is not None and spec.submodule_search_locations:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One token per process and login, shared by all clients that use it."""
+"""Logins: one token per process and login, shared by all clients that use the login."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from .clouds import CloudEntry
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0
-"""Seconds for which a refused login is not tried again; doubled with each refusal. An identity service that counts
-failed logins would lock the account."""
+"""Seconds for which a refused login is not tried again; doubled with each refusal, up to LONGEST_PAUSE. Without the
+pause, an identity service that counts failed logins would lock the account."""
 REFUSED = frozenset({401, 403})
 
 
 class Login:
-    """Holds the auth plugin of a cloud entry. Thread-safe.
+    """The auth plugin and token of a cloud entry. Thread-safe.
 
-    keystoneauth lets every waiting thread try again after the one before it failed; against a dead identity service
-    the last of sixteen would wait sixteen time-outs. Here the threads that waited for a failed attempt share its
-    failure. A refused login is not repeated before a pause is over; a changed clouds.yaml makes another login.
+    In keystoneauth, every waiting thread tries again after the thread before it failed: when the identity service does
+    not answer, the last of sixteen threads would wait for sixteen time-outs. Here the threads that waited for a failed
+    attempt share its failure. A refused login is not repeated before a pause is over; changed login options in
+    clouds.yaml make another login.
     """
 
     def __init__(self, plugin: Any, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,7 +41,7 @@ class Login:
         self._refusals = 0
 
     def access(self, session: Any) -> Any:
-        """keystoneauth's AccessInfo with a valid token; fetched over *session* when there is none.
+        """Return keystoneauth's AccessInfo with a valid token; fetch one over *session* when there is none.
 
         :raises keystoneauth1.exceptions.ClientException: the identity service refused or did not answer.
         """
@@ -58,7 +59,7 @@ class Login:
             return access
 
     def renew(self, access: Any, seconds: float) -> None:
-        """The next access fetches another token when that of *access* does not last for *seconds*."""
+        """Make the next access fetch a new token when the token of *access* expires within *seconds*."""
         if access.will_expire_soon(stale_duration=seconds):
             self.reject(access.auth_token)
 
@@ -67,7 +68,10 @@ class Login:
         return backoff(self._refusals, first=FIRST_PAUSE, most=LONGEST_PAUSE)
 
     def reject(self, token: str) -> None:
-        """*token* was answered with 401: the next access fetches another one, unless another thread did so already."""
+        """Make the next access fetch a new token, because *token* was answered with 401.
+
+        Does nothing when another thread has already fetched one.
+        """
         with self._lock:
             current = getattr(self._plugin, "auth_ref", None)
             if current is None or current.auth_token == token:
@@ -79,7 +83,7 @@ _logins_lock = threading.Lock()
 
 
 def shared_login(entry: CloudEntry) -> Login:
-    """The login for *entry*; the same object for entries with the same credentials, whatever their region."""
+    """Return the login for *entry*; the same object for entries with the same credentials, whatever their region."""
     config = entry.region.config
     parts = [config.get(name) for name in ("auth_type", "auth", "verify", "cacert", "cert", "key", "insecure")]
     text = json.dumps(parts, sort_keys=True, default=str)

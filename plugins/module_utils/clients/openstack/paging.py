@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lists that come in pages."""
+"""Reading of lists that a service returns in pages."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ def pages(
     make: Callable[[Any], T],
     senseless: Callable[[str], CloudError],
 ) -> list[T]:
-    """All items of a list that is read page by page, each page beginning after the id of the last item before.
+    """Return all items of a list that is read page by page; each page begins after the id of the last item before.
 
-    :param fetch: the document of the page after a marker; None for the first.
-    :param key: under which the items are; ``<key>_links`` (or glance's ``next``) tells of a next page. The service's
-        own maximum may be smaller than what was asked for.
-    :param asked: items asked for per page; a full page without any word of a next one is followed up too.
-    :param make: makes what is returned of an item. Documents are many times larger: those of one page are kept at most.
-    :param senseless: makes the error for a listing that does not end.
+    :param fetch: returns the document of the page after a marker, or of the first page for None.
+    :param key: key of the items in the document; ``<key>_links`` (or glance's ``next``) announces a next page. A page
+        may be smaller than *asked*, because the service has its own maximum.
+    :param asked: items asked for per page; after a full page that does not announce a next one, the next page is read
+        too.
+    :param make: makes the returned item from its document. Documents are many times larger than items: at most one
+        page of documents is kept in memory.
+    :param senseless: makes the error for a list that makes no sense, e.g. one that does not end.
 
-    The item that a page ends with may be deleted before the next page is read; nova then answers 400, and the list is
-    read again.
+    The last item of a page may be deleted before the next page is read. Nova then answers 400, and the list is read
+    again.
     """
     for attempt in range(_RESTARTS + 1):
         try:
@@ -58,7 +60,7 @@ def _once(
         found = document[key]
         if not isinstance(found, list) or not all(isinstance(item, dict) and item.get("id") for item in found):
             raise senseless(f"{key!r} is not a list of objects with ids")
-        # The same id may come twice when something before it was deleted between two pages.
+        # The same id may come twice when the list changed between two pages.
         before = len(items)
         items.update((item["id"], make(item)) for item in found)
         if not found or not _has_next(document, key, len(found), asked):
@@ -66,7 +68,7 @@ def _once(
         if len(items) == before:
             raise senseless("its pages repeat themselves")
         marker = str(found[-1]["id"])
-        del document, found  # not beside the next page
+        del document, found  # keep them out of memory while the next page is read
     raise senseless(f"more than {MOST_PAGES} pages")
 
 

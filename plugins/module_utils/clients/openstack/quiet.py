@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Removes logins from what the libraries log."""
+"""Remove logins from the log records of the libraries."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ LOGGERS = ("keystoneauth", "openstack", "urllib3", "requests")
 
 
 class Masking(logging.Handler):
-    """Takes what a library logs and passes it on, without secrets, to the handlers of the root logger.
+    """A log handler that passes the records of a library to the handlers of the root logger, without secrets.
 
-    Where there is none nothing is shown: Python's last resort would write warnings to stderr as they are.
+    When the root logger has no handler, nothing is shown: Python's handler of last resort would write the warnings to
+    stderr unchanged.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass it on."""
+        """Pass the record to the root logger, without secrets."""
         root = logging.getLogger()
         if not root.handlers or record.levelno < root.level:
             return
         fresh = logging.makeLogRecord({**record.__dict__, "msg": clean(record.getMessage()), "args": None})
-        # A traceback may show the address, too.
+        # A traceback may show the URL with the login, too.
         fresh.exc_info = fresh.exc_text = None
         root.handle(fresh)
 
 
 def mask_logs() -> None:
-    """Once in a process; again does nothing."""
+    """Install the handler for each library; later calls do nothing."""
     for name in LOGGERS:
         logger = logging.getLogger(name)
         if not any(isinstance(handler, Masking) for handler in logger.handlers):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the words of a refusal, or of an ERROR server's fault, say about quota."""
+"""Find the exceeded quotas in the text of a refusal or of an ERROR server's fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUOTA = re.compile(
     r"|volumelimitexceeded|maximum number of volumes allowed|maximum number of (fixed|floating) ips exceeded",
     re.IGNORECASE | re.DOTALL,
 )
-# What the services call the resources: nova's names, placement's classes (unified limits), neutron's, cinder's.
+# The services' names of the resources: nova's, placement's classes (unified limits), neutron's, cinder's.
 _NAMES = {
     "instances": INSTANCES,
     "servers": INSTANCES,
@@ -53,12 +53,12 @@ _UNIFIED = re.compile(r"resource (?P<name>[\w:]+) is over", re.IGNORECASE)
 
 
 def is_quota_text(text: str) -> bool:
-    """True when *text* (an error message or a server's fault) speaks of an exceeded quota."""
+    """Return True when *text* (an error message or a server's fault) reports an exceeded quota."""
     return bool(_QUOTA.search(text)) or bool(quota_resources(text))
 
 
 def quota_resources(text: str) -> tuple[str, ...]:
-    """Names (as in model/resources.py) of the resources whose quota *text* says is exceeded; may be empty."""
+    """Return the resources (named as in model/resources.py) whose quota *text* reports as exceeded; may be empty."""
     found: set[str] = set()
     for match in _LISTED.finditer(text):
         for word in re.split(r"[\s,'\"]+", (match["nova"] or match["list"] or "").lower()):

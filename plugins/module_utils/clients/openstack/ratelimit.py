@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""At most so many calls in so much time, measured from start to start."""
+"""A rate limit: a minimum time between the starts of two calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 
 class RateLimiter:
-    """Hands out starting times *interval* seconds apart, first come first served. Thread-safe.
+    """A rate limiter that gives its callers start times *interval* seconds apart, in the order they come. Thread-safe.
 
     :param interval: seconds between two starts; 0 means no limit.
     :param clock: monotonic seconds.
@@ -32,14 +32,14 @@ class RateLimiter:
         self._waited: dict[int, float] = {}
 
     def wait(self) -> float:
-        """Returns when the caller may start; the seconds that it had to wait."""
+        """Wait until the caller may start; return the seconds that it waited."""
         with self._lock:
             now = self._clock()
             start = max(now, self._next)
             self._next = start + self._interval
             delay = start - now
             if delay > 0:
-                # Told before it is waited: the thread that bounds this one's time looks from outside.
+                # Stored before the wait, because the thread that bounds this thread's time reads it meanwhile.
                 ident = threading.get_ident()
                 self._waited[ident] = self._waited.get(ident, 0.0) + delay
         if delay > 0:
@@ -47,6 +47,6 @@ class RateLimiter:
         return delay
 
     def waited(self, ident: int) -> float:
-        """Seconds for which the thread has waited here so far, those that it is waiting now included."""
+        """Return the seconds that the thread has waited here so far, including the whole of a wait that has begun."""
         with self._lock:
             return self._waited.get(ident, 0.0)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls of the OpenStack services as method, path and JSON; errors as the Cloud family."""
+"""Calls to the OpenStack services by method, path and JSON; their errors are the Cloud* errors."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ from .transport import (
 )
 from .unreached import unreached
 
-# What follows a catalog's URL when it names no version. All four have been the only current major version for years.
+# The version that is added to a URL of the catalog that has none. Each has been the only current major version for
+# years.
 _VERSIONS = {"compute": "v2.1", "block-storage": "v3", "image": "v2", "network": "v2.0"}
 _HAS_VERSION = re.compile(r"/v\d+(\.\d+)?(/|$)")
 SIZE_HEADER = "X-OpenStack-Image-Size"
-"""Newer glances compare what has arrived with it; for others it means nothing."""
+"""Newer versions of glance compare the number of received bytes with it; others ignore it."""
 _NEVER_SENT = ("no-connection", "tls")
 
 
 @dataclass(frozen=True)
 class ApiAnswer:
-    """A success: *document* is the JSON body, None when it is empty or not asked for."""
+    """A successful answer: *document* is the JSON body, None when the caller named no key."""
 
     status: int
     document: Any
@@ -58,9 +59,9 @@ class ApiAnswer:
 
 
 class _Http(HttpSession):
-    """Reads proxies and certificates from the environment once for each server and not for each call.
+    """A requests session that reads proxies and certificates from the environment once per host, not once per call.
 
-    requests looks at all variables twice for that, which is a sixth of the CPU of a call.
+    requests reads all variables twice for that, which is a sixth of the CPU time of a call.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,7 @@ class _Http(HttpSession):
         self._merged: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
-        """The settings of a call, see requests."""
+        """Return the settings of a call; see requests."""
         if proxies:
             return super().merge_environment_settings(url, proxies, stream, verify, cert)
         key = (*urlsplit(url)[:2], stream, verify, cert)
@@ -78,11 +79,11 @@ class _Http(HttpSession):
 
 
 class Rest:
-    """One provider's session. Thread-safe.
+    """The session of one provider. Thread-safe.
 
     :param entry: from load_cloud_entry.
-    :param transport: mounted for http and https, so that it sees every call.
-    :param told: hears of each call of a service, in the thread that made it; it must not wait.
+    :param transport: mounted for http and https, so that every call passes through it.
+    :param told: called after each API call, in the thread that made the call; it must not block.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Rest:
         self._http.mount("http://", transport)
         self._http.mount("https://", transport)
         verify, cert = entry.region.get_requests_verify_args()
-        # keystoneauth adds no time-outs or retries of its own here: the transport bounds, the callers decide.
+        # keystoneauth adds no time-outs or retries here: the transport bounds each call, and callers decide on retries.
         self._session = ks_session.Session(
             auth=None, session=self._http, verify=verify, cert=cert, app_name="stackci.nodepool"
         )
@@ -115,20 +116,20 @@ class Rest:
         self._http.close()
 
     def project_id(self) -> str:
-        """Id of the project of our token."""
+        """Return the id of the token's project."""
         return str(self._access("").project_id or "")
 
     def renew(self, seconds: float) -> None:
-        """See that our token lasts for *seconds*, as far as tokens last so long.
+        """Make the next call fetch a new token when the present one expires within *seconds*.
 
-        A service may use it once more at the end of a long call.
+        A service may use the token once more at the end of a long call.
 
-        :raises CloudError: no token could be had.
+        :raises CloudError: the client could not get a token.
         """
         self._login.renew(self._access(""), seconds)
 
     def has(self, service: str) -> bool:
-        """True when the cloud's catalog (or clouds.yaml) knows *service* in our region."""
+        """Return True when the cloud's catalog (or clouds.yaml) has *service* in the provider's region."""
         return self._endpoint(service, self._access("")) is not None
 
     def call(
@@ -144,16 +145,16 @@ class Rest:
         data: Sized | None = None,
         times: UploadTimes | AnswerTimes | None = None,
     ) -> ApiAnswer:
-        """One call, with at most one new token when the old one is not accepted.
+        """Make one call; repeat it once with a new token when the service does not accept the old one.
 
         :param service: "compute", "network", "image" or "block-storage".
-        :param path: below the endpoint.
+        :param path: path below the endpoint.
         :param body: JSON to send.
-        :param key: the top-level key that the answer must have.
-        :param data: bytes to send instead of JSON: something with a length that gives them in pieces, each time that
-            it is iterated.
-        :param times: the bounds of a call that sends much, or is answered late.
-        :raises CloudError: anything but a success.
+        :param key: the top-level key that the answer must have; None: the body of the answer is not read.
+        :param data: bytes to send instead of JSON: an object with a length whose every iteration gives all the bytes
+            in pieces.
+        :param times: the bounds of a call that sends much data, or whose answer may take long.
+        :raises CloudError: the call did not succeed.
         """
         call = call_kind(method, f"http://cloud/v0/{path.lstrip('/')}")
         access = self._access(call)
@@ -193,7 +194,7 @@ class Rest:
             raise self._no_answer(call, problem) from problem
 
     def _no_answer(self, call: str, problem: BaseException) -> CloudError:
-        """*problem* of keystoneauth; what really happened is in the exception it was made from."""
+        """Return the error for *problem* of keystoneauth; its cause, an exception of requests, has the details."""
         cause: BaseException | None = problem
         while cause is not None and not isinstance(cause, requests.exceptions.RequestException):
             cause = cause.__cause__ or cause.__context__
@@ -233,7 +234,7 @@ class Rest:
                 secrets=self._entry.secrets,
             )
         if call.startswith("DELETE ") and response.content.strip():
-            # The services answer a deletion without a word; whatever says something stands between them and us.
+            # The services answer a deletion with an empty body; an answer with a body comes from a proxy.
             raise self.senseless(call, f"its answer ({status}) has a body, which that of a deletion has not")
         document = None
         if key is not None:
@@ -246,7 +247,7 @@ class Rest:
         return ApiAnswer(status, document, response.headers)
 
     def senseless(self, call: str, what: str) -> CloudError:
-        """The error for a success whose content makes no sense; it may have taken effect."""
+        """Return the error for a success whose content makes no sense; the call may have taken effect."""
         return error_without_answer(
             provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
         )
@@ -276,7 +277,7 @@ class Rest:
             error.unclear = False
             raise error from problem
         except ks_exceptions.ClientException as problem:
-            # Nothing that the caller wanted has been sent yet.
+            # The caller's own call has not been sent yet.
             error = self._no_answer(call or "POST /auth/tokens", problem)
             error.unclear = False
             raise error from problem
@@ -310,11 +311,15 @@ class Rest:
         return url
 
     def _tell(self, method: str, url: str, status: int | None, seconds: float) -> None:
-        """Pass on what the transport says, unless it is of a token or of a discovery: openstacksdk keeps these, too."""
+        """Report a call that the transport sent, except calls for tokens and discovery.
+
+        openstacksdk does not report those either.
+        """
         place = max((known for known in [*self._types] if url.startswith(f"{known}/")), key=len, default=None)
         if place is None:
             return
-        # openstacksdk names a call without an answer by what was asked of it, any other by what went out.
+        # openstacksdk names a call without an answer by the path that its caller gave, any other by the URL that was
+        # sent.
         operation = operation_of(url[len(place) :] if status is None else in_one_folder(url, place), self._project_id)
         name = api_name(self._entry.metrics_prefix, self._types[place], method, operation)
         self._told(ApiCall(name, status, seconds))

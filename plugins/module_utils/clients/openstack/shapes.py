@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the JSON of the services to our values, and from a ServerSpec to nova's JSON. Pure."""
+"""Convert the services' JSON to objects of model/cloud.py, and a ServerSpec or ImageSpec to JSON. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ...model.resources import (
 
 Json = Mapping[str, Any]
 
-# (our name, the limit's key, the usage's key)
+# (name in model/resources.py, key of the limit, key of the usage)
 NOVA_LIMITS = (
     (INSTANCES, "maxTotalInstances", "totalInstancesUsed"),
     (CORES, "maxTotalCores", "totalCoresUsed"),
@@ -50,7 +50,7 @@ NEUTRON_QUOTAS = ((PORTS, "port"), (FLOATING_IPS, "floatingip"))
 
 
 def server_from(document: Json) -> Server:
-    """A server of GET /servers/detail. From microversion 2.47 on it has its flavor's sizes in it."""
+    """Return a server of GET /servers/detail. From microversion 2.47 on, the document has the sizes of the flavor."""
     flavor = document.get("flavor") or {}
     fault = document.get("fault") or {}
     return Server(
@@ -90,12 +90,12 @@ def _addresses(document: Json) -> tuple[Address, ...]:
 
 @lru_cache(maxsize=1000)
 def size(cores: int, ram: int) -> Resources:
-    """What one server with *cores* and *ram* (MiB) takes from the compute quota."""
+    """Return the compute quota that one server with *cores* and *ram* (MiB) uses."""
     return Resources({INSTANCES: 1, CORES: cores, RAM: ram})
 
 
 def flavor_from(document: Json) -> Flavor:
-    """A flavor of GET /flavors/detail."""
+    """Return a flavor of GET /flavors/detail."""
     return Flavor(
         id=str(document["id"]),
         name=str(document["name"]),
@@ -106,7 +106,7 @@ def flavor_from(document: Json) -> Flavor:
 
 
 def image_from(document: Json) -> Image:
-    """An image of glance; every text value that is not a field of its own counts as a property."""
+    """Return an image of glance; every text value that is not a field of Image counts as a property."""
     own = ("id", "name", "status")
     properties = {key: value for key, value in document.items() if key not in own and isinstance(value, str)}
     return Image(
@@ -120,7 +120,10 @@ def image_from(document: Json) -> Image:
 
 
 def image_body(spec: ImageSpec) -> Json:
-    """The body of POST /images. Like the SDK: private, and two fields are numbers."""
+    """Return the body of POST /images.
+
+    As in the SDK, the image is private by default, min_disk and min_ram are numbers, and protected is a boolean.
+    """
     numbers = {key: int(spec.properties[key]) for key in ("min_disk", "min_ram") if key in spec.properties}
     flags = {"protected": spec.properties["protected"].lower() == "true"} if "protected" in spec.properties else {}
     return {
@@ -135,7 +138,7 @@ def image_body(spec: ImageSpec) -> Json:
 
 
 def network_from(document: Json) -> Network:
-    """A network of neutron."""
+    """Return a network of neutron."""
     return Network(
         id=str(document["id"]),
         name=str(document.get("name") or ""),
@@ -145,12 +148,12 @@ def network_from(document: Json) -> Network:
 
 
 def security_group_from(document: Json) -> SecurityGroup:
-    """A security group of neutron."""
+    """Return a security group of neutron."""
     return SecurityGroup(str(document["id"]), str(document.get("name") or ""))
 
 
 def port_from(document: Json) -> Port:
-    """A port of neutron."""
+    """Return a port of neutron."""
     return Port(
         id=str(document["id"]),
         server_id=str(document.get("device_id") or ""),
@@ -164,7 +167,7 @@ def port_from(document: Json) -> Port:
 
 
 def floating_ip_from(document: Json) -> FloatingIp:
-    """A floating IP of neutron."""
+    """Return a floating IP of neutron."""
     return FloatingIp(
         id=str(document["id"]),
         address=str(document["floating_ip_address"]),
@@ -176,7 +179,7 @@ def floating_ip_from(document: Json) -> FloatingIp:
 
 
 def volume_from(document: Json) -> Volume:
-    """A volume of cinder's detailed list."""
+    """Return a volume of cinder's detailed list."""
     return Volume(
         id=str(document["id"]),
         name=str(document.get("name") or ""),
@@ -190,7 +193,7 @@ def volume_from(document: Json) -> Volume:
 def absolute_limits(
     document: Json, names: tuple[tuple[str, str, str], ...]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """(bounds, used) of nova's or cinder's limits; -1 means no bound and is left out, as is a name without figure."""
+    """Return (limits, usage) of nova's or cinder's limits; no limit (-1) and a missing number are left out."""
     absolute = document["limits"]["absolute"]
     bounds: dict[str, float] = {
         name: int(absolute[limit]) for name, limit, _used in names if int(absolute.get(limit, -1)) >= 0
@@ -200,7 +203,7 @@ def absolute_limits(
 
 
 def network_quota(document: Json) -> tuple[dict[str, float], dict[str, float]]:
-    """(bounds, used) of neutron's quota details."""
+    """Return (limits, usage) of neutron's quota details; no limit (-1) is left out."""
     quota = document["quota"]
     bounds: dict[str, float] = {
         name: int(quota[key]["limit"]) for name, key in NEUTRON_QUOTAS if int(quota[key]["limit"]) >= 0
@@ -210,7 +213,7 @@ def network_quota(document: Json) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def create_body(spec: ServerSpec) -> dict[str, Any]:
-    """The body of POST /servers at microversion 2.1, where leaving out the networks means nova's own choice."""
+    """Return the body of POST /servers at microversion 2.1, where nova chooses the networks when the body has none."""
     server: dict[str, Any] = {"name": spec.name, "flavorRef": spec.flavor_id, "metadata": dict(spec.metadata)}
     if spec.boot_from_volume:
         server["block_device_mapping_v2"] = [

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one way out: every HTTP call of a client, token and discovery included, passes through ``Transport``."""
+"""The HTTP adapter through which every call of a client passes, including those for tokens and discovery."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ LARGEST_BODY = 64 * 1024 * 1024
 _PIECE = 65536
 _REDIRECTS = (301, 302, 303, 305, 307, 308)
 OnCall = Callable[[str, str, "int | None", float], None]
-"""Takes method, URL, status (None: no answer) and seconds of a call."""
+"""Called with the method, URL, status (None: no answer) and seconds of a call."""
 _here = threading.local()
 
 
 @dataclass(frozen=True)
 class UploadTimes:
-    """The bounds of one call that sends much, given as its ``timeout``; in seconds.
+    """The time limits of one call that sends much data, in seconds; given as its ``timeout``.
 
-    :param stall: for how long the other side may take nothing of what is sent.
-    :param total: for the whole call. The answer may take what is left of it: a proxy may first pass everything on.
+    :param stall: how long the cloud may accept no data.
+    :param total: limit for the whole call. The answer may take all that is left of it, because a proxy may pass on the
+        data only after it has received everything.
     """
 
     stall: float
@@ -53,24 +54,25 @@ class UploadTimes:
 
 @dataclass(frozen=True)
 class AnswerTimes:
-    """The bound of one call whose answer may take long, given as its ``timeout``; it has a slot of its own kind.
+    """The time limit of one call whose answer may take long, given as its ``timeout``; the call uses a slow slot.
 
-    :param total: seconds for the whole call; it may say nothing all the while.
+    :param total: seconds for the whole call; the cloud may send nothing during all of it.
     """
 
     total: float
 
 
 class _Call:
-    """The deadline of one call on its way.
+    """The deadline of one running call.
 
-    A read time-out bounds the silence between two pieces, not the whole answer: a service that sends a byte now and
-    then would hold its caller for ever. So before each operation the socket gets what is left of the call's time.
+    A read time-out bounds the time between two pieces, not the whole answer: a service that sends a byte now and then
+    would block its caller for ever. So before each operation, the time-out of the socket is reduced to what is left of
+    the call's time.
 
     :param total: seconds for the whole call.
     :param sending: seconds that sending a piece may take.
-    :param receiving: seconds of silence while the answer is read.
-    :ivar aborted: another thread has ended it.
+    :param receiving: seconds without data while the answer is read.
+    :ivar aborted: another thread has ended the call.
     """
 
     def __init__(self, total: float, sending: float, receiving: float, clock: Callable[[], float]) -> None:
@@ -84,13 +86,13 @@ class _Call:
 
     @property
     def over(self) -> bool:
-        """True when its time is over, or it was aborted."""
+        """True when the call's time is over, or it was aborted."""
         return self.aborted or self._clock() >= self._deadline
 
     def bound(self, sock: socket.socket, longest: float) -> None:
-        """Bounds the next operation of *sock* by *longest* seconds and by what is left.
+        """Limit the next operation of *sock* to *longest* seconds and to the time that is left.
 
-        :raises TimeoutError: nothing is left.
+        :raises TimeoutError: no time is left.
         """
         with self._lock:
             self._sock = sock
@@ -99,22 +101,22 @@ class _Call:
         sock.settimeout(max(0.001, min(longest, self._deadline - self._clock())))
 
     def abort(self) -> None:
-        """Ends the call from another thread."""
+        """End the call from another thread."""
         with self._lock:
             self.aborted = True
             if self._sock is not None:
                 with contextlib.suppress(OSError):
-                    # Not SSLSocket.shutdown, which would drop the TLS state that the other thread is using.
+                    # SSLSocket.shutdown would drop the TLS state that the other thread is using.
                     socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """The socket may serve another call now."""
+        """Let go of the socket, which may serve another call from now on."""
         with self._lock:
             self._sock = None
 
 
 class _BoundedReader(io.RawIOBase):
-    """Reads from a connection within the time of a call."""
+    """A raw stream that reads from a connection within the time of a call."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, call: _Call) -> None:
         self._raw = raw
@@ -135,7 +137,7 @@ class _BoundedReader(io.RawIOBase):
 
 
 class _BoundedResponse(http.client.HTTPResponse):
-    """An answer, headers included, that is read within the time of the call of this thread."""
+    """An answer that is read, headers included, within the time of this thread's call."""
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
@@ -145,7 +147,7 @@ class _BoundedResponse(http.client.HTTPResponse):
 
 
 class _BoundedSending:
-    """A connection that sends within the time of the call of this thread."""
+    """A connection that sends within the time of this thread's call."""
 
     def send(self, data: Any) -> None:
         call: _Call | None = getattr(_here, "call", None)
@@ -174,17 +176,18 @@ class _TlsPool(HTTPSConnectionPool):
 
 
 class Transport(HTTPAdapter):
-    """Requests adapter that limits rate and concurrency, bounds the time of each call, and counts.
+    """An adapter of requests that limits the rate and concurrency of calls, bounds their time, and counts them.
 
-    :param limiter: consulted before each call is sent.
+    :param limiter: delays each call before it is sent.
     :param connect_timeout: seconds for a TCP or TLS connection (per address of the host).
-    :param read_timeout: longest silence in seconds.
-    :param total_timeout: longest time of a call in seconds, name resolution apart, and also the longest wait for a
-        free slot.
-    :param concurrency: calls side by side.
-    :param slow: calls with AnswerTimes side by side, besides the others: they must not keep these from being made.
-    :ivar on_call: told of each call that was sent, after its end, in the thread that made it: it must not wait. What it
-        raises is dropped.
+    :param read_timeout: longest time without data, in seconds.
+    :param total_timeout: longest time of a call in seconds, without name resolution; also the longest wait for a free
+        slot.
+    :param concurrency: most calls at the same time.
+    :param slow: most calls with AnswerTimes at the same time. They have their own slots, so that they do not block
+        other calls.
+    :ivar on_call: called after the end of each call that was sent, in the thread that made the call. It must not block;
+        its exceptions are dropped.
     """
 
     def __init__(
@@ -211,11 +214,11 @@ class Transport(HTTPAdapter):
         super().__init__(pool_connections=10, pool_maxsize=concurrency + slow, max_retries=0)
 
     def waited(self, ident: int) -> float:
-        """Seconds for which a thread has waited for its turn so far (RateLimiter.waited)."""
+        """Return the seconds that a thread has waited so far for the rate limit (RateLimiter.waited)."""
         return self._limiter.waited(ident)
 
     def abort_uploads(self) -> None:
-        """Ends every call with UploadTimes that is under way, as if its time were over."""
+        """End every running call with UploadTimes, as if its time were over."""
         for call in list(self._uploads):
             call.abort()
 
@@ -229,9 +232,10 @@ class Transport(HTTPAdapter):
         return manager
 
     def send(self, request: Any, *args: Any, **options: Any) -> Any:
-        """Sends one request and reads its whole answer. *options*: verify, cert and proxies; others are ours to set,
-        but that a call may bring its own UploadTimes or AnswerTimes as ``timeout``.
+        """Send one request and read its whole answer.
 
+        :param options: verify, cert and proxies; ``timeout`` may be UploadTimes or AnswerTimes. The adapter sets all
+            others itself.
         :raises requests.exceptions.RequestException: no answer; ReadTimeout also when the total time is over.
         """
         kind = call_kind(request.method, request.url)
@@ -295,18 +299,19 @@ class Transport(HTTPAdapter):
             _here.call = None
             call.end()
         if call.aborted:
-            raise _late(request, total)  # what was shut down may look like the end of the answer
+            raise _late(request, total)  # a connection that was shut down may look like the end of the answer
         return response
 
 
 class Redirected(RequestException):
-    """A redirect that is not followed: token and password would go to another host, or in clear text."""
+    """A redirect that is not followed: it would send the token or password to another host, or in clear text."""
 
 
 def _check_redirect(request: Any, response: Any) -> None:
-    """keystoneauth follows redirects with the token in its headers, wherever they lead.
+    """Check the target of a redirect, because keystoneauth sends the token in its headers to any target.
 
-    :raises Redirected: to another host, or from https to something else. Another path or port of the same host is fine.
+    :raises Redirected: it leads to another host, or from https to another scheme. Another path or port of the same host
+        is allowed.
     """
     location = response.headers.get("Location")
     if response.status_code not in _REDIRECTS or not location:
@@ -330,7 +335,7 @@ def _late(request: Any, total: float) -> Exception:
 
 
 def _is_stall(problem: BaseException) -> bool:
-    """True for a piece that could not be sent in time; urllib3 shows it as a broken connection."""
+    """Return True for a piece that could not be sent in time; urllib3 reports it as a broken connection."""
     seen: BaseException | None = problem
     while seen is not None:
         if isinstance(seen, TimeoutError):
@@ -365,7 +370,7 @@ def _read_body(response: Any, request: Any) -> None:
 
 
 def status_without_answer(problem: BaseException) -> str:
-    """The status under which a call without an answer is counted; "no-connection" and "tls" mean: never sent."""
+    """Return the status that counts a call without an answer; "no-connection" and "tls" mean that it was never sent."""
     known = requests.exceptions
     if isinstance(problem, Redirected):
         return "redirect"

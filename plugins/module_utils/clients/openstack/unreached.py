@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a call got no answer, and what to do about it, in a sentence without the libraries' inner words. Pure."""
+"""Explain in a sentence, without the libraries' internal terms, why a call got no answer and what to do. Pure."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _DETAIL = re.compile(r"certificate verify failed: ([^(']+)")
 
 
 def unreached(problem: BaseException, tls: bool, url: str, where: str, login_url: str) -> str | None:
-    """The sentence for *problem* of requests; None when it is of no known kind.
+    """Return the sentence for *problem* of requests; None when its kind is not known.
 
     :param tls: True for a problem of TLS.
-    :param url: what was called.
+    :param url: URL of the call.
     :param where: names the entry of clouds.yaml.
-    :param login_url: the auth_url of that entry; what is called there is called by the entry's own word.
+    :param login_url: auth_url of that entry; a call to another host or port has its URL from the cloud's catalog.
     """
     host, port = _place(url)
     place = host if port is None else f"{host}:{port}"
@@ -67,7 +67,7 @@ def unreached(problem: BaseException, tls: bool, url: str, where: str, login_url
 
 
 def _place(url: str) -> tuple[str, int | None]:
-    """Host and port, never a login."""
+    """Return the host and port of a URL, without its login."""
     try:
         parts = urlsplit(url)
         return parts.hostname or "the cloud", parts.port
@@ -76,7 +76,7 @@ def _place(url: str) -> tuple[str, int | None]:
 
 
 def _texts(problem: BaseException) -> Iterator[str]:
-    """The kinds and words of a problem and of all that it was made from."""
+    """Yield the type and text of an exception and of each of its causes."""
     seen: BaseException | None = problem
     for _unused in range(10):
         if seen is None:
