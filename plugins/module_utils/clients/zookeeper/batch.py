@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes that ZooKeeper makes together or not at all, in one round trip, which need not be waited for at once."""
+"""Changes that ZooKeeper makes together or not at all, in one round trip. The caller may wait for the answer later."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Then = Callable[[str, "Stat | None"], None]
 
 
 class Batch:
-    """Collects changes; :meth:`send` sends them. They happen in the order in which they were added.
+    """A list of changes that :meth:`send` sends. ZooKeeper makes them in the order in which they were added.
 
-    :param client: the only session that may do it; None for the present one.
+    :param client: the only session that may send them; None for the present session.
     """
 
     def __init__(self, session: Session, client: TreeClient | None = None) -> None:
@@ -48,9 +48,9 @@ class Batch:
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequence: bool = False, then: Then | None = None
     ) -> None:
-        """Add a new znode. What is above it must be there.
+        """Add the creation of a znode. Its parent must exist.
 
-        :param then: called with its path and stat by the thread that waits for the answer.
+        :param then: called with the path and stat of the znode by the thread that waits for the answer.
         """
         flags = _EPHEMERAL * ephemeral | _SEQUENCE * sequence
         self._add(Create2(self._client.absolute(path), data, OPEN_ACL_UNSAFE, flags), path, then)
@@ -58,48 +58,54 @@ class Batch:
             self.if_unknown(lambda: self._session.undo_creation(path, data))
 
     def write(self, path: str, data: bytes, version: int = -1, *, then: Then | None = None) -> None:
-        """Add the replacement of a znode's data; *version* as in :meth:`Session.write`."""
+        """Add the replacement of a znode's data; *version* is that of :meth:`Session.write`."""
         self._add(SetData(self._client.absolute(path), data, version), path, then)
 
     def remove(self, path: str, version: int = -1, *, then: Then | None = None) -> None:
-        """Add the end of a znode without children; *version* as in :meth:`Session.write`."""
+        """Add the deletion of a znode without children; *version* is that of :meth:`Session.write`."""
         self._add(Delete(self._client.absolute(path), version), path, then)
 
     def copy(self) -> Batch:
-        """Another batch that begins with these changes."""
+        """Return a new batch that begins with these changes."""
         twin = Batch(self._session, self._using)
         twin._operations, twin.paths, twin.then = list(self._operations), list(self.paths), list(self.then)
         twin.unknown = list(self.unknown)
         return twin
 
     def if_unknown(self, call: Callable[[], None]) -> None:
-        """Calls *call* when it is unknown whether the changes were made."""
+        """Have *call* called when it is unknown whether ZooKeeper made the changes."""
         self.unknown.append(call)
 
     def use(self, client: TreeClient) -> None:
-        """All of it must happen in that session."""
+        """Bind all changes to one session.
+
+        :raises StoreError: the batch is bound to another session already.
+        """
         self._using = self._using or client
         if self._using is not client:
             raise StoreError(f"{self._path} cannot be changed: the ZooKeeper session that held its lock is gone")
 
     def send(self) -> Sent:
-        """Send the changes; nothing is known of them yet.
+        """Send the changes without waiting for the answer.
 
-        :raises StoreError: there is no connection, or that session is gone; nothing was sent.
+        :raises StoreError: there is no connection, or the session of the batch is gone; nothing was sent.
         """
         client = self._session.writer(self._path, self._client)
         request = Multi(tuple(self._operations))
         return Sent(self, self._session.submit(request, client=client, apply=self._learn), self._session.timeout)
 
     def send_later(self) -> None:
-        """The same, and :meth:`Session.catch_up` waits for it: for what is only to be known after a crash."""
+        """Send the changes, and leave the wait for the answer to :meth:`Session.catch_up`.
+
+        This is for changes that are read only after a crash.
+        """
         if self._operations:
             self._session.owe(self.send())
 
     def commit(self) -> None:
-        """Send and wait.
+        """Send the changes and wait for the answer.
 
-        :raises StoreGone, StoreConflict: nothing was done, because of one of them.
+        :raises StoreGone, StoreConflict: ZooKeeper refused one of the changes and made none.
         """
         if self._operations:
             self.send().wait()
@@ -120,7 +126,7 @@ class Batch:
         self.then.append(then)
 
     def _learn(self, results: list[Any]) -> None:
-        """In the connection's thread: the cache knows what was written before any callback is called."""
+        """Store the written documents in the cache; called in the connection's thread, before any other callback."""
         client = self._client
         if failure(results) is not None:
             return
@@ -135,10 +141,10 @@ class Batch:
 
 
 class Sent:
-    """A batch on its way.
+    """A batch that was sent.
 
-    Who holds a lock keeps this object as long as the lock. So once the outcome is known, it keeps nothing else of the
-    batch: neither the documents that were written nor the answer.
+    The holder of a lock keeps this object as long as the lock. So, once the outcome is known, the object keeps neither
+    the documents that were written nor the answer.
     """
 
     def __init__(self, batch: Batch, answer: StoreAnswer, timeout: float) -> None:
@@ -148,14 +154,14 @@ class Sent:
 
     @property
     def there(self) -> bool:
-        """True when the answer is there."""
+        """True when the answer has arrived."""
         return self._pending is None or self._pending[1].there
 
     def wait(self) -> None:
         """Wait for the answer.
 
-        :raises StoreGone, StoreConflict: nothing was done, because of one of the changes.
-        :raises StoreError: it is unknown whether it was done; what can be undone will be.
+        :raises StoreGone, StoreConflict: ZooKeeper refused one of the changes and made none.
+        :raises StoreError: it is unknown whether ZooKeeper made the changes; those that can be undone will be.
         """
         if self._pending is not None:
             pending, self._pending = self._pending, None
@@ -164,9 +170,9 @@ class Sent:
             raise self._error
 
     def refused(self) -> StoreError | None:
-        """Wait; why nothing was done, None when all was done.
+        """Wait for the answer; return why ZooKeeper made none of the changes, or None when it made all.
 
-        :raises StoreError: it is unknown.
+        :raises StoreError: it is unknown whether ZooKeeper made the changes.
         """
         try:
             self.wait()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keeps a tree equal to what is in ZooKeeper: one walk at the beginning, then events."""
+"""The synchronization of a tree with ZooKeeper: one walk at the beginning, then events."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ except ImportError:  # told by client.require_kazoo
 
 
 class _Part(NamedTuple):
-    """What one reading of several brought, as :class:`wire.Answer` tells it."""
+    """The result of one of several reads in a request, in the form of a :class:`wire.Answer`."""
 
     value: Any
     exception: Exception | None
 
 
 class CacheSync:
-    """Fills a new tree over a connected client.
+    """A feed that fills a new tree over a connected client and keeps it up to date.
 
     All of it happens in the connection's thread, where answers and events come in the order in which the
-    server sent them; so an answer can never bring back what an event has taken away.
+    server sent them; so an answer never restores a znode that an event has removed.
 
-    :param before: the tree of before the reconnection: what has not changed since need not be parsed again.
+    :param before: the tree from before the reconnection: entries that have not changed since are not parsed again.
     :param notify: called with the path of each change after the walk.
-    :param roots: what the walk reads, with everything below.
-    :param locks: which of :data:`paths.LOCKED` the walk reads with their locks.
+    :param roots: the paths that the walk reads, with everything below them.
+    :param locks: the paths of :data:`paths.LOCKED` that the walk reads with their locks.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CacheSync:
         self._notify = notify
         self._roots = tuple(roots)
         self._without_locks = frozenset(paths.LOCKED).difference(locks)
-        # Names that the server gives need no check.
+        # Requests are made with this prefix instead of client.absolute: names from the server need no check.
         self._chroot = client.absolute(paths.ROOT).removesuffix(paths.ROOT)
         self._open = 0
         self._next: list[tuple[Any, Callable[[Any], None]]] = []
@@ -69,7 +69,7 @@ class CacheSync:
         self._reading: dict[str, bool] = {}
 
     def being_read(self, root: str) -> int:
-        """How many znodes below *root* have changed and are being read; called by any thread."""
+        """Return the number of znodes below *root* that have changed and are being read; any thread may call it."""
         return sum(1 for path in list(self._reading) if paths.below(path, root))
 
     def start(self, *, watch: bool) -> None:
@@ -81,11 +81,11 @@ class CacheSync:
             self._client.submit(Sync(self._client.absolute("/")), self._begin)
 
     def wait(self, timeout: float) -> bool:
-        """True when the walk is over, for better or (see ``problem``) worse."""
+        """Wait for the end of the walk; True when it ended, False after *timeout*. ``problem`` says why it failed."""
         return self._walked.wait(timeout)
 
     def on_event(self, kind: int, path: str) -> None:
-        """Something has changed."""
+        """Handle the event of a change."""
         if not paths.is_cached(path):
             return
         if kind == DELETED:
@@ -98,7 +98,12 @@ class CacheSync:
             self._look(path)
 
     def answered(self, awaited: Awaited, written: Collection[str]) -> None:
-        """A request of ours was answered, and *written* is what it has changed; called in the order of answers."""
+        """Handle the answer to a write of this session.
+
+        Called in the order of answers.
+
+        :param written: the paths that the request has changed.
+        """
         for path in self.own_writes.answered(awaited, written):
             self._look(path)
 
@@ -113,7 +118,7 @@ class CacheSync:
             self._notify(path)
 
     def _refresh(self, path: str) -> None:
-        """Read *path*, once for all events that come until the answer is there."""
+        """Read *path*. Events that come before the answer cause together one more read."""
         if path in self._reading:
             self._reading[path] = True
             return
@@ -129,12 +134,12 @@ class CacheSync:
         self._client.submit(GetData(self._client.absolute(path), None), answered)
 
     def _received(self, path: str, result: Any) -> bool:
-        """Store an answer; True when it was news."""
+        """Store an answer; return True when it changed the tree."""
         if isinstance(result.exception, NoNodeError):
             self.tree.remove(path)
             return True
         if result.exception is not None:
-            return False  # the connection is gone: the next walk will see to it
+            return False  # the connection is gone: the next walk reads it
         data, stat = result.value
         before = self._before.entry(path)
         if before is not None and before.stat.mzxid == stat.mzxid and self.tree.entry(path) is None:
@@ -166,16 +171,17 @@ class CacheSync:
         if parent in self._without_locks:
             return
         if parent == paths.REQUESTS:
-            # Locks of requests outlive them by hours; only those of living ones are of interest.
+            # Locks outlive their requests by hours; only those of existing requests matter.
             self._list_lock(f"{paths.REQUEST_LOCKS}/{paths.split(path)[1]}")
         if parent == paths.NODES and children == 1:
-            # That is its lock in all but strange trees; to ask for its name is one question more for each node.
+            # The only child of a node is its lock, except in unusual trees. To list its name would cost one more read
+            # for each node.
             self._list_lock(f"{path}/{paths.LOCK}", otherwise=path)
         elif children:
             self._list(path)
 
     def _list(self, path: str) -> None:
-        """Look at the children of *path*."""
+        """List and visit the children of *path*."""
 
         def answered(result: Any) -> None:
             for name in result.value if result.exception is None else ():
@@ -189,7 +195,7 @@ class CacheSync:
         self._gather(GetChildren(self._chroot + path, None), answered)
 
     def _list_lock(self, path: str, otherwise: str | None = None) -> None:
-        """Look at the contenders of the lock *path*, or at the children of *otherwise* where there is no such lock."""
+        """List the contenders of the lock *path*, or the children of *otherwise* where there is no such lock."""
 
         def answered(result: Any) -> None:
             if result.exception is None:
@@ -203,7 +209,7 @@ class CacheSync:
         self._next.append((reading, answered))
 
     def _send(self) -> None:
-        """Send what was gathered."""
+        """Send the gathered reads."""
         gathered, self._next = self._next, []
         for begin in range(0, len(gathered), TOGETHER):
             self._read_together(gathered[begin : begin + TOGETHER])

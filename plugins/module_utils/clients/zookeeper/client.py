@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One ZooKeeper session over kazoo, with what released kazoo lacks.
+"""One ZooKeeper session over kazoo, with features that kazoo lacks.
 
 kazoo up to 2.11 has no persistent watches, hands watch events and answers to different threads (so their order is
-lost), retries connecting for ever without saying why it fails, queues what is asked for while disconnected and
-sends it later, and opens a new session by itself when the old one has expired. Here
+lost), retries connecting for ever without saying why it fails, queues requests while it is disconnected and sends them
+later, and opens a new session by itself when the old one has expired. Here
 
-* ``AddWatch`` is one more request, and its events come through the queue of the answers: code that works there sees
-  events and answers in the order in which the server sent them;
-* what was asked for without a connection fails at once;
-* a session that has expired stays dead: its successor is another object;
+* ``AddWatch`` is an additional request, and its events come through the queue of the answers: code that runs there
+  sees events and answers in the order in which the server sent them;
+* a request without a connection fails at once;
+* a session that has expired stays dead: the next session is another object;
 * the reason why each server could not be used is kept.
 """
 
@@ -46,7 +46,10 @@ UP, DOWN, DEAD = "up", "down", "dead"
 
 
 def require_kazoo() -> None:
-    """:raises MissingLibraryError: when kazoo is not installed."""
+    """Check that kazoo is installed.
+
+    :raises MissingLibraryError: kazoo is not installed.
+    """
     if IMPORT_ERROR is not None:
         raise MissingLibraryError("kazoo", IMPORT_ERROR)
 
@@ -58,25 +61,25 @@ class AddWatch(NamedTuple):
     type: int = 106
 
     def serialize(self) -> bytes:
-        """As it goes over the wire."""
+        """Return the request as it is sent."""
         return bytes(write_string(self.path) + int_struct.pack(_PERSISTENT_RECURSIVE))
 
     @classmethod
     def deserialize(cls, _data: bytes, _offset: int) -> bool:
-        """The answer has nothing in it."""
+        """Return True: the answer has no content."""
         return True
 
 
 class TreeClient(KazooClient):
     """A session from its beginning to its end.
 
-    :param hosts: as kazoo takes them, the chroot behind the last one.
+    :param hosts: the servers in kazoo's format, with the chroot after the last one.
     :param attempt_timeout: seconds for connecting to one server.
     :param on_link: called in the connection's thread with ``up``, ``down`` or (once) ``dead``.
-    :param on_event: called with kind and path of each change below the watched path, in order with the answers.
-    :param identity: id and password of a session that exists; None begins a new one.
+    :param on_event: called with the kind and path of each change below the watched path, in order with the answers.
+    :param identity: id and password of an existing session; None begins a new one.
     :ivar failures: server → why it could not be used.
-    :ivar tried: server → whether it took the connection.
+    :ivar tried: server → whether it accepted the connection.
     :ivar generation: the number of this session among those of its owner; 0 until it is up.
     """
 
@@ -116,33 +119,33 @@ class TreeClient(KazooClient):
         self.seen_zxid = 0
 
     def submit(self, request: Any, callback: Callable[[Answer], None]) -> None:
-        """Send *request*; *callback* gets the answer in the connection's thread, in the order of answers and events."""
+        """Send *request*; *callback* gets the answer in the connection's thread, in order with answers and events."""
         answer = Answer(self.handler, callback)
         self._call(request, answer)
         if self._state != KeeperState.CONNECTED:
-            # It may have been queued just after all that was queued had failed: nothing would tell of it any more.
+            # It may have been queued just after all queued requests had failed: then it would never get an answer.
             answer.set_exception(ConnectionLoss())
 
     @property
     def arrived(self) -> int:
-        """How many answers and events were read and are not dealt with yet. Any thread may ask."""
+        """The number of answers and events that were read and not handled yet. Any thread may read it."""
         return self._connection.arrived
 
     def absolute(self, path: str) -> str:
-        """*path* with the chroot in front, as requests want it.
+        """Return *path* with the chroot in front, as requests need it.
 
-        :raises StoreError: there can be no such path.
+        :raises StoreError: no znode can have this path.
         """
         if not paths.can_be(path):
             raise StoreError(f"{path!r} is no path that ZooKeeper could have: correct the document that names it")
         return (self.chroot + path.rstrip("/") if path == "/" else self.chroot + path) or "/"
 
     def watch_below(self, path: str, callback: Callable[[Any], None]) -> None:
-        """Ask for an event at each change at and below *path*; lasts until the connection ends."""
+        """Ask for an event at each change of *path* and below; the watch lasts until the connection ends."""
         self.submit(AddWatch(self.absolute(path)), callback)
 
     def discard(self, *, wait: float = 0.0) -> None:
-        """End the session without waiting longer than *wait* seconds for that."""
+        """End the session; wait at most *wait* seconds for its end."""
         self.dead = True
         ending = threading.Thread(target=self._end, name="zookeeper-end", daemon=True)
         ending.start()
@@ -170,6 +173,6 @@ class TreeClient(KazooClient):
             self._stopped.set()
         self.seen_zxid = max(self.seen_zxid, self.last_zxid)  # kazoo forgets it with the session
         if state != before:
-            # Before kazoo fails what is under way: their callbacks then find the state changed already.
+            # Called before kazoo fails the open requests, so that their callbacks find the new state.
             self._on_link(self, DEAD if ended else DOWN)
         super()._session_callback(state)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Registrations of components: the launchers, builders and pools that work on this tree."""
+"""The registrations of the launchers, builders and pools that work on this tree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .session import Session
 
 
 class Registration:
-    """A registration of ours. It is renewed by itself when the session was lost."""
+    """A registration of this process. It renews itself after the session was lost."""
 
     def __init__(
         self, session: Session, kind: str, hostname: str, fields: Mapping[str, Any], root: str = paths.COMPONENTS
@@ -38,17 +38,17 @@ class Registration:
         self._stored = b""
         self._version = -1
         self.path: str | None = None
-        """Full path of the znode; None while it is not registered."""
+        """Full path of the znode; None while the component is not registered."""
 
     def update(self, **fields: Any) -> None:
-        """Change fields; written only when something differs, and later when there is no connection now."""
+        """Change fields. Writes only when a value differs; without a connection, it writes after the reconnection."""
         with self._lock:
             self._fields.update(fields)
         with contextlib.suppress(StoreError):
             self.renew()
 
     def unregister(self) -> None:
-        """Delete the registration. Never raises: it is gone with the session at the latest."""
+        """Delete the registration. Never raises: the registration vanishes with the session at the latest."""
         with self._lock:
             self._active = False
             path, self.path = self.path, None
@@ -60,9 +60,9 @@ class Registration:
                 self._session.remove_later(path)
 
     def renew(self) -> None:
-        """Make the tree say what we want it to say. Also called after each reconnection.
+        """Create or rewrite the znode when it is missing or out of date. Also called after each reconnection.
 
-        :raises StoreError: not possible now.
+        :raises StoreError: it is not possible now.
         """
         with self._lock:
             if not self._active:
@@ -83,7 +83,7 @@ class Registration:
             self.path, self._generation, self._stored, self._version = path, generation, wanted, stat.version
 
     def _rewrite(self, wanted: bytes) -> bool:
-        """False when the znode is gone."""
+        """Replace the data; return False when the znode is gone."""
         path = self.path or ""
         try:
             try:
@@ -97,13 +97,13 @@ class Registration:
 
 
 class Components:
-    """``/nodepool/components``."""
+    """The registrations in ``/nodepool/components``."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def pools(self) -> list[PoolComponent]:
-        """All registered pools, ours and foreign, from the cache. Broken ones are left out."""
+        """Return all registered pools from the cache, including those of other launchers. Leaves out broken ones."""
         root = f"{paths.COMPONENTS}/{ComponentKind.POOL}"
         pools = []
         for name, entry in self._session.tree.documents(root):
@@ -123,7 +123,7 @@ class Components:
         """Register a component; *fields* are those of the schema beyond kind, hostname and model_api.
 
         :param hostname: ``socket.gethostname()``, not the FQDN.
-        :param root: where the folder of the kind is.
+        :param root: path that has the folder of the kind.
         """
         made = Registration(self._session, kind, hostname, fields, root)
         made.renew()

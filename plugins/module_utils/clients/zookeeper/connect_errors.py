@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why ZooKeeper could not be reached, and what to do about it, in one sentence."""
+"""Explanations, in one sentence, why ZooKeeper could not be reached and what to do about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...model.errors import StoreError
 
 
 def host_names(settings: ZooKeeperSettings) -> list[str]:
-    """Each server as ``host:port``, IPv6 addresses in brackets."""
+    """Return each server as ``host:port``, IPv6 addresses in brackets."""
     names = []
     for server in settings.servers:
         host = server.host.strip("[]")
@@ -24,9 +24,9 @@ def host_names(settings: ZooKeeperSettings) -> list[str]:
 
 
 def connection_string(settings: ZooKeeperSettings) -> str:
-    """All servers as kazoo wants them, with the chroot behind the last one.
+    """Return all servers in kazoo's format, with the chroot after the last one.
 
-    :raises StoreError: no server, or servers with different chroots.
+    :raises StoreError: there is no server, or the servers have different chroots.
     """
     if not settings.servers:
         raise StoreError("no ZooKeeper server is configured; name at least one in zookeeper-servers")
@@ -41,9 +41,9 @@ def connection_string(settings: ZooKeeperSettings) -> str:
 
 
 def check_tls(tls: ZooKeeperTls) -> None:
-    """Look at the files before a server is bothered.
+    """Check the TLS files before the first connection.
 
-    :raises StoreError: naming the file and what is wrong with it.
+    :raises StoreError: a file cannot be used; the message names the file and the problem.
     """
     for key, path in (("cert", tls.cert), ("key", tls.key), ("ca", tls.ca)):
         if not os.path.isfile(path):
@@ -71,9 +71,9 @@ def explain(
     seconds: float,
     tried: Mapping[str, bool] | None = None,
 ) -> str:
-    """Why none of the servers could be used.
+    """Return why none of the servers could be used.
 
-    :param tried: server → whether it took the connection; for those that were still tried at the end, too.
+    :param tried: server → whether it accepted the connection; includes a server whose attempt had not ended.
     """
     hosts, tls = host_names(settings), settings.tls is not None
     reasons = {
@@ -117,7 +117,7 @@ def _reason(problem: Exception, tls: bool) -> str:
             f"its certificate is not accepted ({cause.verify_message}); "
             "ca of zookeeper-tls must be the CA that signed the server's certificate"
         )
-    # Which of its errors a closed connection makes depends on how far the handshake has come.
+    # How far the handshake has come decides which error a closed connection causes.
     closed = isinstance(cause, (ssl.SSLZeroReturnError, ssl.SSLEOFError)) and getattr(cause, "reason", None) is None
     if isinstance(cause, ssl.SSLError) and not closed:
         return _tls_reason(cause, told)

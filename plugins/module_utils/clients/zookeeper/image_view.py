@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading what ZooKeeper knows of disk images: builds, uploads, flags, and which locks are taken."""
+"""Read access to disk images in ZooKeeper: builds, uploads, flags and locks."""
 
 from __future__ import annotations
 
@@ -25,19 +25,22 @@ REQUEST = "request-build"
 
 
 class ImageView:
-    """``/nodepool/images``, from the cache unless a method says otherwise. Records are the caller's own."""
+    """The records in ``/nodepool/images``, from the cache unless a method says otherwise.
+
+    The caller may change the records that it gets.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def names(self) -> list[str]:
-        """All images that ever had a build or a request for one, or were paused."""
+        """Return all images that ever had a build or a request for one, or were paused."""
         return self._session.tree.names(paths.IMAGES)
 
     # -- builds -------------------------------------------------------------------------------------------------
 
     def builds(self, image: str) -> list[Build]:
-        """All builds of *image*, by id."""
+        """Return all builds of *image*, by id."""
         found = []
         for build_id, entry in self._session.tree.documents(paths.builds(image)):
             if not is_build_id(build_id):
@@ -49,26 +52,26 @@ class ImageView:
         return found
 
     def build(self, image: str, build_id: str) -> Build | None:
-        """One build."""
+        """Return one build."""
         entry = self._session.tree.entry(paths.build(image, build_id))
         return _as_build(image, build_id, entry) if entry is not None and is_build_id(build_id) else None
 
     def read_build(self, image: str, build_id: str) -> Build | None:
-        """One build fresh from ZooKeeper; None when it is gone or holds no JSON object.
+        """Return one build fresh from ZooKeeper; None when it is gone or holds no JSON object.
 
-        :raises StoreError: no answer.
+        :raises StoreError: ZooKeeper did not answer.
         """
         found = self._session.read(paths.build(image, build_id))
         return _as_build(image, build_id, Entry(*found)) if found is not None else None
 
     def is_building(self, image: str) -> bool:
-        """True when a build is in state building, or an upload of the image is under way anywhere."""
+        """Return True when a build is in state building, or an upload to any provider is in state uploading."""
         return any(build.state == BuildState.BUILDING for build in self.builds(image)) or any(
             upload.state == UploadState.UPLOADING for upload in self.uploads(image)
         )
 
     def without_document(self, image: str) -> tuple[list[str], list[str]]:
-        """Ids of builds whose znode is empty (a deleted build was locked), and of those that hold no JSON object."""
+        """Return two lists of build ids: empty znodes (a deleted build was locked), and znodes without JSON object."""
         documents = self._session.tree.documents(paths.builds(image))
         odd = [
             (name, entry) for name, entry in documents if is_build_id(name) and _as_build(image, name, entry) is None
@@ -78,10 +81,10 @@ class ImageView:
     # -- uploads ------------------------------------------------------------------------------------------------
 
     def uploads(self, image: str, provider: str | None = None) -> list[Upload]:
-        """All uploads of *image*, to *provider* or anywhere; by build, provider and number.
+        """Return all uploads of *image*, to *provider* or to all providers, sorted by build, provider and number.
 
-        One that holds something else than a document is among them, as broken: its build and its image must not be
-        deleted behind its back.
+        An upload whose znode holds no JSON object is included, as broken: its build and its image in the cloud must not
+        be deleted as if there were no upload.
         """
         tree = self._session.tree
         found = []
@@ -102,7 +105,7 @@ class ImageView:
             self._session.unusable.add(path, record.lack())
 
     def uploading(self, image: str) -> set[tuple[str, str]]:
-        """Build id and provider of the uploads whose lock is taken."""
+        """Return the build id and provider of all uploads whose lock is held."""
         return {
             (build_id, provider)
             for build_id in filter(is_build_id, self._session.tree.names(paths.builds(image)))
@@ -111,9 +114,9 @@ class ImageView:
         }
 
     def read_upload(self, upload: Upload) -> Upload | None:
-        """The same upload fresh from ZooKeeper; None when it is gone or holds no JSON object.
+        """Return the same upload fresh from ZooKeeper; None when it is gone or holds no JSON object.
 
-        :raises StoreError: no answer.
+        :raises StoreError: ZooKeeper did not answer.
         """
         found = self._session.read(upload.path)
         if found is None:
@@ -121,10 +124,11 @@ class ImageView:
         return _as_upload(upload.image, upload.build_id, upload.provider, upload.id, Entry(*found))
 
     def newest_ready(self, image: str, provider: str, without: Container[str] = ()) -> Upload | None:
-        """The upload that became ready last; its ``path`` is the full znode path, ``external_id`` the cloud's id.
+        """Return the upload that became ready last.
 
-        Uploads of a build that is marked for deletion do not count: an operator who deletes a bad build does not
-        want to see it booted until its uploads are gone.
+        Its ``path`` is the full znode path, its ``external_id`` the cloud's id. Uploads of a build that is marked for
+        deletion do not count: an operator who deletes a bad build does not want servers to boot from it until its
+        uploads are gone.
 
         :param without: ids of images in the cloud that do not count.
         """
@@ -141,22 +145,24 @@ class ImageView:
         build = _as_build(image, build_id, entry) if entry is not None and entry.data else None
         return build is not None and build.state == BuildState.DELETING
 
-    # -- is it what ZooKeeper has now? ---------------------------------------------------------------------------
+    # -- is the cache up to date? --------------------------------------------------------------------------------
 
     def knows_builds(self, image: str) -> bool:
-        """True when the cache has all builds of *image* as they are: to be asked by the holder of a lock.
+        """Return True when the cache has all builds of *image* as they are in ZooKeeper now.
 
-        :raises StoreError: no answer.
+        Only the holder of a lock may rely on the result.
+
+        :raises StoreError: ZooKeeper did not answer.
         """
         return self._knows(paths.builds(image))
 
     def knows_uploads(self, image: str, build_id: str, provider: str) -> bool:
-        """The same for a build and its uploads to a provider."""
+        """Return True when the cache has a build and its uploads to a provider as they are; see knows_builds."""
         path = paths.build(image, build_id)
         return self._is_current(path) and self._knows(paths.uploads(image, build_id, provider))
 
     def providers_of(self, image: str, build_id: str) -> list[str]:
-        """Those to which the build was ever uploaded, fresh from ZooKeeper."""
+        """Return the providers to which the build was ever uploaded, fresh from ZooKeeper."""
         return self._session.children(f"{paths.build(image, build_id)}/providers")
 
     def _knows(self, root: str) -> bool:
@@ -172,20 +178,20 @@ class ImageView:
     # -- flags --------------------------------------------------------------------------------------------------
 
     def requested(self, image: str) -> int | None:
-        """The number of the transaction that asked for a build (compare ``Build.born``); None without one."""
+        """Return the number of the transaction that requested a build (compare ``Build.born``); None without one."""
         return self._written(image, REQUEST)
 
     def requested_at(self, image: str) -> float | None:
-        """UNIX time at which a build was asked for; None without a request."""
+        """Return the UNIX time of the request for a build; None without a request."""
         entry = self._session.tree.entry(f"{paths.image(image)}/{REQUEST}")
         return entry.stat.mtime / 1000.0 if entry is not None else None
 
     def paused(self, image: str) -> int | None:
-        """The number of the transaction that set the pause flag; None when it is not set."""
+        """Return the number of the transaction that set the pause flag; None when it is not set."""
         return self._written(image, PAUSE)
 
     def is_paused(self, image: str) -> bool:
-        """True when the pause flag is set; a ``pause`` in the configuration is none of ZooKeeper's business."""
+        """Return True when the pause flag is set; ``pause`` in the configuration does not set it."""
         return self.paused(image) is not None
 
     def _written(self, image: str, flag: str) -> int | None:
@@ -195,11 +201,11 @@ class ImageView:
     # -- locks --------------------------------------------------------------------------------------------------
 
     def is_build_locked(self, image: str) -> bool:
-        """True while a builder builds the image."""
+        """Return True while a builder builds the image."""
         return self._session.tree.is_locked(f"{paths.builds(image)}/{paths.LOCK}")
 
     def is_provider_locked(self, image: str, build_id: str, provider: str) -> bool:
-        """True while a builder uploads the build to the provider."""
+        """Return True while a builder uploads the build to the provider."""
         return self._session.tree.is_locked(f"{paths.uploads(image, build_id, provider)}/{paths.LOCK}")
 
 

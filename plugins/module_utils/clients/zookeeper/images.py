@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writing what ZooKeeper knows of disk images, and the four locks under which it is done.
+"""Write access to disk images in ZooKeeper, and the four locks that protect them.
 
-Nothing here re-creates a record that was deleted meanwhile: what would lie below one raises :class:`StoreGone`, and
+Nothing here re-creates a record that was deleted meanwhile: a write below such a record raises :class:`StoreGone`, and
 its lock cannot be taken.
 """
 
@@ -25,15 +25,15 @@ _ROUNDS = 5
 
 
 class Images(ImageView):
-    """Builds, uploads, flags and locks. Every call is bounded in time and raises :class:`StoreError`."""
+    """The builds, uploads, flags and locks. Every call is bounded in time and raises :class:`StoreError`."""
 
     # -- builds -------------------------------------------------------------------------------------------------
 
     def create_build(self, build: Build, *, held: Held | None = None) -> None:
-        """Store a new build; *build* has image and id. Sets path, born and version. The cache knows it at once.
+        """Store a new build; *build* has image and id. Sets path, born and version, and updates the cache.
 
-        :param held: the image's lock; the build is stored in the session that took it or not at all.
-        :raises StoreConflict: there is a build of that id.
+        :param held: the image's lock; the build is stored in the session that took it, or not at all.
+        :raises StoreConflict: a build with that id exists.
         """
         if not is_build_id(build.id):
             raise StoreError(f"{build.id!r} is no id of a build of {build.image!r}: use 32 hexadecimal digits")
@@ -44,9 +44,9 @@ class Images(ImageView):
         build.path, build.born, build.version = path, stat.czxid, stat.version
 
     def write_build(self, build: Build, *, held: Held | None = None, if_unchanged: bool = False) -> None:
-        """Replace the whole document, unknown keys included; sets version. The cache knows it at once.
+        """Replace the whole document, including unknown keys. Sets version, and updates the cache.
 
-        :param held: the lock that allows it; the write happens in the session that took it or not at all.
+        :param held: the lock that allows the write; it happens in the session that took the lock, or not at all.
         :param if_unchanged: write only when the znode still has ``build.version``.
         :raises StoreGone: the build was deleted.
         :raises StoreConflict: another client has written it since (with *if_unchanged*).
@@ -57,7 +57,7 @@ class Images(ImageView):
         build.version = self._session.write(path, build.to_bytes(), version, client=client).version
 
     def delete_build(self, image: str, build_id: str) -> None:
-        """Delete a build and every record below it; one that is absent is fine."""
+        """Delete a build and every record below it. It is not an error when the build does not exist."""
         self._session.delete(paths.build(image, build_id))
 
     # -- uploads ------------------------------------------------------------------------------------------------
@@ -65,8 +65,9 @@ class Images(ImageView):
     def create_upload(self, upload: Upload, *, held: Held | None = None) -> None:
         """Store a new upload; *upload* has image, build_id and provider. Sets id, path and version.
 
-        :param held: the lock of the build at the provider; it is stored in the session that took it or not at all.
-        :raises StoreGone: there is no such build (any more).
+        :param held: the lock of the build at the provider; the upload is stored in the session that took the lock, or
+            not at all.
+        :raises StoreGone: the build does not exist (any more).
         """
         client = held.client if held else None
         root = self._uploads_directory(upload.image, upload.build_id, upload.provider)
@@ -74,32 +75,32 @@ class Images(ImageView):
         upload.id, upload.path, upload.version = paths.split(path)[1], path, stat.version
 
     def write_upload(self, upload: Upload, *, held: Held | None = None, if_unchanged: bool = False) -> None:
-        """Replace the whole document, unknown keys included; parameters and errors are those of :meth:`write_build`."""
+        """Replace the whole document, including unknown keys; parameters and errors are as in :meth:`write_build`."""
         version = upload.version if if_unchanged else -1
         client = held.client if held else None
         upload.version = self._session.write(upload.path, upload.to_bytes(), version, client=client).version
 
     def delete_upload(self, upload: Upload) -> None:
-        """Delete the upload's record; one that is absent is fine."""
+        """Delete the upload's record. It is not an error when the record does not exist."""
         self._session.delete(upload.path)
 
     # -- flags --------------------------------------------------------------------------------------------------
 
     def request_build(self, image: str) -> None:
-        """Ask for a build. A request that is there already is renewed: it counts as made now."""
+        """Request a build. An existing request is renewed: it counts as made now."""
         self._flag(image, REQUEST)
 
     def drop_request(self, image: str) -> None:
-        """Take the request for a build away; none is fine."""
+        """Delete the request for a build, if there is one."""
         self._session.remove([f"{paths.image(image)}/{REQUEST}"])
 
     def pause(self, image: str) -> None:
-        """Set the pause flag. One that is there already is left as it is."""
+        """Set the pause flag, unless it is set already."""
         if not self.is_paused(image):
             self._flag(image, PAUSE)
 
     def unpause(self, image: str) -> None:
-        """Take the pause flag away; none is fine."""
+        """Remove the pause flag, if it is set."""
         self._session.remove([f"{paths.image(image)}/{PAUSE}"])
 
     def _flag(self, image: str, name: str) -> None:
@@ -117,18 +118,18 @@ class Images(ImageView):
                 continue
         raise StoreError(f"{path} is created and deleted by others again and again")
 
-    # -- locks: taken without waiting; None when it is held, or what it protects is gone ----------------------------
+    # -- locks: taken without waiting; None when the lock is held, or the record that it protects is gone ----------
 
     def lock_image(self, image: str) -> Held | None:
-        """The right to build the image: one build at a time among all builders."""
+        """Take the lock for building the image: only one builder builds it at a time."""
         return acquire(self._session, f"{paths.builds(image)}/{paths.LOCK}", parents=True)
 
     def lock_build(self, image: str, build_id: str) -> Held | None:
-        """The right to mark a build for deletion."""
+        """Take the lock for marking a build for deletion."""
         return acquire(self._session, f"{paths.build(image, build_id)}/{paths.LOCK}")
 
     def lock_provider(self, image: str, build_id: str, provider: str) -> Held | None:
-        """The right to upload the build to the provider."""
+        """Take the lock for uploading the build to the provider."""
         try:
             root = self._uploads_directory(image, build_id, provider)
         except StoreGone:
@@ -136,11 +137,14 @@ class Images(ImageView):
         return acquire(self._session, f"{root}/{paths.LOCK}")
 
     def lock_upload(self, upload: Upload) -> Held | None:
-        """The right to mark and delete an upload."""
+        """Take the lock for marking and deleting an upload."""
         return acquire(self._session, f"{upload.path}/{paths.LOCK}")
 
     def _uploads_directory(self, image: str, build_id: str, provider: str) -> str:
-        """Make the directory of a build's uploads to *provider*, unless the build is gone (StoreGone); its path."""
+        """Make the directory of a build's uploads to *provider* and return its path.
+
+        :raises StoreGone: the build is gone.
+        """
         root = paths.uploads(image, build_id, provider)
         if not self._session.tree.exists(root):
             missing = [paths.split(paths.split(root)[0])[0], paths.split(root)[0], root]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Locks: kazoo's recipe, taken without waiting."""
+"""Locks of kazoo's recipe, taken without waiting."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class _BoundedClient:
-    """What kazoo's Lock uses of a client, bounded in time and in one session.
+    """The part of a client that kazoo's Lock uses, bounded in time and to one session.
 
-    Lock repeats for ever what fails because of the connection; here that ends it.
+    With kazoo's own client, Lock repeats for ever an operation that fails because of the connection. Here such a
+    failure ends the attempt.
     """
 
     def __init__(self, session: Session, client: TreeClient) -> None:
@@ -64,11 +65,11 @@ class _BoundedClient:
 
 
 class Held:
-    """A lock that we hold. The object is good for one session: take the lock again after a new one began.
+    """A lock that this session holds. It ends with the session: take the lock again in a new session.
 
     :ivar path: the lock directory.
-    :ivar contender: our znode in it; without its number while a claim is without an answer.
-    :ivar generation: the session that took it.
+    :ivar contender: this session's znode in it; without its number until the claim is answered.
+    :ivar generation: the number of the session that took it.
     """
 
     def __init__(self, session: Session, client: TreeClient, path: str, contender: str, generation: int) -> None:
@@ -87,9 +88,9 @@ class Held:
         return not self._released and not self.client.dead and self._session.client is self.client
 
     def release(self, batch: Batch | None = None) -> None:
-        """Give the lock back. Never raises; without a connection it is made up for after the reconnection.
+        """Release the lock. Never raises; without a connection, the lock is released after the reconnection.
 
-        :param batch: give it back together with these changes, and only with them.
+        :param batch: release the lock together with these changes, and only with them.
         """
         if batch is not None:
             if self.valid:
@@ -105,7 +106,7 @@ class Held:
             try:
                 self._claim.wait()
             except StoreError:
-                return  # it was never ours, or the sender of the claim sees to it
+                return  # the claim failed, or its sender withdraws the contender
         try:
             self._session.remove([self.contender], client=self.client)
         except Exception as problem:
@@ -113,7 +114,7 @@ class Held:
             self._session.remove_later(self.contender)
 
     def claimed_by(self, sent: Sent) -> None:
-        """The batch that takes it is on its way."""
+        """Note the batch that takes the lock, which was sent."""
         self._claim = sent
 
     def _over(self) -> None:
@@ -122,13 +123,13 @@ class Held:
 
 
 def claim(session: Session, path: str, batch: Batch) -> Held | None:
-    """Take the lock in directory *path* together with the changes of *batch*; None when it is held.
+    """Take the lock in directory *path* together with the changes of *batch*; return None when it is held.
 
-    The batch makes the directory, so no contender is before us in it. Where there is one, the batch deletes it first,
-    which ZooKeeper does only without contenders; nobody sees it missing. Where the cache was behind, or another client
-    was quicker, the batch is refused, and :func:`acquire` tells whether the lock is free.
+    The batch creates the directory, so it has no other contender. The batch first deletes an existing directory, which
+    ZooKeeper does only when it has no contenders; no other client sees it missing. When the cache was behind, or
+    another client was quicker, ZooKeeper refuses the batch, and :func:`acquire` tells whether the lock is free.
 
-    :return: ours when the batch is done, and not before; its release waits for that.
+    :return: a lock that this session holds only after ZooKeeper has made the changes; its release waits for that.
     """
     if session.tree.is_locked(path):
         return None
@@ -149,12 +150,13 @@ def claim(session: Session, path: str, batch: Batch) -> Held | None:
 
 
 def acquire(session: Session, path: str, *, parents: bool = False) -> Held | None:
-    """Take the lock in directory *path* without waiting; None when it is held.
+    """Take the lock in directory *path* without waiting; return None when it is held.
 
-    The lock directory is made by us, without what is above it unless *parents*, and Lock is told that it is there: it
-    would re-create a record that was just deleted. Two or three round trips.
+    This function makes the lock directory, and its parents only with *parents*, and tells Lock that the directory
+    exists: Lock itself would re-create a record that was just deleted. It takes two or three round trips.
 
-    :raises StoreError: it is not known whether we have it; if we do, it is given back after the reconnection.
+    :raises StoreError: it is unknown whether this session has the lock; if it has, the lock is released after the
+        reconnection.
     """
     client = session.writer(path)
     generation = session.generation
@@ -165,7 +167,7 @@ def acquire(session: Session, path: str, *, parents: bool = False) -> Held | Non
             return None
         try:
             taken = lock.acquire(blocking=False)
-        except StoreGone:  # the cache was behind, or it was deleted a moment ago
+        except StoreGone:  # the cache was behind, or the directory was deleted a moment ago
             if not _make_directory(session, client, path, parents):
                 return None
             lock.create_tried = False
@@ -181,7 +183,7 @@ def acquire(session: Session, path: str, *, parents: bool = False) -> Held | Non
 class Turn:
     """A place in the queue for a lock. It vanishes with the session.
 
-    :param contender: our znode in the lock directory.
+    :param contender: this session's znode in the lock directory.
     """
 
     def __init__(self, session: Session, client: TreeClient, path: str, contender: str, generation: int) -> None:
@@ -192,7 +194,7 @@ class Turn:
         self._generation = generation
 
     def take(self) -> Held | None:
-        """Return the lock; None while other clients are before us.
+        """Return the lock; None while other contenders come first.
 
         :raises StoreGone: the queue was deleted, most likely with the record that the lock protects.
         """
@@ -205,12 +207,13 @@ class Turn:
         return Held(self._session, self._client, self._path, self._contender, self._generation)
 
     def leave(self) -> None:
-        """Give the place up. Never raises; without a connection it is made up for after the reconnection."""
+        """Leave the queue. Never raises; without a connection, the place is given up after the reconnection."""
         Held(self._session, self._client, self._path, self._contender, self._generation).release()
 
 
 def queue(session: Session, path: str) -> Turn | None:
-    """Queue for the lock in directory *path*, as :func:`acquire` does not; None when there is nothing to lock."""
+    """Queue for the lock in directory *path*, which :func:`acquire` does not do; return None when there is nothing to
+    lock."""
     client, generation = session.writer(path), session.generation
     prefix = uuid.uuid4().hex + paths.CONTENDER
     try:
@@ -226,7 +229,7 @@ def queue(session: Session, path: str) -> Turn | None:
 
 
 def holder(session: Session, path: str) -> str | None:
-    """Return what the client that holds the lock in directory *path* wrote into it, fresh; None when it is free."""
+    """Return, fresh, the data that the holder of the lock in directory *path* wrote into it; None when it is free."""
     for name in _in_order(session.children(path)):
         found = session.read(f"{path}/{name}")
         if found is not None:
@@ -235,12 +238,12 @@ def holder(session: Session, path: str) -> str | None:
 
 
 def _in_order(contenders: list[str]) -> list[str]:
-    """By the numbers that ZooKeeper appends: the first one has the lock."""
+    """Sort contenders by the numbers that ZooKeeper appends: the first one has the lock."""
     return sorted((name for name in contenders if paths.CONTENDER in name), key=lambda name: name[-10:])
 
 
 def _make_directory(session: Session, client: TreeClient, path: str, parents: bool) -> bool:
-    """False when there is nothing to lock."""
+    """Make the lock directory; return False when there is nothing to lock."""
     try:
         session.create(path, parents=parents, client=client)
     except StoreConflict:
@@ -251,7 +254,7 @@ def _make_directory(session: Session, client: TreeClient, path: str, parents: bo
 
 
 def _withdraw(session: Session, path: str, prefix: str) -> bool:
-    """Delete the contender of an attempt whose result is unknown; False while there is none."""
+    """Delete the contender of an attempt whose result is unknown; return False while there is none."""
     ours = [f"{path}/{name}" for name in session.tree.names(path) if name.startswith(prefix)]
     session.remove(ours)
     return bool(ours)

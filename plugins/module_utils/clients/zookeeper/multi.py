@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several changes, or several readings, in one request.
+"""Several changes, or several reads, in one request.
 
-kazoo's own changes do not tell the stat of what was made, which a cache needs, and it does not know the readings.
+kazoo's own transactions do not return the stat of a created znode, which the cache needs, and kazoo has no request for
+several reads.
 """
 
 from __future__ import annotations
@@ -34,30 +35,30 @@ except ImportError:  # told by client.require_kazoo
     Create = Create2 = Delete = GetChildren = GetData = SetData = object
 
 _HEADER = struct.Struct("!iqi")
-"""Of each answer: number, transaction, error."""
+"""Header of each answer: number, transaction, error."""
 TOGETHER = 100
-"""Readings in one request: sent one by one, each costs more to send than to answer."""
+"""Reads in one request: a read that is sent alone costs more to send than to answer."""
 
 
 class Multi(NamedTuple):
-    """Create2, SetData and Delete requests; all of them are done, in this order, or none."""
+    """A request of Create2, SetData and Delete operations; ZooKeeper does all of them, in this order, or none."""
 
     operations: tuple[Any, ...]
     type: int = 14
 
     def serialize(self) -> bytes:
-        """As it goes over the wire."""
+        """Return the request as it is sent."""
         return _serialized(self.operations)
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[Any]:
-        """One result for each operation: (path, stat), stat, True, or an exception."""
+        """Return one result for each operation: (path, stat), stat, True, or an exception."""
         results: list[Any] = []
         _number, zxid, _error = _HEADER.unpack_from(data, offset - _HEADER.size)
         header, offset = MultiHeader.deserialize(data, offset)
         while not header.done:
             if header.type == Create.type:
-                # So servers up to 3.9 answer both kinds of creation.
+                # Servers up to 3.9 answer both kinds of creation in this form.
                 path, offset = read_string(data, offset)
                 results.append((path, _newborn(zxid)))
             elif header.type == Create2.type:
@@ -77,18 +78,18 @@ class Multi(NamedTuple):
 
 
 class MultiRead(NamedTuple):
-    """GetData and GetChildren requests, each with its own answer; ZooKeeper 3.6 and later."""
+    """A request of GetData and GetChildren operations, each with its own answer; ZooKeeper 3.6 and later."""
 
     operations: tuple[Any, ...]
     type: int = 22
 
     def serialize(self) -> bytes:
-        """As it goes over the wire."""
+        """Return the request as it is sent."""
         return _serialized(self.operations)
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[Any]:
-        """One result for each operation: (data, stat), the names of the children, or an exception."""
+        """Return one result for each operation: (data, stat), the names of the children, or an exception."""
         results: list[Any] = []
         kind, done, _error = multiheader_struct.unpack_from(data, offset)
         while not done:
@@ -123,13 +124,13 @@ def _problem(data: bytes, offset: int) -> tuple[Exception, int]:
 
 
 def _newborn(zxid: int) -> Any:
-    """The stat of a znode that was made by that transaction; its times are those of our clock."""
+    """Return the stat of a znode that this transaction created; its times are of this machine's clock."""
     now = int(time.time() * 1000)
     return ZnodeStat(zxid, zxid, now, now, 0, 0, 0, 0, 0, 0, zxid)
 
 
 def changes(request: Any, answer: Any = None) -> Iterator[tuple[Any, Any]]:
-    """Each single change of a request together with its part of the *answer*; nothing for a request that reads."""
+    """Yield each change in a request with its part of the *answer*; yields nothing for a request that reads."""
     if isinstance(request, Multi):
         yield from zip(request.operations, answer or [None] * len(request.operations), strict=True)
     elif isinstance(request, (Create2, SetData, Delete)):
@@ -137,7 +138,7 @@ def changes(request: Any, answer: Any = None) -> Iterator[tuple[Any, Any]]:
 
 
 def failure(results: list[Any]) -> tuple[int, Exception] | None:
-    """Which of the operations of a :class:`Multi` has failed, and how; None when all are done."""
+    """Return which operation of a :class:`Multi` failed, and its error; None when all are done."""
     failed = [(place, item) for place, item in enumerate(results) if isinstance(item, Exception)]
     telling = [pair for pair in failed if type(pair[1]).__name__ not in ("RolledBackError", "RuntimeInconsistency")]
     return next(iter(telling or failed), None)

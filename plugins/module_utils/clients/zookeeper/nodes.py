@@ -14,19 +14,22 @@ from .tree import Stat
 
 
 class Nodes(Records[Node]):
-    """``/nodepool/nodes``. The lock lives below the node: taking it never re-creates a node that is gone."""
+    """The records in ``/nodepool/nodes``.
+
+    The lock is below the node's znode: taking it never re-creates a node that is gone.
+    """
 
     ROOT = paths.NODES
     KIND = Node
 
     def create(self, node: Node) -> None:
-        """Store a new node; sets ``node.id`` and ``node.version``. The cache knows it at once."""
+        """Store a new node. Sets ``node.id`` and ``node.version``, and updates the cache."""
         path, stat = self._session.create(f"{self.ROOT}/", node.to_bytes(), sequence=True, parents=True)
         node.id = paths.split(path)[1]
         node.version = stat.version
 
     def send(self, node: Node) -> Sent:
-        """The same without waiting; the thread that waits for the answer sets ``node.id`` and ``node.version``."""
+        """Store a new node without waiting; the thread that waits for the answer sets its ``id`` and ``version``."""
         self._session.ensure(self.ROOT)
         batch = Batch(self._session)
 
@@ -38,5 +41,5 @@ class Nodes(Records[Node]):
         return batch.send()
 
     def lock(self, record_id: str) -> Held | None:
-        """Take the node's lock without waiting; None when it is held or the node is gone."""
+        """Take the node's lock without waiting; return None when it is held or the node is gone."""
         return acquire(self._session, self._lock_path(record_id))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documents of our own, below ``/nodepool/stackci``. All paths are relative to it."""
+"""The collection's own documents, below ``/nodepool/stackci``. All paths are relative to it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ T = TypeVar("T")
 
 
 class OwnDocuments:
-    """JSON objects in a tree. Use :func:`paths.segment` for names that users choose."""
+    """The JSON documents, stored in a tree. Use :func:`paths.segment` for names that users choose."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """The document, from the cache; None when there is none or it is no JSON object. The caller's own copy.
+        """Return a copy of the document, from the cache; None when there is none or it is no JSON object.
 
-        A path that cannot be is one where nothing is: others write names into their documents.
+        It is not an error when no znode can have the path: other clients write names into their documents.
         """
         entry = self._session.tree.entry(f"{paths.OWN}/{path}")
         document = entry.parsed(_parse, path) if entry else None
@@ -50,11 +50,11 @@ class OwnDocuments:
         key: str | None = None,
         fresh: bool = False,
     ) -> T | None:
-        """What *reader* makes of the document; None when there is none, or none that it can use.
+        """Return the result of *reader* for the document; None when there is no document that it can use.
 
-        :param reader: raises BadDocument for a document that it cannot use; that is told once.
-        :param key: what the document must have the name of its znode under.
-        :param fresh: ask ZooKeeper itself, and not the cache.
+        :param reader: raises BadDocument for a document that it cannot use; each such document is reported once.
+        :param key: under this key the document, if it has the key, must have the name of its znode.
+        :param fresh: read from ZooKeeper instead of the cache.
         """
         document = self.read(path) if fresh else self.get(path)
         if document is None:
@@ -68,26 +68,26 @@ class OwnDocuments:
             return None
 
     def read(self, path: str) -> dict[str, Any] | None:
-        """The document, fresh from ZooKeeper; None when there is none or it is no JSON object."""
+        """Return the document, fresh from ZooKeeper; None when there is none or it is no JSON object."""
         found = self._session.read(paths.own(path))
         return parse(found[0]) if found else None
 
     def children(self, path: str) -> list[str]:
-        """Names below *path* ("" is the top), sorted, from the cache; a lock is not among them."""
+        """Return the names below *path* ("" is the top), sorted, from the cache, without locks."""
         root = paths.own(path) if path else paths.OWN
         return [name for name, _entry in self._session.tree.documents(root)]
 
     def folder_of(self, path: str, reader: Callable[[Mapping[str, Any]], object], *, key: str | None = None) -> Folder:
-        """What there is below *path*, from the cache, for callers that ask for single names.
+        """Return the documents below *path*, from the cache, as a container that tells whether it has a name.
 
-        :param reader: as of :meth:`understood`, *key* too; what cannot be used is not there.
+        :param reader: as in :meth:`understood`, like *key*; a document that it cannot use does not count.
         """
         return Folder(self, path, reader, key)
 
     def put(self, path: str, document: dict[str, Any], batch: Batch | None = None) -> None:
         """Create or replace the document; creates parents.
 
-        :param batch: do it together with these changes, when they are sent. The parent must be there.
+        :param batch: add the change to this batch instead; then the parent must exist.
         """
         full, data = paths.own(path), dump(document)
         if batch is not None:
@@ -109,10 +109,10 @@ class OwnDocuments:
         raise StoreError(f"{full} is created and deleted by others again and again")
 
     def change(self, path: str, edit: Callable[[dict[str, Any] | None], dict[str, Any] | None]) -> None:
-        """Replace the document by what *edit* makes of it; nothing that others write meanwhile is overwritten.
+        """Replace the document by the result of *edit*, without overwriting a write of another client meanwhile.
 
-        :param edit: called with the document, None when there is none or it is no JSON object; perhaps repeatedly.
-            Where it returns None the document stays as it is.
+        :param edit: called, perhaps repeatedly, with the document, or with None when there is none or it is no JSON
+            object. When it returns None, the document stays as it is.
         """
         full = paths.own(path)
         entry = self._session.tree.entry(full)
@@ -142,9 +142,9 @@ class OwnDocuments:
     def absorb(
         self, path: str, other: str, edit: Callable[[dict[str, Any] | None, dict[str, Any] | None], dict[str, Any]]
     ) -> None:
-        """Replace the document by what *edit* makes of it and of *other*, and delete *other*: both or neither.
+        """Replace the document by the result of *edit* for it and *other*, and delete *other*: both or neither.
 
-        :raises StoreConflict, StoreGone: one of them was changed meanwhile, or is not there; nothing is done.
+        :raises StoreConflict, StoreGone: one of them was changed meanwhile or does not exist; nothing is changed.
         """
         entries = [self._session.tree.entry(paths.own(place)) for place in (path, other)]
         if entries[0] is None or entries[1] is None:
@@ -156,16 +156,16 @@ class OwnDocuments:
         batch.commit()
 
     def written(self, path: str) -> float | None:
-        """When the document was written last (UNIX seconds, by ZooKeeper's clock); None when there is none."""
+        """Return the time of the document's last write (UNIX seconds, ZooKeeper's clock); None when there is none."""
         entry = self._session.tree.entry(paths.own(path))
         return entry.stat.mtime / 1000.0 if entry is not None else None
 
     def folder(self, path: str) -> None:
-        """Make sure that there is a parent for documents."""
+        """Make sure that *path* exists, as a parent for documents."""
         self._session.ensure(paths.own(path))
 
     def create_once(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
-        """Create the document, or return the one that is there already, fresh from ZooKeeper."""
+        """Create and return the document, or return the one that exists already, fresh from ZooKeeper."""
         full, data = paths.own(path), dump(document)
         for _round in range(_ROUNDS):
             try:
@@ -178,7 +178,7 @@ class OwnDocuments:
                 return there
             if found is None:
                 continue
-            try:  # a parent of something else, or a lock: it has no document yet
+            try:  # the znode is a parent, perhaps of a lock, and has no document yet
                 self._session.write(full, data, found[1].version)
                 return copied(document)  # type: ignore[no-any-return]
             except (StoreConflict, StoreGone):
@@ -186,9 +186,10 @@ class OwnDocuments:
         raise StoreError(f"{full} is created and deleted by others again and again")
 
     def delete(self, path: str, batch: Batch | None = None) -> None:
-        """Delete the document and all below it; one that is absent is fine.
+        """Delete the document and all below it. It is not an error when it does not exist.
 
-        :param batch: delete it together with these changes, which are refused where the cache was behind.
+        :param batch: add the deletion of the document to this batch instead; ZooKeeper refuses the batch when the
+            document is gone or has children.
         """
         full = paths.own(path)
         if batch is None:
@@ -197,9 +198,9 @@ class OwnDocuments:
             batch.remove(full)
 
     def delete_as_known(self, *many: str) -> bool:
-        """Delete documents in one round trip if all of them are as the cache shows them.
+        """Delete documents in one round trip if all of them are as in the cache.
 
-        :return: False when others have changed one of them meanwhile; then nothing is deleted.
+        :return: False when another client has changed one of them meanwhile; then nothing is deleted.
         """
         batch = Batch(self._session)
         for path in many:
@@ -213,16 +214,16 @@ class OwnDocuments:
         return True
 
     def lock(self, path: str) -> Held | None:
-        """Take the lock at ``<path>/lock`` without waiting; None when it is held. Creates parents."""
+        """Take the lock at ``<path>/lock`` without waiting; return None when it is held. Creates parents."""
         return acquire(self._session, f"{paths.own(path)}/{paths.LOCK}", parents=True)
 
     def is_locked(self, path: str) -> bool:
-        """True when the lock has contenders, from the cache."""
+        """Return True when the lock has contenders, from the cache."""
         return self._session.tree.is_locked(f"{paths.own(path)}/{paths.LOCK}")
 
 
 class Folder:
-    """Tells whether there is a document of some name that can be used."""
+    """A container that tells whether there is a usable document with a name."""
 
     def __init__(
         self, own: OwnDocuments, path: str, reader: Callable[[Mapping[str, Any]], object], key: str | None

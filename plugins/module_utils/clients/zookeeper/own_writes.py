@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which events are only the echo of our own writes: what those wrote is known from their answers, nothing is read."""
+"""Recognition of the events that this session's own writes cause: their content is known, so nothing is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEQUENCE_DIGITS = 10
 
 
 class Awaited:
-    """The events that one request of ours will cause, all of which come before its answer."""
+    """The events that one request of this session will cause, all of which come before its answer."""
 
     __slots__ = ("heard", "keys")
 
@@ -23,12 +23,12 @@ class Awaited:
 
 
 class OwnWrites:
-    """The requests without an answer. Threads that send write it, and the thread that takes answers and events.
+    """The write requests of this session that have no answer yet. Thread-safe.
 
-    Each change causes one event, and the event does not say which client made it. So an event is taken for ours while
-    one of ours is due for that path; if another client has written the same znode, one event is left over in the end,
-    and that one is acted on. An event that was taken for ours by mistake shows when the answer comes: see
-    :meth:`answered`.
+    Each change causes one event, and the event does not say which client made the change. So an event counts as this
+    session's own while the session expects one for that path. If another client has written the same znode, one event
+    is left over in the end and causes a read. An event that was counted as own by mistake is found when the answer
+    comes: see :meth:`answered`.
     """
 
     def __init__(self) -> None:
@@ -36,9 +36,9 @@ class OwnWrites:
         self._due: dict[str, deque[Awaited]] = {}
 
     def expect(self, keys: Iterable[str]) -> Awaited:
-        """A request is about to be sent.
+        """Note a request that is about to be sent.
 
-        :param keys: the paths that it writes; of a sequence znode the path without its number.
+        :param keys: the paths that it writes; for a sequence znode, the path without its number.
         """
         awaited = Awaited(tuple(keys))
         with self._lock:
@@ -47,7 +47,7 @@ class OwnWrites:
         return awaited
 
     def is_ours(self, path: str) -> bool:
-        """True when the event that has just come for *path* is most likely the echo of a write of ours."""
+        """Return True when the present event for *path* is most likely caused by a write of this session."""
         with self._lock:
             for key in (path, path[:-SEQUENCE_DIGITS]):
                 due = self._due.get(key)
@@ -59,9 +59,10 @@ class OwnWrites:
         return False
 
     def answered(self, awaited: Awaited, written: Collection[str]) -> list[str]:
-        """The answer is there, and *written* is what the request has changed.
+        """Note that the answer to a request has come.
 
-        :return: paths of events that were taken for its echo and were caused by another client.
+        :param written: the paths that the request has changed.
+        :return: paths of events that were counted as caused by the request, but were caused by another client.
         """
         with self._lock:
             for key in awaited.keys:

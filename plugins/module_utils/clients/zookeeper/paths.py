@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where things live in Nodepool's tree, and which of it we read."""
+"""The paths in Nodepool's tree, and which of them the cache holds."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ OWN = f"{ROOT}/stackci"
 DOCUMENT_ROOTS = (NODES, REQUESTS, IMAGES, COMPONENTS, OWN)
 """Everything below these is kept in the cache."""
 LOCKED = (NODES, REQUESTS)
-"""What is in these has a lock each, which is a reading more for each."""
+"""Each record in these has a lock, which costs one more read for each."""
 LOCK = "lock"
 CONTENDER = "__lock__"
 _IMAGE_LOCKS = (4, 5, 8, 9)
-"""Where a lock may stand in a path below images: of an image's builds, of a build, of a build at a provider, of an
-upload. Anything may be called "lock" elsewhere: an image, a provider."""
+"""Positions that a lock may have in a path below images: the lock of an image's builds, of a build, of a build at a
+provider, of an upload. At other positions, "lock" is a normal name, e.g. of an image or a provider."""
 _IMPOSSIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]|//|/\.\.?(?:/|$)")
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.+@ ():,")
 
 
 def can_be(path: str) -> bool:
-    """True when there can be a znode of that path: others write ids into documents that are none.
+    """Return True when a znode can have that path: other clients write documents with ids that are not valid in paths.
 
-    The rules are those of ZooKeeper's own ``PathUtils.validatePath``; a path that could not be encoded would end the
-    thread that talks to the server. (A path that ends in a slash is the beginning of a sequence.)
+    The rules are those of ZooKeeper's own ``PathUtils.validatePath``; a path that cannot be encoded would end the
+    thread that talks to the server. A path that ends in a slash is valid: it is the beginning of a sequence znode.
     """
     return _IMPOSSIBLE.search(path) is None
 
 
 def split(path: str) -> tuple[str, str]:
-    """Parent and name; the parent of a top-level znode is ""."""
+    """Return the parent and the name of *path*; the parent of a top-level znode is ""."""
     parent, _slash, name = path.rpartition("/")
     return parent, name
 
 
 def below(path: str, root: str) -> bool:
-    """True when *path* is *root* or lies below it."""
+    """Return True when *path* is *root* or lies below it."""
     return path == root or path.startswith(root + "/")
 
 
 def is_lock(path: str) -> bool:
-    """True for a lock directory and everything in it: only its existence matters, its data is never read."""
+    """Return True for a lock directory and all below it: only their existence matters, their data is never read."""
     if below(path, REQUEST_LOCKS):
         return path != REQUEST_LOCKS
     if "/" + LOCK not in path:
@@ -64,34 +64,34 @@ def is_lock(path: str) -> bool:
 
 
 def is_cached(path: str) -> bool:
-    """True for what the cache follows."""
+    """Return True for a path that the cache follows."""
     return below(path, REQUEST_LOCKS) or any(below(path, root) for root in DOCUMENT_ROOTS)
 
 
 def image(name: str) -> str:
-    """An image's container, with its flags."""
+    """Return the path of an image; its flags are below it."""
     return f"{IMAGES}/{name}"
 
 
 def builds(image_name: str) -> str:
-    """The directory of an image's builds; the lock in it is that of building the image."""
+    """Return the directory of an image's builds; its lock is for building the image."""
     return f"{IMAGES}/{image_name}/builds"
 
 
 def build(image_name: str, build_id: str) -> str:
-    """A build's record."""
+    """Return the path of a build's record."""
     return f"{builds(image_name)}/{build_id}"
 
 
 def uploads(image_name: str, build_id: str, provider: str) -> str:
-    """The directory of a build's uploads to a provider; the lock in it is that of uploading."""
+    """Return the directory of a build's uploads to a provider; its lock is for uploading."""
     return f"{build(image_name, build_id)}/providers/{provider}/images"
 
 
 def own(path: str) -> str:
-    """The full path of a document of ours.
+    """Return the full path of one of the collection's own documents.
 
-    :raises StoreError: when *path* cannot be a path below our subtree.
+    :raises StoreError: *path* cannot be a path below ``OWN``.
     """
     segments = path.split("/")
     for segment in segments:
@@ -104,7 +104,7 @@ def own(path: str) -> str:
 
 
 def segment(name: str) -> str:
-    """A name that a user chose, as one segment of a path: unchanged where possible, else percent-encoded."""
+    """Return a name that a user chose, as one segment of a path: unchanged or, where needed, percent-encoded."""
     if name in (".", "..", LOCK):
         return _encoded(name)
     return "".join(letter if letter in _PLAIN else _encoded(letter) for letter in name)

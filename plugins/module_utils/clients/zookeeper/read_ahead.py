@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads from a connection as much as has arrived, and hands it out in the pieces that are asked for.
+"""A socket that reads all bytes that have arrived at once, and returns them in the pieces that kazoo asks for.
 
-kazoo reads each answer in two pieces and makes a selector for each, which is two fifths of the CPU that its thread uses
-in a burst. Between two answers it waits for the socket only, although TLS may hold one that came in the same record.
+kazoo reads each answer in two pieces and makes a selector for each, which is two fifths of the CPU time of its thread
+in a burst. Between two answers it waits only for the socket, although the TLS layer may hold an answer that came in the
+same record.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class ReadAheadSocket:
-    """A connected socket; what is not here is the socket's own."""
+    """A wrapper of a connected socket; all other attributes are those of the socket."""
 
     def __init__(self, socket: Any) -> None:
         self._socket = socket
@@ -35,7 +36,7 @@ class ReadAheadSocket:
         return getattr(self._socket, name)
 
     def recv(self, size: int) -> bytes:
-        """Up to *size* bytes; none when the peer has closed the connection."""
+        """Return up to *size* bytes; none when the peer has closed the connection."""
         if self._taken == len(self._arrived):
             self.fill()
         piece = self._arrived[self._taken : self._taken + size]
@@ -43,7 +44,7 @@ class ReadAheadSocket:
         return piece
 
     def take(self, size: int) -> bytes | None:
-        """Exactly *size* bytes; None where fewer have been read."""
+        """Return exactly *size* bytes; None when fewer have been read."""
         end = self._taken + size
         if end > len(self._arrived):
             return None
@@ -51,13 +52,13 @@ class ReadAheadSocket:
         return piece
 
     def has_message(self) -> bool:
-        """True when a whole message of ZooKeeper has been read: four bytes tell its length."""
+        """Return True when a whole message of ZooKeeper has been read; its first four bytes are its length."""
         begin = self._taken + _LENGTH
         return begin + int.from_bytes(self._arrived[self._taken : begin], "big") <= len(self._arrived) >= begin
 
     @property
     def messages(self) -> int:
-        """How many whole messages have been read. Any thread may ask."""
+        """The number of whole messages that have been read and not handed out. Any thread may read it."""
         arrived, place, number = self._arrived, self._taken, -1
         while place <= len(arrived):
             number += 1
@@ -65,25 +66,25 @@ class ReadAheadSocket:
         return number
 
     def fill(self) -> None:
-        """Read what has arrived, after all that was read before has been handed out.
+        """Read the bytes that have arrived; only after all that was read before has been handed out.
 
-        :raises OSError: one of ``_NOTHING_YET`` where TLS has only a part of a record, or one that is for TLS itself.
+        :raises OSError: one of ``_NOTHING_YET`` when TLS has only a part of a record, or a record for TLS itself.
         """
         self._arrived, self._taken = self._socket.recv(_AT_ONCE), 0
 
     def pending(self) -> int:
-        """How many bytes can be had without waiting for the socket."""
+        """Return the number of bytes that are available without waiting for the socket."""
         beneath = getattr(self._socket, "pending", None)
         return len(self._arrived) - self._taken + (beneath() if beneath is not None else 0)
 
 
 def ready(readers: Collection[Any], writers: Collection[Any], timeout: float | None) -> tuple[list[Any], list[Any]]:
-    """Those of the sockets that can be read from, and those that can be written to.
+    """Return the sockets that can be read from, and those that can be written to.
 
-    What has arrived at a :class:`ReadAheadSocket` is read at once, so that its user need not wait for it again. A
-    socket that is closed counts as ready: its user then gets the error that belongs to it.
+    Bytes that have arrived at a :class:`ReadAheadSocket` are read at once, so that its user does not wait for them
+    again. A closed socket counts as ready: its user then gets the error of the socket.
 
-    :param timeout: seconds; None to wait until there is one.
+    :param timeout: seconds; None to wait until a socket is ready.
     """
     readable = [reader for reader in readers if isinstance(reader, ReadAheadSocket) and reader.pending()]
     poll, wanted = select.poll(), dict[int, int]()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One read of the tree, or of parts of it, without a watch, a lock, a registration or a write."""
+"""A single read of the tree, or of parts of it, without a watch, a lock, a registration or a write."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ EMPTY = "it is empty: a record that was deleted before was locked"
 
 @dataclass(slots=True)
 class Found:
-    """A znode and what is in it.
+    """A znode and its content.
 
-    *document* is empty where there is no JSON object; *problem* then says why. *written*: UNIX time of the last write.
+    :param document: the JSON object; empty when there is none.
+    :param problem: why there is no JSON object; None when there is one.
+    :param written: UNIX time of the last write.
     """
 
     name: str
@@ -35,9 +37,10 @@ class Found:
     _facts: dict[Callable[[Found], Any], Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def fact(self, find: Callable[[Found], T]) -> T:
-        """Return what *find* finds in this record, found once as long as the znode stays as it is.
+        """Return the result of *find* for this record, computed only once while the znode does not change.
 
-        :param find: a function of a module, always the same one. Its result is shared: nothing may change it.
+        :param find: a module-level function, not a new function for each call. Its result is shared: callers must not
+            change it.
         """
         if self._facts is None:
             self._facts = {}
@@ -48,11 +51,11 @@ class Found:
 
 
 class TreeReading:
-    """What was read. All paths are full ones (``/nodepool/…``).
+    """The documents that were read. All paths are full paths (``/nodepool/…``).
 
-    :param single: documents that were read besides, by path.
-    :param lasting: True keeps the records with the tree, for the next computation. False makes a record each time it is
-        asked for. What is asked for only once then takes no memory and half the time.
+    :param single: documents that were read in addition to the tree, by path.
+    :param lasting: True keeps the records with the tree, for the next computation. False makes a record on each call;
+        a record that is needed only once then takes no memory and half the time.
     """
 
     def __init__(self, tree: Tree, single: Mapping[str, Entry] | None = None, *, lasting: bool = True) -> None:
@@ -61,30 +64,31 @@ class TreeReading:
         self._lasting = lasting
 
     def below(self, root: str) -> Iterator[Found]:
-        """Each child of *root* that is not a lock, by name."""
+        """Yield each child of *root* that is not a lock, by name."""
         for name, entry in self._tree.documents(root):
             lock = f"{paths.REQUEST_LOCKS}/{name}" if root == paths.REQUESTS else f"{root}/{name}/{paths.LOCK}"
             yield self._found(name, entry, self._tree.is_locked(lock))
 
     def facts(self, root: str, find: Callable[[Found], T]) -> Iterable[T]:
-        """What *find* finds in each child of *root*, see :meth:`Found.fact`."""
+        """Return the result of *find* for each child of *root*; see :meth:`Found.fact`."""
         return (found.fact(find) for found in self.below(root))
 
     def one(self, path: str) -> Found | None:
-        """One znode; None when there is none, or when it was not read."""
+        """Return one znode; None when there is none, or when it was not read."""
         entry = self._single.get(path) or self._tree.entry(path)
         if entry is None:
             return None
         return self._found(paths.split(path)[1], entry, self._tree.is_locked(f"{path}/{paths.LOCK}"))
 
     def names(self, root: str) -> list[str]:
-        """Names of all children of *root*, sorted."""
+        """Return the names of all children of *root*, sorted."""
         return self._tree.names(root)
 
     def kept(self, facts: Mapping[str, Sequence[Callable[[Found], Any]]] | None = None) -> TreeReading:
-        """Return the same for one computation: the records of a folder are made once, however often asked for.
+        """Return a reading for one computation: the records of a folder are made only once.
 
-        :param facts: what will be asked of :meth:`facts`, by root. All of it is found together, and no record is kept.
+        :param facts: the functions that :meth:`facts` will be called with, by root. Their results are computed
+            together, and no record is kept.
         """
         return _Kept(self, facts or {})
 
@@ -98,7 +102,7 @@ class TreeReading:
 
     @property
     def has_launcher(self) -> bool:
-        """True when a launcher is registered, or was there lately (its pools are remembered)."""
+        """True when a launcher is registered, or was registered lately (its pools are stored)."""
         return any(
             self._tree.names(root)
             for root in (f"{paths.COMPONENTS}/launcher", f"{paths.COMPONENTS}/pool", f"{paths.OWN}/pools")
@@ -106,7 +110,7 @@ class TreeReading:
 
 
 class _Kept(TreeReading):
-    """See :meth:`TreeReading.kept`."""
+    """The reading that :meth:`TreeReading.kept` returns."""
 
     def __init__(self, reading: TreeReading, facts: Mapping[str, Sequence[Callable[[Found], Any]]]) -> None:
         super().__init__(reading._tree, reading._single, lasting=reading._lasting)
@@ -148,13 +152,13 @@ def read_tree(
     lasting: bool = False,
     connect_timeout: float = 10.0,
 ) -> TreeReading:
-    """Read what is below *roots*, then single documents.
+    """Read everything below *roots*, then single documents.
 
-    :param more: the paths of those, when the rest is known.
-    :param locks: in which of the roots it matters whether a node or request is locked. The others have no locks then.
-    :param lasting: see :class:`TreeReading`; True for a caller that asks for the same records again and again.
-    :param connect_timeout: seconds for connecting, and for each hundred single documents; the rest has a minute.
-    :raises StoreError: ZooKeeper cannot be reached, or there is no tree of Nodepool's where the settings lead.
+    :param more: returns the paths of the single documents, given the reading of the roots.
+    :param locks: the roots whose locks of nodes or requests are read. Records in the others count as not locked.
+    :param lasting: see :class:`TreeReading`; True for a caller that reads the same records again and again.
+    :param connect_timeout: seconds for connecting, and for each hundred single documents; the roots have a minute.
+    :raises StoreError: ZooKeeper cannot be reached, or has no Nodepool tree at the chroot of the settings.
     :raises MissingLibraryError: kazoo is not installed.
     """
     session = Session(settings, connect_timeout=connect_timeout)
@@ -169,7 +173,10 @@ def read_tree(
 
 
 def _refuse_nothing(session: Session, settings: ZooKeeperSettings) -> None:
-    """:raises StoreError: there is no tree."""
+    """Check that the chroot and the tree exist.
+
+    :raises StoreError: there is no tree.
+    """
     hosts, chroot = ", ".join(connect_errors.host_names(settings)), settings.servers[0].chroot
     where = f"chroot {chroot} of {hosts}" if chroot else hosts
     if session.read("") is None:

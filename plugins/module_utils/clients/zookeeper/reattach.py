@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ends the session of a dead predecessor: everything that it had locked is free at once, not after its time-out."""
+"""End the session of a process that is gone: its locks are free at once, not only after the session's time-out."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .client import (
 
 
 def end_session(settings: ZooKeeperSettings, identity: tuple[int, bytes], *, timeout: float = 3.0) -> bool:
-    """Take the session with that id and password over, and close it.
+    """Connect to the session with that id and password, and close it.
 
     Only for the session of a process that is known to be gone.
 
     :param timeout: seconds for connecting, and again for closing.
-    :return: True when the session is over, by us or because it had expired; False when ZooKeeper could not be asked.
+    :return: True when this call ended the session, or it had expired; False when no server could be reached.
     """
     require_kazoo()
     known = threading.Condition()

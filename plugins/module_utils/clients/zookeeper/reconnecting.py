@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keeps one session after the other open, and does single operations on it.
+"""A client that always keeps a session: it replaces an expired session by a new one.
 
 kazoo reconnects within a session by itself. When the session has expired, or could have because there was no
-connection for its whole time-out, its client is discarded and a new one is made: generation + 1. In both cases the
-tree is read anew before the state is ``connected`` again.
+connection for its whole time-out, its client is discarded and a new one is made, with the next generation number. In
+both cases the tree is read anew before the state is ``connected`` again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONNECTED, SUSPENDED, LOST = "connected", "suspended", "lost"
 
 
 class ReconnectingClient:
-    """The session, its state and the tree read over it.
+    """The present session, its state and the tree that was read over it.
 
     :param connect_timeout: seconds for connecting, and for any single operation.
     """
@@ -58,7 +58,7 @@ class ReconnectingClient:
         self.client: TreeClient | None = None
         self.mutable = False
         self.after_sync: list[Callable[[], None]] = []
-        """Called in a thread of ours each time the tree was read anew over a connected session."""
+        """Called after each read of the whole tree: first in the thread of :meth:`open`, later in the supervisor's."""
         self._callbacks: list[Callable[[str], None]] = []
         self._amends: list[Callable[[], bool]] = []
         self._tries = 0
@@ -83,7 +83,7 @@ class ReconnectingClient:
     ) -> None:
         """Connect and read the tree; see :meth:`Store.open`.
 
-        :param mutable: False watches without writing anything, not even the chroot; None: what is watched is mutable.
+        :param mutable: False: nothing is ever written, not even the chroot; None: the same as *watch*.
         :param locks: see :class:`CacheSync`.
         """
         require_kazoo()
@@ -119,7 +119,7 @@ class ReconnectingClient:
         self.state = LOST
 
     def forget(self) -> None:
-        """After :meth:`close`: let go of what was read. Its memory is free as soon as no reader needs it."""
+        """Drop the tree after :meth:`close`. Its memory is free as soon as no reader needs it."""
         if self.feed is not None:
             self.feed.tree = Tree()  # the client and the feed refer to each other
         self.tree, self.feed = Tree(), None
@@ -129,7 +129,7 @@ class ReconnectingClient:
         self._callbacks.append(callback)
 
     def notify(self, path: str) -> None:
-        """Calls every callback that was registered."""
+        """Call every callback that was registered."""
         for callback in self._callbacks:
             try:
                 callback(path)
@@ -137,10 +137,10 @@ class ReconnectingClient:
                 _LOG.exception("a callback for changes failed at %r", path)
 
     def make_up_for(self, amend: Callable[[], bool]) -> None:
-        """Put right what could not be finished.
+        """Have an operation that could not be finished completed later.
 
-        :param amend: called in a thread of ours while there is a connection, once a second until it returns True, or
-            until that has been in vain for long enough after a reconnection.
+        :param amend: called in the supervisor's thread while there is a connection, once a second until it returns
+            True, at most ``_AMEND_TRIES`` times after a reconnection.
         """
         with self._wake:
             self._amends.append(amend)
@@ -166,10 +166,10 @@ class ReconnectingClient:
     # -- connecting ---------------------------------------------------------------------------------------------
 
     def _connect(self, timeout: float, *, seen_zxid: int = 0) -> None:
-        """A new session.
+        """Open a new session.
 
-        :param seen_zxid: a server that lags behind this will not take us.
-        :raises StoreError: not within *timeout* seconds.
+        :param seen_zxid: a server that has not reached this transaction refuses the session.
+        :raises StoreError: no session within *timeout* seconds.
         """
         hosts = connect_errors.connection_string(self._settings)
         client = TreeClient(
@@ -200,7 +200,7 @@ class ReconnectingClient:
             raise StoreError(connect_errors.explain(self._settings, failures, timeout, tried))
 
     def _synchronize(self) -> None:
-        """Read the tree anew and be connected.
+        """Read the tree anew and set the state to connected.
 
         :raises StoreError: the connection broke, or the walk took too long.
         """
@@ -231,7 +231,7 @@ class ReconnectingClient:
         self.notify("")
 
     def _make_chroot(self, client: TreeClient) -> None:
-        """Create what the chroot names, which everything else is relative to."""
+        """Create the znodes of the chroot, which all paths are relative to."""
 
     # -- after the connection broke -----------------------------------------------------------------------------
 
@@ -257,12 +257,12 @@ class ReconnectingClient:
                 self._pause(0)
 
     def _look_after(self) -> None:
-        """Wait for something to happen to the connection, and see to it."""
+        """Wait for changes of the connection, and handle them."""
         while True:
             with self._wake:
                 connected = self._link == UP and self.state == CONNECTED
                 if connected and not self._closing:
-                    # Also called without need: a timed wait costs less than another flag.
+                    # The wait with a time-out sometimes ends without need; that costs less than another flag.
                     self._wake.wait(_AMEND_PAUSE if self._amends else None)
                     connected = self._link == UP and self.state == CONNECTED
                 link = UP if connected else self._await_link()
@@ -276,7 +276,7 @@ class ReconnectingClient:
                 self._pause(0)
 
     def _await_link(self) -> str:
-        """Wait for the connection to come back within the session's time-out (holding the condition)."""
+        """Wait for the connection to come back within the session's time-out. The caller holds the condition."""
         client = self.client
         limit = self._down_since + (client.negotiated_timeout if client else 0.0)
         while self._link == DOWN and not self._closing:
@@ -287,7 +287,7 @@ class ReconnectingClient:
         return self._link
 
     def _replace_client(self) -> None:
-        """The session is gone: leave it and open the next."""
+        """Discard the session, which is gone, and open the next one."""
         with self._wake:
             client = self.client
             changed = self.state != LOST
@@ -301,7 +301,7 @@ class ReconnectingClient:
         attempt = 0
         while not self._closing:
             if attempt >= _PATIENCE:
-                seen = 0  # no server is that far: ZooKeeper's data was set back, and the tree is what it is now
+                seen = 0  # no server has reached it: ZooKeeper's data was restored from an older state
             if self._try(partial(self._connect, self.timeout, seen_zxid=seen)) and self._try(self._synchronize):
                 return
             self._pause(attempt)
@@ -313,14 +313,14 @@ class ReconnectingClient:
             self._wake.wait_for(lambda: self._closing, limit - time.monotonic())
 
     def _try(self, step: Callable[[], object]) -> bool:
-        """Make one step; False when it failed, whatever came in its way."""
+        """Call *step*; return False when it raised any exception."""
         try:
             step()
         except StoreError as problem:
             _LOG.warning("%s", problem)
             return False
         except Exception as problem:
-            # A moment without free file descriptors or memory must not end the thread that everything depends on.
+            # A short lack of file descriptors or memory must not end the thread that everything depends on.
             _LOG.exception("the thread that keeps the connection to ZooKeeper met with something unforeseen")
             self.unusable.tell(
                 f"ZooKeeper: the connection could not be looked after: {type(problem).__name__}: {problem}; it is tried"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What nodes and requests have in common: documents in a directory, each with a lock."""
+"""The common base of nodes and requests: documents in a directory, each with a lock."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Records(Generic[R]):
 
     ROOT: ClassVar[str]
     LOCK_ROOT: ClassVar[str] = ""
-    """Where the locks are, unless it is below ``ROOT``."""
+    """The directory of the locks, when they are not below ``ROOT``."""
     KIND: type[R]
 
     def __init__(self, session: Session) -> None:
@@ -36,7 +36,7 @@ class Records(Generic[R]):
         self._view: View[R] | None = None
 
     def list(self) -> builtins.list[R]:
-        """All records, from the cache; each object is the caller's own. Znodes without a JSON object are left out."""
+        """Return copies of all records, from the cache. Znodes without a JSON object are left out."""
         records = []
         for name, entry in self._session.tree.documents(self.ROOT):
             record = self._parsed(entry, name)
@@ -45,9 +45,9 @@ class Records(Generic[R]):
         return records
 
     def view(self) -> View[R]:
-        """All records without a copy of each, and what has changed from one look to the next.
+        """Return the view of all records, which makes no copies and tells what has changed since its last refresh.
 
-        All callers share one: the first caller after a change is told of it.
+        All callers share one view: only the first one that refreshes it after a change gets the change.
         """
         if self._view is None:
             self._view = View(self._session, self.ROOT, self.LOCK_ROOT or self.ROOT, self._lock_path, self._parsed)
@@ -62,28 +62,28 @@ class Records(Generic[R]):
         return record
 
     def ids(self) -> builtins.list[str]:
-        """The ids of all znodes, parseable or not, from the cache, in order."""
+        """Return the ids of all znodes, parseable or not, from the cache, in order."""
         return sorted(name for name, _entry in self._session.tree.documents(self.ROOT))
 
     def get(self, record_id: str) -> R | None:
-        """One record from the cache; the object is the caller's own."""
+        """Return a copy of one record from the cache; None when there is none."""
         entry = self._session.tree.entry(self._path(record_id))
         record = self._parsed(entry, record_id) if entry else None
         return record.clone() if record else None
 
     def read(self, record_id: str) -> R | None:
-        """One record fresh from ZooKeeper; None when it is gone or holds no JSON object."""
+        """Return one record fresh from ZooKeeper; None when it is gone or holds no JSON object."""
         found = self._session.read(self._path(record_id))
         return self.KIND.from_bytes(record_id, found[0], found[1].version) if found else None
 
     def write(
         self, record: R, *, held: Held | None = None, if_unchanged: bool = False, batch: Batch | None = None
     ) -> None:
-        """Replace the whole document, unknown keys included; the cache knows it at once. Sets ``record.version``.
+        """Replace the whole document, including unknown keys. Sets ``record.version``, and updates the cache.
 
-        :param held: the lock that allows it; the write happens in the session that took it or not at all.
+        :param held: the lock that allows the write; it happens in the session that took the lock, or not at all.
         :param if_unchanged: write only when the znode still has ``record.version``.
-        :param batch: write it together with these changes, when they are sent.
+        :param batch: add the write to this batch instead.
         :raises StoreGone: the record was deleted.
         :raises StoreConflict: another client has written it since (with *if_unchanged*).
         """
@@ -98,13 +98,13 @@ class Records(Generic[R]):
         record.version = self._session.write(path, record.to_bytes(), version, client=client).version
 
     def delete(self, record_id: str) -> None:
-        """Delete the record and all below it; one that is absent is fine."""
+        """Delete the record and all below it. It is not an error when it does not exist."""
         self._session.delete(self._path(record_id))
 
     def remove(self, record_id: str, held: Held, batch: Batch) -> None:
-        """Delete the record and all below it, its lock too, together with these changes.
+        """Add to *batch* the deletion of the record and all below it, including its lock.
 
-        The batch is refused where the cache was behind; :meth:`delete` then does it.
+        ZooKeeper refuses the batch when the cache was behind; :meth:`delete` works then.
         """
         for path in self._session.tree.subtree(self._path(record_id)):
             if path == held.contender:
@@ -113,7 +113,7 @@ class Records(Generic[R]):
                 batch.remove(path)
 
     def lock(self, record_id: str) -> Held | None:
-        """Take the lock without waiting; None when it is held or the record is gone."""
+        """Take the lock without waiting; return None when it is held or the record is gone."""
         raise NotImplementedError
 
     def claim(self, record_id: str, batch: Batch) -> Held | None:
@@ -121,31 +121,31 @@ class Records(Generic[R]):
         return claim(self._session, self._lock_path(record_id), batch)
 
     def is_locked(self, record_id: str) -> bool:
-        """True when the lock has contenders, from the cache."""
+        """Return True when the lock has contenders, from the cache."""
         return self._session.tree.is_locked(self._lock_path(record_id))
 
     def queue(self, record_id: str) -> Turn | None:
-        """Queue for the lock; None when the record is gone."""
+        """Queue for the lock; return None when the record is gone."""
         return queue(self._session, self._lock_path(record_id))
 
     def holder(self, record_id: str) -> str | None:
-        """What the client that holds the lock wrote into it, fresh ("" is usual); None when the lock is free."""
+        """Return, fresh, the data that the lock's holder wrote into it ("" is usual); None when the lock is free."""
         return holder(self._session, self._lock_path(record_id))
 
     def exists(self, record_id: str) -> bool:
-        """True when there is a znode, whatever it holds; fresh from ZooKeeper."""
+        """Return True when the znode exists, with any content; fresh from ZooKeeper."""
         return self._session.read(self._path(record_id)) is not None
 
     def given_out(self) -> int:
-        """How many ids ZooKeeper has given out here, fresh: all smaller numbers were there at some time.
+        """Return, fresh, how many ids ZooKeeper has given out here: each smaller number existed at some time.
 
-        ``cversion`` counts what was created and what was deleted (``DataNode.copyStat`` of ZooKeeper).
+        ``cversion`` counts both creations and deletions (``DataNode.copyStat`` of ZooKeeper).
         """
         found = self._session.read(self.ROOT)
         return (found[1].cversion + found[1].numChildren) // 2 if found else 0
 
     def empty(self) -> builtins.list[str]:
-        """Ids of znodes without data: what remains after a client locked a deleted record."""
+        """Return the ids of znodes without data, which remain when a client locks a deleted record."""
         return [name for name, entry in self._session.tree.documents(self.ROOT) if not entry.data]
 
     def _parse(self, record_id: str, data: bytes, version: int) -> R | None:

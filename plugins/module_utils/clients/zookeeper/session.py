@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single operations on ZooKeeper: bounded in time, known to the cache at once, errors in our words."""
+"""Single operations on ZooKeeper, bounded in time. Each updates the cache at once and raises StoreError."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ _DELETED_TOGETHER = 1000
 
 
 class Unanswered(Exception):
-    """The server gave no answer in time; what was asked for may happen all the same."""
+    """The server did not answer in time; it may do the operation nevertheless."""
 
 
 class StoreAnswer:
-    """Hands an answer over from the connection's thread.
+    """An answer that the connection's thread hands over to the thread that waits for it.
 
-    :param apply: called with the answer in that thread, in the order of answers and events.
-    :ivar there: True once it has come.
+    :param apply: called with the answer in the connection's thread, in the order of answers and events.
+    :ivar there: True once the answer has come.
     """
 
     def __init__(self, apply: Callable[[Any], None] | None = None) -> None:
         self._apply = apply
-        # What an Event does for its waiters costs more than all the rest of an answer.
+        # A lock, because an Event costs more than all other work for an answer.
         self._open = threading.Lock()
         self._open.acquire()
         self.there = False
@@ -65,7 +65,7 @@ class StoreAnswer:
         self.echo: tuple[CacheSync, Awaited, TreeClient, Any] | None = None
 
     def __call__(self, result: Any) -> None:
-        """The answer is there."""
+        """Take the answer, and wake the thread that waits for it."""
         self.error = result.exception
         if self.error is None:
             self.value = result.value
@@ -78,7 +78,7 @@ class StoreAnswer:
         self._open.release()
 
     def wait(self, timeout: float) -> Any:
-        """The value; raises kazoo's exceptions and :class:`Unanswered`."""
+        """Wait for the answer and return its value; raises kazoo's exceptions and :class:`Unanswered`."""
         if not self.there:
             if not self._open.acquire(timeout=timeout):
                 raise Unanswered
@@ -89,7 +89,7 @@ class StoreAnswer:
 
 
 def _written(client: TreeClient, request: Any, value: Any) -> set[str]:
-    """The znodes that a request has written, as its answer tells."""
+    """Return the paths that a request has written, according to its answer."""
     written: set[str] = set()
     if value is None or (isinstance(value, list) and any(isinstance(item, Exception) for item in value)):
         return written
@@ -102,25 +102,25 @@ def _written(client: TreeClient, request: Any, value: Any) -> set[str]:
 
 
 class Releasable(Protocol):
-    """A lock."""
+    """A lock that can be released."""
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
 
 
 class Owed(Protocol):
-    """Changes that were sent and that were not waited for yet."""
+    """Changes that were sent, whose answer no thread has waited for yet."""
 
     @property
     def there(self) -> bool:
-        """True when the answer is there."""
+        """True when the answer has arrived."""
 
     def wait(self) -> None:
-        """Wait for it; raises StoreError."""
+        """Wait for the answer; raises StoreError."""
 
 
 class _Own(threading.local):
-    """What each thread has for itself: the session in which it may change something, and what it waits for later."""
+    """The data of each thread: the only session in which it may write, and the answers that it waits for later."""
 
     def __init__(self) -> None:
         self.generation: int | None = None
@@ -128,39 +128,39 @@ class _Own(threading.local):
 
 
 class Session(ReconnectingClient):
-    """Operations by absolute path (``/nodepool/…``)."""
+    """The operations on znodes, by absolute path (``/nodepool/…``)."""
 
     def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
         super().__init__(settings, connect_timeout=connect_timeout)
         self._own = _Own()
         self.held: set[Releasable] = set()
-        """The locks that are ours, or were in an earlier session."""
+        """The locks that this process has taken and not released, in this session or an earlier one."""
 
     def fence(self, generation: int | None) -> None:
         """See :meth:`Store.fence`."""
         self._own.generation = generation
 
     def owe(self, sent: Owed) -> None:
-        """Wait for it in :meth:`catch_up`."""
+        """Leave the wait for the answer to :meth:`catch_up`."""
         self._own.owed.append(sent)
 
     def catch_up(self) -> None:
-        """Wait for all that the calling thread has sent and not waited for.
+        """Wait for the answers to all changes that the calling thread has sent without waiting.
 
-        :raises StoreError: some of it was not done, or it is unknown.
+        :raises StoreError: ZooKeeper did not make some of the changes, or it is unknown whether it made them.
         """
         owed = self._own.owed
         while owed:
             owed.popleft().wait()
 
     def give_up(self) -> None:
-        """The same, whatever came of it."""
+        """Wait as :meth:`catch_up` does, and ignore errors."""
         while self._own.owed:
             with contextlib.suppress(StoreError):
                 self.catch_up()
 
     def _look_back(self) -> None:
-        """Nothing is sent when something before it, of which something may depend, was not done: answers tell."""
+        """Raise the error of an earlier change whose answer has come: later changes may depend on it."""
         owed = self._own.owed
         while owed and owed[0].there:
             owed.popleft().wait()
@@ -179,10 +179,10 @@ class Session(ReconnectingClient):
         return answer
 
     def writer(self, path: str, client: TreeClient | None = None) -> TreeClient:
-        """The session to change *path* with.
+        """Return the session in which the caller may change *path*.
 
-        :param client: the only session that may do it.
-        :raises StoreError: there is no connection, or that session is gone.
+        :param client: the only session that may change it.
+        :raises StoreError: there is no connection, or the session of *client* is gone, or an earlier change failed.
         """
         self._look_back()
         if not self.mutable:
@@ -198,7 +198,7 @@ class Session(ReconnectingClient):
     # -- reading ------------------------------------------------------------------------------------------------
 
     def read(self, path: str) -> tuple[bytes, Stat] | None:
-        """Data and stat, fresh; None when there is no such znode."""
+        """Return, fresh, the data and stat of a znode; None when it does not exist."""
         if not paths.can_be(path) or path.endswith("/"):
             return None
         client = self._reader(path)
@@ -211,7 +211,7 @@ class Session(ReconnectingClient):
         return data or b"", stat
 
     def read_together(self, wanted: Iterable[str]) -> dict[str, tuple[bytes, Stat]]:
-        """Data and stat of those of the paths *wanted* that exist, fresh; many in one request."""
+        """Return, fresh, the data and stat of those paths that exist; reads many in one request."""
         known = [path for path in dict.fromkeys(wanted) if paths.can_be(path) and not path.endswith("/")]
         found = {}
         for begin in range(0, len(known), TOGETHER):
@@ -230,7 +230,7 @@ class Session(ReconnectingClient):
         return found
 
     def children(self, path: str) -> list[str]:
-        """Names of the children, fresh; none when there is no such znode."""
+        """Return, fresh, the names of the children; none when the znode does not exist."""
         client = self._reader(path)
         try:
             return sorted(self.perform(GetChildren(client.absolute(path), None), client=client))
@@ -257,11 +257,11 @@ class Session(ReconnectingClient):
         parents: bool = False,
         client: TreeClient | None = None,
     ) -> tuple[str, Stat]:
-        """Create a znode; returns its path (with the sequence) and stat.
+        """Create a znode and return its path (with the sequence number) and stat.
 
-        :param parents: create what is missing above it.
-        :raises StoreConflict: it exists already.
-        :raises StoreGone: what is above it does not exist.
+        :param parents: create missing parents.
+        :raises StoreConflict: the znode exists already.
+        :raises StoreGone: the parent does not exist.
         """
         client = self.writer(path, client)
         for _round in range(_ROUNDS):
@@ -293,9 +293,9 @@ class Session(ReconnectingClient):
         return made[0], stat
 
     def written(self, path: str, data: bytes, stat: Stat, client: TreeClient) -> None:
-        """What *client* has written is in the cache from now on; not if the cache is of a later session by now.
+        """Store in the cache what *client* has written, unless the cache belongs to a later session by now.
 
-        A lock taken in the session before is gone, and nothing would tell the cache so.
+        A lock that was taken in the earlier session is gone, and no event would remove it from the cache.
         """
         if not paths.is_cached(path) or client is not self.client:
             return
@@ -305,13 +305,13 @@ class Session(ReconnectingClient):
             self.tree.put(path, data, stat)
 
     def ensure(self, path: str) -> None:
-        """Make sure that there is a parent for documents; costs nothing where the cache knows it."""
+        """Make sure that *path* exists, as a parent for documents; makes no request when it is in the cache."""
         if self.tree.entry(path) is None:
             with contextlib.suppress(StoreConflict):
                 self.create(path, parents=True)
 
     def _make(self, client: TreeClient, path: str) -> None:
-        """Create *path* and what is missing above it."""
+        """Create *path* and its missing parents."""
         try:
             self._create(client, path, b"", False, False)
         except NodeExistsError:
@@ -324,10 +324,11 @@ class Session(ReconnectingClient):
             self._make(client, path)
 
     def undo_creation(self, path: str, data: bytes) -> None:
-        """The answer to a creation was lost: the caller was told that it failed, so it must not exist.
+        """Delete, as soon as possible, the znode of a creation whose answer was lost.
 
-        It is recognised by its place and its very bytes (documents hold times and ids), by never having been written
-        again, and by not having been there before. (Lock contenders have no data; their names tell.)
+        The caller was told that the creation failed, so the znode must not exist. It is recognised by its path, by its
+        exact data (documents hold times and ids), by never having been written again, and by not having existed before.
+        Lock contenders have no data; :func:`locks._withdraw` recognises them by their names.
         """
         parent, prefix = paths.split(path)
         known = set(self.tree.names(parent))
@@ -344,11 +345,11 @@ class Session(ReconnectingClient):
             self.make_up_for(amend)
 
     def write(self, path: str, data: bytes, version: int = -1, *, client: TreeClient | None = None) -> Stat:
-        """Replace the data; returns the new stat.
+        """Replace the data of a znode and return its new stat.
 
         :param version: the version that the znode must have; -1 for any.
-        :raises StoreGone: there is no such znode.
-        :raises StoreConflict: it has another version.
+        :raises StoreGone: the znode does not exist.
+        :raises StoreConflict: the znode has another version.
         """
         client = self.writer(path, client)
 
@@ -361,7 +362,7 @@ class Session(ReconnectingClient):
             raise translated(problem, path, "write") from problem
 
     def delete(self, path: str) -> None:
-        """Delete *path* and all below it; absent is fine."""
+        """Delete *path* and all below it. It is not an error when it does not exist."""
         client = self.writer(path)
         try:
             if self._delete_at_once(client, self.tree.subtree(path)):
@@ -374,7 +375,7 @@ class Session(ReconnectingClient):
         raise StoreError(f"{path} could not be deleted: something is created below it again and again")
 
     def remove(self, znodes: Iterable[str], *, client: TreeClient | None = None) -> None:
-        """Delete single znodes without children; absent is fine."""
+        """Delete single znodes without children. It is not an error when one does not exist."""
         for path in znodes:
             using = self.writer(path, client)
             try:
@@ -389,7 +390,7 @@ class Session(ReconnectingClient):
             return
 
     def _delete_at_once(self, client: TreeClient, znodes: list[str]) -> bool:
-        """All of them in one transaction, or in several where they are very many; False when the cache was behind."""
+        """Delete all *znodes* in one transaction, very many in several; return False when the cache was behind."""
         for begin in range(0, len(znodes), _DELETED_TOGETHER):
             part = znodes[begin : begin + _DELETED_TOGETHER]
             request = Multi(tuple(Delete(client.absolute(path), -1) for path in part))
@@ -429,11 +430,11 @@ class Session(ReconnectingClient):
             raise translated(problem, client.chroot, "create the chroot") from problem
 
     def queues(self) -> dict[str, int]:
-        """Lengths of queues, under Nodepool's names of metrics.
+        """Return the lengths of queues, under Nodepool's names of metrics.
 
-        *connection_queue*: requests that are not sent yet. *event_queue*: events and answers that were read and are not
-        dealt with yet; the three caches of Nodepool are one here, and each shows it. *playback_queue*: znodes that have
-        changed and are being read.
+        *connection_queue*: requests that are not sent yet. *event_queue*: events and answers that were read and not
+        handled yet; Nodepool's three caches are one cache here, so all three have the same value. *playback_queue*:
+        znodes that have changed and are being read.
         """
         client, feed = self.client, self.feed
         if client is None or feed is None:
@@ -456,7 +457,7 @@ class Session(ReconnectingClient):
 
 
 def translated(problem: Exception, path: str, verb: str) -> StoreError:
-    """*problem* in our words."""
+    """Return the StoreError for an exception of kazoo."""
     if isinstance(problem, StoreError):
         return problem
     if isinstance(problem, NoNodeError):

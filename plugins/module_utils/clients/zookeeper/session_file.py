@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Word for a successor on the same host: which ZooKeeper session a process has, in a file that only its user can read.
-
-As long as the process lives it holds the file's flock, which the kernel takes back at its death, however it dies and
-whatever PID namespace it lives in. A process that gets the flock knows that the owner is gone.
+"""A file, readable by its user only, that tells the next process on the same host a process's ZooKeeper session.
+The process holds the flock of the file as long as it lives; the kernel releases the flock when the process ends, for
+whatever reason and in whatever PID namespace. A process that gets the flock knows that the owner is gone.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class FolderNotPrivate(Exception):
-    """The folder cannot be used; the text says why and what to do."""
+    """The folder cannot be used; the message says why and what to do."""
 
 
 def default_folder() -> str:
-    """The user's own folder below the system's runtime directory, or below the one for temporary files."""
+    """Return the user's own folder below the system's runtime directory, or else below that for temporary files."""
     user = os.geteuid()
     if user == 0:
         return f"/run/{NAME}"
@@ -46,7 +45,11 @@ def default_folder() -> str:
 
 @dataclass(frozen=True)
 class SessionNote:
-    """What a file says. *started* is the process's start in clock ticks since the boot *boot*."""
+    """The content of a file.
+
+    :param started: start time of the process in clock ticks since the boot.
+    :param boot: id of the boot.
+    """
 
     pid: int
     started: int
@@ -57,13 +60,13 @@ class SessionNote:
 
     @classmethod
     def of_this_process(cls, identity: tuple[int, bytes]) -> SessionNote:
-        """About a session of ours."""
+        """Return the note about a session of this process."""
         seen = process(os.getpid())
         return cls(os.getpid(), seen.started if seen else 0, boot_id(), pid_namespace(), identity[0], identity[1])
 
     @classmethod
     def parse(cls, data: bytes) -> SessionNote | None:
-        """None for anything that was not written by :meth:`data`, or only in part."""
+        """Read the content of a file; return None when :meth:`data` did not write it, or not all of it."""
         try:
             found: dict[str, Any] = json.loads(data)
             return cls(
@@ -79,27 +82,27 @@ class SessionNote:
 
     @property
     def identity(self) -> tuple[int, bytes]:
-        """As kazoo takes it."""
+        """Id and password of the session, in kazoo's form."""
         return self.session_id, self.password
 
     @property
     def is_from_this_boot(self) -> bool:
-        """False for what another host wrote, or this one before it was started anew."""
+        """False when another host wrote the note, or this host before its last boot."""
         return self.boot == boot_id()
 
     @property
     def process_is_seen(self) -> bool:
-        """True when the process is there and is the same; one in another PID namespace is never seen."""
+        """True when the process exists and is the same one; never for a process in another PID namespace."""
         if not self.is_from_this_boot or self.namespace != pid_namespace():
             return False
         try:
             seen = process(self.pid)
         except OSError:
-            return True  # it cannot be told now, and the session of a living launcher must not be closed
+            return True  # it is unknown now, and the session of a running launcher must not be closed
         return seen is not None and seen.started == self.started and not seen.ended
 
     def data(self) -> bytes:
-        """As it is written."""
+        """Return the note as it is written to the file."""
         return json.dumps(
             {
                 "pid": self.pid,
@@ -115,7 +118,7 @@ class SessionNote:
 class SessionFolder:
     """The files of one tree in one folder.
 
-    :raises FolderNotPrivate: another user could read or replace what is in it.
+    :raises FolderNotPrivate: another user could replace files in it, or it cannot be made or opened.
     """
 
     def __init__(self, path: str, settings: ZooKeeperSettings) -> None:
@@ -125,13 +128,13 @@ class SessionFolder:
         self._fd = _open_private(path)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the folder."""
         os.close(self._fd)
 
     def make(self) -> SessionFile:
-        """A file for this process, locked and empty.
+        """Create a file for this process, locked and empty.
 
-        :raises OSError: it cannot be made.
+        :raises OSError: the file cannot be created.
         """
         name = f"{self._prefix}{os.getpid()}-{os.urandom(4).hex()}"
         fd = os.open(name, _OPEN | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self._fd)
@@ -143,11 +146,14 @@ class SessionFolder:
         return SessionFile(self._fd, name, fd)
 
     def names(self) -> list[str]:
-        """The files about this tree."""
+        """Return the names of the files of this tree."""
         return sorted(name for name in os.listdir(self._fd) if name.startswith(self._prefix))
 
     def inherit(self, name: str) -> SessionFile | None:
-        """The file of a process that is gone, locked; None while its owner lives, or when it is none of ours."""
+        """Lock and return the file of a process that is gone.
+
+        Return None while the owner lives, or when the file is not a private file of this user.
+        """
         try:
             fd = os.open(name, _OPEN | os.O_RDWR, dir_fd=self._fd)
         except OSError:
@@ -166,7 +172,7 @@ class SessionFolder:
 
 
 class SessionFile:
-    """A file whose lock is ours."""
+    """A file whose flock this process holds."""
 
     def __init__(self, folder: int, name: str, fd: int) -> None:
         self._folder = folder
@@ -174,27 +180,27 @@ class SessionFile:
         self.name = name
 
     def write(self, word: SessionNote) -> None:
-        """Replace what it says. Readers hold the lock, so they never see half of it."""
+        """Replace the content. Readers need the flock, so they never see a part of it."""
         data = word.data()
         os.pwrite(self._fd, data, 0)
         os.ftruncate(self._fd, len(data))
 
     def read(self) -> SessionNote | None:
-        """What it says, None when that makes no sense."""
+        """Return the content, None when it is not a valid note."""
         return SessionNote.parse(os.pread(self._fd, _LARGEST, 0))
 
     def age(self, now: float) -> float:
-        """Seconds since it was written."""
+        """Return the seconds since the last write."""
         return now - os.fstat(self._fd).st_mtime
 
     def remove(self) -> None:
-        """Delete it and let it go."""
+        """Delete the file and release its flock."""
         with contextlib.suppress(OSError):
             os.unlink(self.name, dir_fd=self._folder)
         self.leave()
 
     def leave(self) -> None:
-        """Let it go."""
+        """Keep the file and release its flock."""
         os.close(self._fd)
 
 

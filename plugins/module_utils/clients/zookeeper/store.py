@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one way to ZooKeeper: owns the session, keeps the cache and puts the entities together."""
+"""The access to ZooKeeper for the rest of the collection: it owns the session and the cache."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .session import Session
 class Store:
     """Nodepool's tree in ZooKeeper.
 
-    Reads marked "cache" cost nothing and are as fresh as the watch; writes are in the cache when they return. Every
-    call is bounded in time and raises :class:`StoreError` naming the path. A call that changes something raises at
-    once while the session is suspended or lost.
+    Reads "from the cache" make no request and are as fresh as the watch; a write is in the cache when it returns. Every
+    call is bounded in time and raises :class:`StoreError`, which names the path. A call that changes something raises
+    at once while the session is suspended or lost.
 
     :param connect_timeout: seconds that :meth:`open` may take to connect, and that any single operation may take.
     """
@@ -44,10 +44,10 @@ class Store:
     ) -> None:
         """Connect and fill the cache.
 
-        :param watch: False reads the tree once and neither watches nor writes anything, ever (check mode).
-        :param roots: what is read, with everything below.
-        :param locks: in which of these roots it matters whether a node or request is locked.
-        :raises StoreError: no server could be used in time; the sentence names the hosts and the remedy.
+        :param watch: False reads the tree once, and never watches or writes anything (check mode).
+        :param roots: the paths that are read, with everything below them.
+        :param locks: the roots whose locks of nodes or requests are read.
+        :raises StoreError: no server could be used in time; the message names the hosts and the remedy.
         :raises MissingLibraryError: kazoo is not installed.
         """
         self._session.open(watch=watch, roots=roots, locks=locks)
@@ -65,63 +65,65 @@ class Store:
 
     @property
     def state(self) -> str:
-        """``connected``, ``suspended`` (locks may still be ours; nothing can be written) or ``lost``."""
+        """``connected``, ``suspended`` (the session may still hold its locks; writes fail) or ``lost``."""
         return self._session.state
 
     @property
     def generation(self) -> int:
-        """Rises with each new session: whatever was locked in an older one is gone."""
+        """The number of the session; it rises with each new session. Locks of older sessions are gone."""
         return self._session.generation
 
     @property
     def identity(self) -> tuple[int, bytes] | None:
-        """Id and password of the present session: a process that knows them can end it. None while there is none."""
+        """Id and password of the present session; None without one. A process that knows them can end the session."""
         client = self._session.client
         return client.client_id if client is not None else None
 
     def fence(self, generation: int | None) -> None:
-        """From now on the calling thread changes something only in the session of that *generation*, or not at all.
+        """Limit the writes of the calling thread, from now on, to the session of that *generation*.
 
-        What a cycle decided under its locks must not be written when the locks are gone: anything it then writes
-        raises :class:`StoreError`, although the connection may be good again. None takes the fence away.
+        A cycle must not write decisions that it made under its locks when the locks are gone: a write in a later
+        session raises :class:`StoreError`, even when the connection works again. None removes the limit.
         """
         self._session.fence(generation)
 
     def batch(self) -> Batch:
-        """For changes that happen together or not at all, in one round trip."""
+        """Return an empty batch, for changes that happen together or not at all, in one round trip."""
         return Batch(self._session)
 
     def catch_up(self) -> None:
-        """Wait for all that the calling thread has sent with :meth:`Batch.send_later`; then it is in the cache, too.
+        """Wait for all changes that the calling thread has sent with :meth:`Batch.send_later`.
 
-        :raises StoreError: some of it was not done, or it is unknown.
+        After the wait the changes are also in the cache.
+
+        :raises StoreError: ZooKeeper did not make some of the changes, or it is unknown whether it made them.
         """
         self._session.catch_up()
 
     def give_up(self) -> None:
-        """The same, for a caller that starts afresh whatever came of it."""
+        """Wait as :meth:`catch_up` does, and ignore errors: for a caller that starts anew in any case."""
         self._session.give_up()
 
     def release_locks(self) -> None:
-        """Give back every lock that was taken through this store, whatever holds the :class:`Held`. Never raises.
+        """Release every lock that was taken through this store, whatever object has its :class:`Held`. Never raises.
 
-        For a caller that does not know any more what it holds. What cannot be given back without a connection is given
-        back after the reconnection.
+        This is for a caller that no longer knows which locks it holds. Without a connection, a lock is released after
+        the reconnection.
         """
         for held in list(self._session.held):
             held.release()
 
     def queues(self) -> dict[str, int]:
-        """Lengths of the queues between ZooKeeper and the cache, see :meth:`Session.queues`."""
+        """Return the lengths of the queues between ZooKeeper and the cache; see :meth:`Session.queues`."""
         return self._session.queues()
 
     def odd_documents(self) -> list[str]:
-        """A sentence about each document that could not be used, since this was asked last; each is told once."""
+        """Return a sentence about each document that was found unusable since the last call; each only once."""
         return self._session.unusable.drain()
 
     def on_change(self, callback: Callable[[str], None]) -> None:
         """Call *callback* with the path of each change, and with "" when the state changed or the cache was rebuilt.
 
-        It is called from any thread and must be quick; it must not use the Store.
+        Any thread may call *callback*: it must be quick and must not use the Store.
         """
         self._session.on_change(callback)

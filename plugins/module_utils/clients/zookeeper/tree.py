@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What we know of the tree, as plain data: documents by path, names by parent."""
+"""The cached tree as plain data: documents by path, names by parent."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from . import paths
 
 
 class Stat(Protocol):
-    """What kazoo tells of a znode, as far as we use it."""
+    """The fields of kazoo's stat of a znode that the collection uses."""
 
     @property
     def czxid(self) -> int:
-        """The transaction that created it. These numbers tell what came first, whatever the clocks say."""
+        """The transaction that created the znode. These numbers give the order of events without any clock."""
 
     @property
     def mzxid(self) -> int:
-        """The transaction that wrote it last."""
+        """The transaction that wrote the znode last."""
 
     @property
     def version(self) -> int:
-        """How often it was written after its creation."""
+        """The number of writes after the creation."""
 
     @property
     def ctime(self) -> int:
-        """When it was created, in milliseconds by the clock of ZooKeeper."""
+        """The time of the creation, in UNIX milliseconds by the clock of ZooKeeper."""
 
     @property
     def mtime(self) -> int:
-        """When it was written last, in milliseconds."""
+        """The time of the last write, in UNIX milliseconds by the clock of ZooKeeper."""
 
     @property
     def numChildren(self) -> int:  # noqa: N802 (kazoo's name)
-        """How many children it has."""
+        """The number of children."""
 
     @property
     def cversion(self) -> int:
-        """How often a child was created or deleted."""
+        """The number of creations and deletions of children."""
 
 
 _UNPARSED = object()
 
 
 class Entry:
-    """One version of one znode. Never changed, only replaced; what it parses to is kept with it.
+    """One version of one znode. It is never changed, only replaced; its parsed form is kept with it.
 
-    :ivar record: what :mod:`reading` made of it last; it belongs to that module.
+    :ivar record: the last record that :mod:`reading` made of it; only that module uses it.
     """
 
     __slots__ = ("_document", "_parsed", "data", "record", "stat")
@@ -65,28 +65,28 @@ class Entry:
         self._document: tuple[Mapping[str, Any] | None, str | None] | None = None
 
     def parsed(self, parse: Callable[[str, bytes, int], Any], name: str) -> Any:
-        """What *parse* makes of it, made once. It belongs to the cache: hand out copies."""
+        """Return the result of *parse*, which is called only once. It belongs to the cache: hand out copies."""
         if self._parsed is _UNPARSED:
             self._parsed = parse(name, self.data, self.stat.version)
         return self._parsed
 
     def read(self) -> tuple[Mapping[str, Any] | None, str | None]:
-        """The JSON object and None, or None and why there is none."""
+        """Return the JSON object and None, or None and why there is none."""
         document = parse(self.data)
         return document, why_unreadable(self.data) if document is None else None
 
     def document(self) -> tuple[Mapping[str, Any] | None, str | None]:
-        """The same, read once. It belongs to the cache."""
+        """Return the result of :meth:`read`, computed only once. It belongs to the cache."""
         if self._document is None:
             document, why = self.read()
-            if document is not None:  # Thousands of documents have the same keys: a third of their memory.
+            if document is not None:  # Thousands of documents share their keys, which are a third of their memory.
                 document = {intern(key): value for key, value in document.items()}
             self._document = document, why
         return self._document
 
 
 class Tree:
-    """Thread-safe; written by one thread, read by many."""
+    """The cached tree. Thread-safe; one thread writes it, many read it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -95,39 +95,39 @@ class Tree:
         self._followed: dict[str, set[str]] = {}
 
     def follow(self, root: str) -> None:
-        """From now on :meth:`changed` tells what has changed below *root*; one may ask for it."""
+        """Collect the changes below *root* from now on, for one caller of :meth:`changed`."""
         with self._lock:
             self._followed.setdefault(root, set())
 
     def changed(self, root: str) -> set[str]:
-        """Names below *root* for which anything has changed, locks included, since this was called last."""
+        """Return the names below *root* with any change, including locks, since the last call."""
         with self._lock:
             changed, self._followed[root] = self._followed[root], set()
             return changed
 
     def _mark(self, path: str) -> None:
-        """(Holding the lock.)"""
+        """Note a change of *path*. The caller holds the lock."""
         for root, changed in self._followed.items():
             if path.startswith(root) and path[len(root) : len(root) + 1] == "/":
                 changed.add(path[len(root) + 1 :].partition("/")[0])
 
     def entry(self, path: str) -> Entry | None:
-        """The document at *path*."""
+        """Return the document at *path*."""
         return self._entries.get(path)
 
     def names(self, path: str) -> list[str]:
-        """Names of all children of *path*, sorted."""
+        """Return the names of all children of *path*, sorted."""
         with self._lock:
             return sorted(self._names.get(path, ()))
 
     def documents(self, path: str) -> list[tuple[str, Entry]]:
-        """Name and entry of each child of *path* that is not a lock, sorted by name."""
+        """Return the name and entry of each child of *path* that is not a lock, sorted by name."""
         with self._lock:
             found = [(name, self._entries.get(f"{path}/{name}")) for name in sorted(self._names.get(path, ()))]
         return [(name, entry) for name, entry in found if entry is not None]
 
     def is_locked(self, lock_path: str) -> bool:
-        """True when there are contenders in the lock directory."""
+        """Return True when there are contenders in the lock directory."""
         if lock_path not in self._names:
             return False
         with self._lock:
@@ -137,13 +137,13 @@ class Tree:
         return False
 
     def exists(self, path: str) -> bool:
-        """True for documents and locks alike."""
+        """Return True when there is a document or a lock at *path*."""
         parent, name = paths.split(path)
         with self._lock:
             return name in self._names.get(parent, ())
 
     def subtree(self, path: str) -> list[str]:
-        """*path* and all that is known below it, children before their parents."""
+        """Return *path* and all known paths below it, children before their parents."""
         found = [path]
         for known in found:
             with self._lock:
@@ -151,7 +151,7 @@ class Tree:
         return found[::-1]
 
     def put(self, path: str, data: bytes | None, stat: Stat) -> bool:
-        """Store what was read or written; False when we know that, or something newer, already."""
+        """Store data that was read or written; return False when the tree has the same or a newer version."""
         before = self._entries.get(path)
         if before is not None and before.stat.mzxid >= stat.mzxid:
             return False
@@ -159,7 +159,7 @@ class Tree:
         return True
 
     def carry(self, path: str, entry: Entry) -> None:
-        """Take over an entry of an older tree, with what it was parsed to."""
+        """Take over an entry of an older tree, with its parsed form."""
         self._store(path, entry)
 
     def _store(self, path: str, entry: Entry) -> None:
@@ -170,7 +170,7 @@ class Tree:
             self._mark(path)
 
     def touch(self, path: str, names: Iterable[str] = ()) -> None:
-        """Store that *path* exists, with children of these *names* that are no documents."""
+        """Store that *path*, which is not a document, exists, with children of these *names*."""
         parent, name = paths.split(path)
         with self._lock:
             self._names.setdefault(parent, {})[name] = None
@@ -192,7 +192,7 @@ class Tree:
                     del self._names[parent]
 
     def content(self) -> tuple[dict[str, bytes], set[str]]:
-        """Everything: data by path, and the paths of all locks."""
+        """Return the data of all documents by path, and the paths of all locks."""
         with self._lock:
             documents = {path: entry.data for path, entry in self._entries.items()}
             known = {f"{parent}/{name}" for parent, names in self._names.items() for name in names}

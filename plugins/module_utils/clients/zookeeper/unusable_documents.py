@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documents that nothing can be done with: each is told once, left as it is, and never in the way of the others."""
+"""Unusable documents: each is reported once, left as it is, and does not affect other documents."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import threading
 from collections import deque
 
 MOST = 1000
-"""Documents that are told, so that a tree full of them does not fill a log."""
+"""Most documents that are reported, so that a tree full of them does not fill a log."""
 
 
 class UnusableDocuments:
-    """The sentences about them that nothing has told yet; each is told once. Thread-safe."""
+    """The sentences about unusable documents that were not reported yet; each is reported once. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -21,7 +21,7 @@ class UnusableDocuments:
         self._news: deque[str] = deque()
 
     def add(self, path: str, problem: str) -> None:
-        """The document at *path* cannot be used.
+        """Note that the document at *path* cannot be used.
 
         :param problem: the part of a sentence that says why, e.g. "it is not JSON".
         """
@@ -33,14 +33,14 @@ class UnusableDocuments:
                 self._news.append(f"{path} is left out: {problem}; it stays as it is: correct it, or delete it by hand")
 
     def tell(self, sentence: str) -> None:
-        """Anything else that an operator should hear of once."""
+        """Note any other sentence that the operator should see once."""
         with self._lock:
             if sentence not in self._told and len(self._told) < MOST:
                 self._told.add(sentence)
                 self._news.append(sentence)
 
     def drain(self) -> list[str]:
-        """Returns the sentences since the last call."""
+        """Return the sentences since the last call."""
         with self._lock:
             news = list(self._news)
             self._news.clear()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All records of a kind, brought up to date by what has changed since the last look."""
+"""A view of all records of a kind. A refresh looks only at the records that have changed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ R = TypeVar("R", bound=StatefulDocument)
 
 
 class View(Generic[R]):
-    """For one thread. The records belong to the cache: a caller that changes one takes a copy.
+    """A view of the records in one directory, for one thread.
 
-    :param root: the directory of the records; *lock_root* is where their locks are.
-    :param parse: makes a record of an entry, None of one that is no JSON object.
+    The records belong to the cache: a caller that wants to change one copies it first.
+
+    :param root: the directory of the records.
+    :param lock_root: the directory of their locks.
+    :param parse: makes a record from an entry; None when the entry is not a JSON object.
     :ivar records: all records by id, in no particular order.
-    :ivar free: those of them that are not locked.
-    :ivar unreadable: ids of those that are there and cannot be read here; their writer may be able to.
+    :ivar free: the records that are not locked, by id.
+    :ivar unreadable: ids of znodes that have data, but no JSON object; their writer may be able to read them.
     """
 
     def __init__(
@@ -44,13 +47,13 @@ class View(Generic[R]):
         self.unreadable: set[str] = set()
 
     def refresh(self) -> set[str]:
-        """Look again.
+        """Bring the view up to date.
 
-        :return: the ids of records that are new, different, gone, locked or unlocked since the last look.
+        :return: the ids of records that are new, changed, gone, locked or unlocked since the last refresh.
         """
         tree = self._session.tree
         if tree is not self._tree:
-            # Another connection: its tree was read anew.
+            # After a reconnection the tree is a new object.
             self._tree = tree
             for root in sorted({self._root, self._lock_root}):
                 tree.follow(root)

@@ -1,12 +1,13 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""kazoo's connection thread, with fewer system calls and changes of threads.
+"""kazoo's connection thread, with fewer system calls and thread switches.
 
-For each request kazoo wakes its thread, waits until it may write, and writes; for each answer it waits until it may
-read, reads, and wakes another thread, which calls what waits for the answer. In a burst requests and answers come by
-the dozen. Here requests that wait are written together, answers that have arrived are read one after the other as long
-as no request waits, and the connection's thread itself calls what waits for an answer or an event.
+For each request kazoo wakes its thread, waits until the socket is writable, and writes; for each answer it waits until
+the socket is readable, reads, and wakes another thread, which calls the callback of the answer. In a burst there are
+dozens of requests and answers at once. Here waiting requests are written together, answers that have arrived are read
+one after the other as long as no request waits, and the connection's thread itself calls the callbacks of answers and
+events.
 """
 
 from __future__ import annotations
@@ -29,24 +30,26 @@ except ImportError:  # told by client.require_kazoo
 
 _LOG = logging.getLogger(__name__)
 _MOST_ANSWERS = 100
-"""Answers that are read before the thread looks whether it is time for a ping."""
+"""Answers that are read before the thread checks whether a ping is due."""
 _MOST_BYTES = 256 * 1024
-"""Requests that are written together are not made to wait for more than that."""
+"""Bytes of requests after which they are written, even when more requests wait."""
 
 
 class _Queue(queue.SimpleQueue[Any]):
-    """kazoo's threads call :meth:`task_done`, and nothing waits for it."""
+    """A queue with the method :meth:`task_done`, which kazoo's threads call and nothing waits for."""
 
     def task_done(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class _Bell:
-    """Both ends of the pair of sockets by which kazoo's thread is told of each request.
+    """Both ends of the socket pair that wakes kazoo's thread for each request.
 
-    At most one byte is under way. The thread may deal with a request before its :meth:`send`, which then says nothing.
+    At most one byte is in the sockets. The thread may handle a request before its :meth:`send`, which then writes
+    nothing.
 
-    :param reader: the end that the thread waits for; *writer*: the other one. Both as kazoo makes them.
+    :param reader: the end that the thread waits for, as kazoo makes it.
+    :param writer: the other end, as kazoo makes it.
     """
 
     def __init__(self, reader: Any, writer: Any) -> None:
@@ -57,9 +60,9 @@ class _Bell:
         self._closed = False
 
     def send(self, _byte: bytes) -> int:
-        """There is one more request.
+        """Count one more request, and wake the thread when it is the first one.
 
-        :raises OSError: nothing waits for requests any more.
+        :raises OSError: the connection is closed.
         """
         with self._lock:
             if self._closed:
@@ -70,7 +73,7 @@ class _Bell:
         return 1
 
     def recv(self, _size: int) -> bytes:
-        """One request is dealt with."""
+        """Count one request as handled."""
         with self._lock:
             self._requests -= 1
             if self._requests == 0:
@@ -78,18 +81,21 @@ class _Bell:
         return b"\0"
 
     def fileno(self) -> int:
-        """Of the end that is waited for."""
+        """Return the file descriptor of the end that the thread waits for."""
         return int(self._reader.fileno())
 
     def close(self) -> None:
-        """Close both."""
+        """Close both ends."""
         self._closed = True
         self._reader.close()
         self._writer.close()
 
 
 class Handler(SequentialThreadingHandler):
-    """Bounds each attempt to connect, so that one silent server does not use up the time of all; reads ahead."""
+    """A handler of kazoo that reads ahead and bounds each attempt to connect.
+
+    So a server that does not answer cannot use up the time for all servers.
+    """
 
     queue_impl = _Queue
 
@@ -99,13 +105,13 @@ class Handler(SequentialThreadingHandler):
         self._connection_thread = 0
 
     def begin(self) -> None:
-        """The calling thread is the connection's."""
+        """Note the calling thread as the connection's thread."""
         self._connection_thread = threading.get_ident()
 
     def tell(self, call: Callable[[], object]) -> None:
-        """Make *call* in the connection's thread: at once where this is it.
+        """Make *call*: at once in the connection's thread, by the queue of callbacks from any other thread.
 
-        Another thread learns only that nothing can be sent any more; then the order does not matter.
+        Other threads only report that a request cannot be sent any more; the order does not matter for that.
         """
         if threading.get_ident() != self._connection_thread and self.running:
             self.completion_queue.put(call)
@@ -116,24 +122,24 @@ class Handler(SequentialThreadingHandler):
             _LOG.exception("what waits for an answer or an event of ZooKeeper failed")
 
     def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        """A connected socket."""
+        """Return a connected socket."""
         kwargs["timeout"] = min(kwargs.get("timeout") or self._attempt_timeout, self._attempt_timeout)
         return ReadAheadSocket(super().create_connection(*args, **kwargs))
 
     def create_socket_pair(self) -> Any:
-        """What wakes the connection's thread: (for the thread, for those that have requests)."""
+        """Return the pair that wakes the connection's thread: (the thread's end, the end of the senders)."""
         bell = _Bell(*super().create_socket_pair())
         return bell, bell
 
     def select(self, readers: Any, writers: Any, _exceptional: Any, timeout: float | None = None) -> Any:
-        """As :func:`select.select`; nothing is ever exceptional."""
+        """Do the work of :func:`select.select`; the list of exceptional sockets is always empty."""
         return *ready(readers, writers, timeout), []
 
 
 class Answer:
-    """What kazoo calls an AsyncResult, for a request whose answer goes to one callback.
+    """A replacement of kazoo's AsyncResult for a request whose answer goes to one callback.
 
-    :param callback: called with this object in the connection's thread, once, whichever threads tell of an end.
+    :param callback: called once with this object, in the connection's thread, also when two threads report an end.
     """
 
     __slots__ = ("_callbacks", "_handler", "exception", "value")
@@ -145,12 +151,12 @@ class Answer:
         self.exception: Exception | None = None
 
     def set(self, value: Any = None) -> None:
-        """The answer is there."""
+        """Set the value of the answer, and call the callback."""
         self.value = value
         self._tell()
 
     def set_exception(self, exception: Exception) -> None:
-        """There is none, or it tells of an error."""
+        """Set the error (of the answer, or for the lack of one), and call the callback."""
         if self._callbacks:
             self.exception = exception
         self._tell()
@@ -164,19 +170,19 @@ class Answer:
 
 
 class Wire(ConnectionHandler):
-    """The connection's thread."""
+    """The code of the connection's thread."""
 
     _trying = ""
     _together: bytearray | None = None
-    """The requests that are to be written together; None where each is written at once."""
+    """The requests that will be written together; None while each request is written at once."""
 
     def zk_loop(self) -> None:
-        """What the thread does."""
+        """Run the thread."""
         self.handler.begin()
         super().zk_loop()
 
     def _invoke(self, *args: Any, **options: Any) -> Any:
-        # What begins a session is asked as soon as the connection stands.
+        # The first request of a session is sent as soon as the server has accepted the connection.
         self.client.tried[self._trying] = True
         return super()._invoke(*args, **options)
 
@@ -230,5 +236,5 @@ class Wire(ConnectionHandler):
         except Exception as problem:
             self.client.failures[name] = problem
             raise
-        self.client.negotiated_timeout = read_timeout * 1.5 / 1000.0  # kazoo keeps two thirds of it only
+        self.client.negotiated_timeout = read_timeout * 1.5 / 1000.0  # kazoo returns only two thirds of it
         return read_timeout, connect_timeout
