@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run of diskimage-builder: a child in a session of its own whose output goes straight into the build's log."""
+"""One run of diskimage-builder: a child process in its own session, which writes its output to the build's log."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .logs import (
 )
 
 GRACE = 10.0
-"""Seconds between the wish that the child ends and its end."""
+"""Seconds that the child has to end after SIGTERM, before SIGKILL."""
 CANNOT_RUN = 127
 _WAIT = 5.0
 _LOOK = 0.1
 
 
 class Child:
-    """A build that runs. To be used by the thread that lives as long as the build may: it dies with that thread.
+    """A running build. The child dies with the thread that started it, so that thread must live as long as the build.
 
     :param argv: the program and its arguments, without a shell.
-    :param environment: the whole of it; the mark is added.
-    :param log: path of the log; what is in it stays.
+    :param environment: the whole environment of the child; the mark of the build is added.
+    :param log: path of the log; the output is appended to it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Child:
         self._code: int | None = None
 
     def start(self) -> None:
-        """Start it. A command that cannot be run is told in the log, and by the exit code 127.
+        """Start the child. A command that cannot be run is reported in the log, and by the exit code 127.
 
         :raises ImageFileError: the log cannot be written.
         """
@@ -78,19 +78,20 @@ class Child:
                 self._code = CANNOT_RUN
 
     def poll(self) -> int | None:
-        """The exit code (negative: the signal that ended it), None while it runs."""
+        """Return the exit code (negative: the number of the signal that ended the child), None while it runs."""
         if self._code is None and self._process is not None:
             self._code = self._process.poll()
         return self._code
 
     def processes(self) -> set[int]:
-        """All of its living processes. Its process id is that of its group and session, too."""
+        """Return all living processes of the build. The child's process id is also the id of its group and session."""
         return processes.of_build(self.build_id, self._process.pid if self._process is not None else None)
 
     def end(self, grace: float = GRACE) -> int:
-        """End it with everything that it has started, and whatever of it outlived its success; its exit code.
+        """End the child and all processes of the build, and return the child's exit code.
 
-        Processes that even SIGKILL does not end are named in the log.
+        The child may have ended before, and left processes behind. Processes that even SIGKILL does not end are named
+        in the log.
         """
         left = processes.end(self.processes, grace=grace, sleep=self._sleep)
         if left:
@@ -101,7 +102,7 @@ class Child:
         return -9 if self._code is None else self._code
 
     def settle(self, seconds: float = 2.0) -> None:
-        """Wait until everything that it has started has ended, as what filters its output does; no longer than that."""
+        """Wait at most *seconds* until all processes of the build, such as a filter of its output, have ended."""
         for _look in range(round(seconds / _LOOK)):
             if not self.processes():
                 return

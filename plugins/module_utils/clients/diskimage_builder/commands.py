@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Short commands of the system, and those among them that need root."""
+"""Short system commands, run as the present user or as root."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 TIMEOUT = 30.0
-"""Seconds for a command that only asks the kernel for something."""
+"""Seconds for a command that only makes a request to the kernel."""
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """How a command ended. *code* is None when it could not be run or did not end in time."""
+    """The result of a command. *code* is None when the command could not be run or did not end in time."""
 
     code: int | None
     output: str = ""
 
     @property
     def ok(self) -> bool:
-        """True when it did what it was asked."""
+        """True when the command succeeded."""
         return self.code == 0
 
 
 Run = Callable[..., CommandResult]
-"""As :func:`run`."""
+"""The type of :func:`run`."""
 
 
 def run(argv: Sequence[str], timeout: float = TIMEOUT, *, folder: int | None = None) -> CommandResult:
-    """Run a command to its end; its output is short.
+    """Run a command to its end. Its whole output is kept in memory.
 
-    :param folder: descriptor of the directory in which it begins; None for that of this process.
+    :param folder: descriptor of the working directory of the command; None for that of this process.
     """
     try:
         done = subprocess.run(
@@ -55,7 +55,7 @@ def run(argv: Sequence[str], timeout: float = TIMEOUT, *, folder: int | None = N
 
 
 def as_root(argv: Sequence[str]) -> list[str]:
-    """The command as root runs it: as it is, or by sudo where that asks for nothing.
+    """Return the command to run as root: unchanged for root or without sudo installed, else with ``sudo -n``.
 
     diskimage-builder needs sudo itself, so a user who builds images without being root has it.
     """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Turns an image file into another format with qemu-img."""
+"""Conversion of an image file to another format with qemu-img."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import os
 from ...model.errors import ImageFileError
 
 QEMU_FORMATS = {"vhd": ("vpc", "subformat=dynamic,force_size=on"), "qcow2": ("qcow2", ""), "raw": ("raw", "")}
-"""Our name of a format → qemu-img's, and its options. A vhd is dynamic, of exactly the size of its source."""
+"""Name of a format → its name and options in qemu-img. A vhd is dynamic, of exactly the size of its source."""
 
 
 def conversion(source: str, source_format: str, target: str, target_format: str) -> list[str]:
-    """The command that makes *target* of *source*, as a file beside it that :func:`finish` gives the name."""
+    """Return the command that converts *source*, into a file beside *target* that :func:`finish` renames to it."""
     name, options = QEMU_FORMATS[target_format]
     given = ["-o", options] if options else []
     return ["qemu-img", "convert", "-f", QEMU_FORMATS[source_format][0], "-O", name, *given, source, f"{target}-new"]
 
 
 def finish(target: str) -> None:
-    """Give a file that was made its name.
+    """Rename the result of the conversion to *target*.
 
-    :raises ImageFileError: it is not there, or cannot be renamed.
+    :raises ImageFileError: the result does not exist, or cannot be renamed.
     """
     try:
         os.replace(f"{target}-new", target)

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Folders in which root works although other users of the machine may write near them.
 
-Builds run as root or with sudo. A user who may write to a folder can put a link in the place of what root is about to
-write or remove. So a folder of ours is opened without following links, its owner and mode are read from what was
-opened, and all that is done in it is done relative to that.
+Builds run as root or with sudo. A user who may write to a folder can replace a file that root is about to write or
+remove by a link. So the builder opens its own folders without following links, reads owner and mode from the open
+descriptor, and does all work in the folder relative to the descriptor.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextlib.contextmanager
 def closed(fd: int) -> Iterator[int]:
-    """Close a descriptor at the end."""
+    """Close a descriptor at the end of a ``with`` block."""
     try:
         yield fd
     finally:
@@ -32,10 +32,10 @@ def closed(fd: int) -> Iterator[int]:
 
 
 def open_without_links(path: str) -> int:
-    """A descriptor to reach what is in a folder; no part of its path may be a link.
+    """Return a descriptor through which files in a folder can be reached; no part of its path may be a link.
 
-    :param path: absolute.
-    :raises OSError: it is not there, or a part of it is a link or no folder.
+    :param path: an absolute path.
+    :raises OSError: the folder does not exist, or a part of its path is a link or not a folder.
     """
     fd = os.open("/", _FOLDER | os.O_PATH)
     try:
@@ -52,14 +52,14 @@ def open_without_links(path: str) -> int:
 
 
 def open_own(name: str, parent: int, path: str) -> int:
-    """A descriptor of a folder that belongs to the user of this process and that no other user may write to.
+    """Return a descriptor of a folder that belongs to the user of this process and that no other user may write to.
 
-    One of our own with a wider mode, as earlier versions made it, is made private.
+    A folder of this user to which others may write, as earlier versions made it, is made private.
 
-    :param parent: descriptor of the folder that it is in.
-    :param path: what it is called in messages.
-    :raises ImageFileError: another user made it, or it is a link.
-    :raises OSError: it is not there, or cannot be opened.
+    :param parent: descriptor of the parent folder.
+    :param path: the folder's name in messages.
+    :raises ImageFileError: the folder belongs to another user, or is a link or a file.
+    :raises OSError: the folder does not exist, or cannot be opened.
     """
     try:
         fd = os.open(name, _FOLDER | os.O_RDONLY, dir_fd=parent)
@@ -84,21 +84,21 @@ def open_own(name: str, parent: int, path: str) -> int:
 
 
 def make_own(name: str, parent: int, path: str) -> int:
-    """As :func:`open_own`; made, for its owner only, when it is not there."""
+    """Make the folder, for its owner only, unless it exists, and return its descriptor as :func:`open_own` does."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, PRIVATE, dir_fd=parent)
     return open_own(name, parent, path)
 
 
 def refuse_shared(path: str, option: str, *, sticky: bool = False) -> None:
-    """See that not every user of the machine may put something into a folder, or another one in its place.
+    """Check that not every user of the machine may write to a folder, or replace it by another one.
 
-    Links on the way are followed: they are the operator's, and where they lead is looked at in the same way. A folder
-    that is not there yet is made by us.
+    Links in the path are followed: they are the operator's, and the folders that they lead to are checked in the same
+    way. A folder that does not exist passes: the builder makes it.
 
-    :param option: what names it, for the message.
-    :param sticky: True when all may write to it if they can only remove what is theirs, as in ``/tmp``.
-    :raises ImageFileError: every user may.
+    :param option: the option that names the folder, for the message.
+    :param sticky: True when every user may write to the folder if it has the sticky bit, like ``/tmp``.
+    :raises ImageFileError: every user may write to the folder, or to one above it.
     """
     place = os.path.realpath(path)
     last = place

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""images-dir: who owns it, what is in it, how much room there is."""
+"""The folder images-dir: its owner, its content and its free space."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .folders import closed
 BUILDER_ID_FILE = "builder_id.txt"
 TREE_ID_FILE = "tree_id.txt"
 CHECKSUMS = {"md5": 32, "sha256": 64}
-"""Name of the algorithm, which is the extension of the file, and how many characters it has."""
+"""Name of the algorithm, which is the extension of the checksum file → number of hex digits."""
 _BLOCK = 512
 _CHUNK = _MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something in images-dir. *size*: bytes on disk. *modified*: UNIX time."""
+    """A file or directory in images-dir. *size*: bytes on disk. *modified*: UNIX time."""
 
     name: str
     is_directory: bool
@@ -45,10 +45,10 @@ class ImagesDir:
         self.path = path
 
     def builder_id(self, *, create: bool = True) -> str:
-        """The content of builder_id.txt, which names the owner of the files; made when it is not there.
+        """Return the content of builder_id.txt, which names the owner of the files; create it when it is missing.
 
-        :param create: False returns "" then, and writes nothing.
-        :raises ImageFileError: it cannot be read or written, or is empty.
+        :param create: False: return "" when the file is missing, and write nothing.
+        :raises ImageFileError: the file cannot be read or written, or is empty.
         """
         path = os.path.join(self.path, BUILDER_ID_FILE)
         found = self._read(path)
@@ -63,13 +63,13 @@ class ImagesDir:
 
     @property
     def tree_id_path(self) -> str:
-        """Where the id of the tree stands that has the records of these files."""
+        """Path of the file with the id of the tree that has the records of the image files."""
         return os.path.join(self.path, TREE_ID_FILE)
 
     def tree_id(self) -> str:
-        """The id of the tree that the files belong to; "" when that is not written down.
+        """Return the id of the tree that the image files belong to; "" when the file with the id is missing.
 
-        :raises ImageFileError: it cannot be read.
+        :raises ImageFileError: the file cannot be read.
         """
         return self._read(self.tree_id_path) or ""
 
@@ -83,20 +83,20 @@ class ImagesDir:
             raise self._problem(path, "cannot be read", problem) from problem
 
     def write_tree_id(self, tree: str) -> None:
-        """Write down whose the files are, unless that is known.
+        """Write the id of the tree that the image files belong to, unless its file exists.
 
-        :raises ImageFileError: it cannot be written.
+        :raises ImageFileError: the file cannot be written.
         """
         self._write_once(self.tree_id_path, tree)
 
     def _write_once(self, path: str, text: str) -> None:
-        """A file with that text, unless it is there; the directory is made."""
+        """Create a file with *text*, unless it exists; creates the directory."""
         part = f"{path}.{uuid.uuid4().hex}"
         try:
             os.makedirs(self.path, exist_ok=True)
             with open(part, "w", encoding="ascii") as file:
                 file.write(text)
-            # Of two builders that start at the same time one wins, and both go by its id.
+            # Of two builders that start at the same time, one creates the file, and both use its id.
             with contextlib.suppress(FileExistsError):
                 os.link(part, path)
         except OSError as problem:
@@ -110,9 +110,9 @@ class ImagesDir:
         return ImageFileError(f"{path}: {what}: {problem.strerror or problem}; see images-dir in nodepool.yaml")
 
     def entries(self) -> list[Entry]:
-        """What is in it, by name; nothing when it is not there.
+        """Return the files and directories in it, sorted by name; none when images-dir does not exist.
 
-        :raises ImageFileError: it cannot be read.
+        :raises ImageFileError: images-dir cannot be read.
         """
         found = []
         try:
@@ -129,15 +129,15 @@ class ImagesDir:
         return sorted(found, key=lambda entry: entry.name)
 
     def of_build(self, base: str) -> list[str]:
-        """Names of everything that begins with *base* and a dot."""
+        """Return the names of all entries that begin with *base* and a dot."""
         return [entry.name for entry in self.entries() if entry.name.startswith(f"{base}.")]
 
     def remove_build(self, base: str) -> None:
-        """Remove everything that begins with *base* and a dot, as far as that is possible."""
+        """Remove all entries that begin with *base* and a dot, as far as possible."""
         self.remove(self.of_build(base))
 
     def sizes(self, base: str, formats: Iterable[str]) -> dict[str, int]:
-        """Format → bytes on disk of the image file; a file that is not there is left out."""
+        """Return format → bytes on disk of the image file, without the files that do not exist."""
         sizes = {}
         for name in formats:
             with contextlib.suppress(OSError):
@@ -145,9 +145,9 @@ class ImagesDir:
         return sizes
 
     def remove(self, names: Iterable[str]) -> list[str]:
-        """Remove files and directories; those that are gone are fine.
+        """Remove files and directories. It is not an error when one does not exist.
 
-        :return: what could not be removed, one sentence each.
+        :return: one sentence for each that could not be removed.
         """
         problems = []
         try:
@@ -172,7 +172,7 @@ class ImagesDir:
         return problems
 
     def checksums(self, name: str) -> dict[str, str]:
-        """What the checksum files of an image file say: algorithm → digits. Those that make no sense are left out."""
+        """Return algorithm → digits from the checksum files of an image file, without invalid ones."""
         found = {}
         for algorithm, length in CHECKSUMS.items():
             with contextlib.suppress(OSError):
@@ -183,10 +183,10 @@ class ImagesDir:
         return found
 
     def write_checksums(self, name: str, attend: Callable[[], None] = lambda: None) -> dict[str, str]:
-        """Compute the checksums of an image file and write them beside it, as md5sum and sha256sum do.
+        """Compute the checksums of an image file and write them beside it, in the format of md5sum and sha256sum.
 
-        :param attend: called again and again meanwhile.
-        :raises ImageFileError: the file cannot be read, or they cannot be written.
+        :param attend: called after each MiB that was read.
+        :raises ImageFileError: the file cannot be read, or a checksum cannot be written.
         """
         path = os.path.join(self.path, name)
         digests = {algorithm: hashlib.new(algorithm, usedforsecurity=False) for algorithm in CHECKSUMS}
@@ -206,11 +206,11 @@ class ImagesDir:
 
 
 def lacking_room(needs: Mapping[str, int], reason: str = "by what the last build took") -> list[str]:
-    """A sentence for each file system that cannot take what is needed.
+    """Return a sentence for each file system that has too little free space.
 
-    :param needs: directory → bytes; those of directories on the same file system add up. One that does not exist
-        counts as the nearest one above it that does.
-    :param reason: whence it is known what is needed.
+    :param needs: directory → needed bytes; the bytes of directories on the same file system are added up. For a
+        directory that does not exist, the nearest existing one above it counts.
+    :param reason: how the need is known, for the sentence.
     """
     totals: dict[int, tuple[str, int, int]] = {}
     for path, needed in needs.items():
@@ -220,7 +220,7 @@ def lacking_room(needs: Mapping[str, int], reason: str = "by what the last build
         try:
             device, stat = os.stat(place).st_dev, os.statvfs(place)
         except OSError:
-            continue  # the write that fails will tell what is wrong
+            continue  # a later write fails and tells what is wrong
         first, before, _free = totals.get(device, (path, 0, 0))
         totals[device] = (first, before + needed, stat.f_bavail * stat.f_frsize)
     return [

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What keeps a build apart from the rest of the machine, as far as the machine permits it."""
+"""The isolation of a build from the rest of the machine, as far as the machine permits it."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _INIT = (
     f'while [ "$looks" -lt {_LAST_SECONDS * 10} ]; do set -- /proc/[0-9]*; [ "$#" -gt 1 ] || break; '
     'sleep 0.1; looks=$((looks + 1)); done; exit "$code"'
 )
-"""The first process in a namespace of its own. Everything else in it dies with it, so it waits for what still writes to
-the log when diskimage-builder itself has ended."""
+"""The first process in the build's PID namespace. All others die with it, so after the end of diskimage-builder it
+waits up to 5 s for processes that still write to the log."""
 _ORPHAN = 128 + 9
 _UNLESS_ORPHANED = f'[ "$PPID" = "$0" ] || exit {_ORPHAN}; exec "$@"'
-"""A process that asks to die with its parent is not told of a parent that has died before: so it looks (prctl(2))."""
+"""Ends the child when its parent has died already: PR_SET_PDEATHSIG (prctl(2)) only tells of a later death."""
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """How a child is started.
+    """The isolation that a child is started with.
 
-    :ivar level: what it has of its own: ``processes and mounts`` (everything in it ends with it, whatever happens),
-        ``mounts``, or ``none``.
-    :ivar prefix: goes before its argv.
-    :ivar why_not: what the system said to the better ones; empty when this is the best.
+    :ivar level: the namespaces that the child has of its own: ``processes and mounts`` (all its processes end with it
+        in any case), ``mounts``, or ``none``.
+    :ivar prefix: words that go before the child's argv.
+    :ivar why_not: the system's errors for better levels; empty when no better level failed.
     """
 
     level: str = NONE
@@ -49,9 +49,9 @@ class Isolation:
 def find_isolation(
     runner: Run = run, which: Callable[[str], str | None] = shutil.which, allowed: str = FULL
 ) -> Isolation:
-    """The best that this machine permits; tries it out. What it finds is for children of this process.
+    """Return the best isolation that this machine permits, found by trying. It is valid for children of this process.
 
-    :param allowed: the most to use.
+    :param allowed: the highest level that may be used.
     """
     guard = ("sh", "-c", _UNLESS_ORPHANED, str(os.getpid()))
     dying = ("setpriv", "--pdeathsig", "KILL", "--", *guard) if which("setpriv") else ()

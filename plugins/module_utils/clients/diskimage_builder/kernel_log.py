@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes to block devices that the kernel could not carry out. It tells them in its log, and often nowhere else.
+"""Failed writes to block devices. The kernel reports them in its log, and often nowhere else.
 
 diskimage-builder writes an image through a loop device on a sparse file. When the file system of that file is full, the
-kernel drops what was written, and mount, copy and umount succeed all the same.
+kernel drops the written data, and mount, copy and umount nevertheless succeed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _ROOM = "critical space allocation"
 
 
 class KernelLog:
-    """What the kernel says from now on.
+    """A reader of the records that the kernel logs from now on.
 
-    :param path: a file like ``/dev/kmsg``. One that cannot be read says nothing.
+    :param path: a file like ``/dev/kmsg``. When it cannot be read, there are no records.
     """
 
     def __init__(self, path: str = "/dev/kmsg") -> None:
@@ -35,13 +35,13 @@ class KernelLog:
             self.close()
 
     def lost_writes(self) -> dict[str, str]:
-        """Device, such as ``/dev/loop0`` → why it lost writes since the last call: the first reason of each."""
+        """Return device, such as ``/dev/loop0`` → the first reason why it lost writes since the last call."""
         found: dict[str, str] = {}
         for _unused in range(_MOST_RECORDS):
             try:
                 records = b"" if self._fd is None else os.read(self._fd, _RECORD)
             except BrokenPipeError:
-                continue  # the kernel has overwritten what came next
+                continue  # the kernel has overwritten the next record
             except OSError:
                 break
             if not records:
@@ -54,7 +54,7 @@ class KernelLog:
         return found
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the kernel log; later calls find no records."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logs of builds: reading them while they grow, and keeping the newest of each image."""
+"""Logs of builds: reading them while they grow, writing to them, listing and removing them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ...model.errors import ImageFileError
 from .folders import closed
 
 LONGEST_LINE = 160
-"""Characters of a line that are shown."""
+"""Most characters of a line that are shown."""
 _CHUNK = 1 << 20
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \| ?")
 _TRACE = re.compile(r"^\++ ")
 _NOISE = re.compile(r"^(DEBUG |INFO diskimage_builder\.block|Unmount /|dib-run-parts (Sourcing .*|-+.*)?$|/\S+'?$)")
-"""What says nothing to people, or comes after what they want to know: the clean-up."""
+"""Lines without information for the operator, and lines of the clean-up, which follow the lines that matter."""
 _CONSEQUENCE = re.compile(
     r"(Exiting with failure status due to previous errors|Error is not recoverable: exiting now)$"
 )
-"""What only says that something went wrong before."""
+"""Lines that only say that an earlier step failed."""
 CAUSE = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|Cannot allocate memory|Out of memory"
     r"|Input/output error|Too many open files"
     r"|Could not resolve host|Temporary failure (in name resolution|resolving)|Name or service not known",
     re.IGNORECASE,
 )
-"""What is worth more than the last line: later ones tell what followed from it."""
+"""Lines that tell more than the last line of a log: later lines report only consequences."""
 FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
-"""What says that there is no room."""
+"""Lines that say that there is no free space."""
 _LONGEST_SEARCH = 1 << 28
 _STEPS = (
     (re.compile(r"^dib-run-parts (?:\S+ )*Running (?:\S*/)?([^/\s]+)\.d/([^/\s]+)$"), None),
@@ -49,10 +49,10 @@ _STEPS = (
 
 
 class LogTail:
-    """Reads what was added to a log since the last look.
+    """A reader of the lines that were added to a log since the last look.
 
-    :ivar phase: what diskimage-builder is doing, such as ``install/50-packages``; empty before its first word of it.
-    :ivar last_line: its last line that is meant for people.
+    :ivar phase: the present step of diskimage-builder, such as ``install/50-packages``; empty before its first step.
+    :ivar last_line: the last line with information for the operator.
     :param secrets: texts that are not shown.
     """
 
@@ -65,16 +65,16 @@ class LogTail:
         self._secrets = _longest_first(secrets)
 
     def skip(self) -> None:
-        """Go on after what is there now."""
+        """Skip the present content of the log."""
         with contextlib.suppress(OSError):
             self._place = os.stat(self._path).st_size
 
     def look(self) -> bool:
-        """Read on, no more than a few MB; True when there was something new."""
+        """Read the new content, at most 4 MiB; return True when there was any."""
         try:
             with open(self._path, "rb") as file:
                 end = file.seek(0, os.SEEK_END)
-                if end - self._place > 4 * _CHUNK:  # it grows faster than it is read
+                if end - self._place > 4 * _CHUNK:  # the log grows faster than it is read
                     self._place, self._rest = end - _CHUNK, b""
                 file.seek(self._place)
                 data = file.read(4 * _CHUNK)
@@ -102,9 +102,9 @@ class LogTail:
 
 
 def find_cause(path: str, secrets: Iterable[str] = ()) -> str:
-    """The first line of a log that names a trouble of the machine or its network, for people; "" without one.
+    """Return, for the operator, the first line that names a problem of the machine or its network; "" without one.
 
-    diskimage-builder goes on for a while after it: its last line tells what came of it.
+    diskimage-builder continues for a while after the problem, so the last line of its log only shows the consequences.
 
     :param secrets: texts that are not shown.
     """
@@ -121,7 +121,7 @@ def _longest_first(secrets: Iterable[str]) -> list[str]:
 
 
 def _for_people(text: str, secrets: Iterable[str]) -> str:
-    """One line, not too long, nothing secret, nothing that a terminal would act upon."""
+    """Return *text* shortened, without secrets and without control characters."""
     for secret in secrets:
         text = text.replace(secret, "***")
     text = "".join(letter if letter.isprintable() else " " for letter in text)
@@ -129,9 +129,9 @@ def _for_people(text: str, secrets: Iterable[str]) -> str:
 
 
 def open_log(path: str) -> BinaryIO:
-    """A log to add to, made when it is not there. Never one that another user has put in its place.
+    """Open a log for appending; create it when it is missing.
 
-    :raises OSError: it cannot be opened.
+    :raises OSError: the log cannot be opened, or another user has put a file or a link in its place.
     """
     fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     found = os.fstat(fd)
@@ -142,7 +142,7 @@ def open_log(path: str) -> BinaryIO:
 
 
 def append_line(path: str, text: str) -> None:
-    """Add a line to a log, on a line of its own. A log that cannot be written is left as it is."""
+    """Append a line to a log. Does nothing when the log cannot be written."""
     with contextlib.suppress(OSError), open_log(path) as file:
         if file.seek(0, os.SEEK_END) > 0:
             file.seek(-1, os.SEEK_END)
@@ -152,10 +152,10 @@ def append_line(path: str, text: str) -> None:
 
 
 def make_folder(path: str, option: str) -> None:
-    """Make a folder, unless it is there.
+    """Make a folder, unless it exists.
 
-    :param option: what names it, for the message.
-    :raises ImageFileError: it cannot be made.
+    :param option: the option that names the folder, for the message.
+    :raises ImageFileError: the folder cannot be made.
     """
     try:
         os.makedirs(path, exist_ok=True)
@@ -164,7 +164,7 @@ def make_folder(path: str, option: str) -> None:
 
 
 def list_logs(folder: str) -> list[tuple[str, float]]:
-    """Name and time of the last change (UNIX) of the files in a folder; none when it cannot be read."""
+    """Return the name and UNIX time of the last change of each file in a folder; none when it cannot be read."""
     logs: list[tuple[str, float]] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -175,7 +175,7 @@ def list_logs(folder: str) -> list[tuple[str, float]]:
 
 
 def remove_logs(folder: str, names: Iterable[str]) -> None:
-    """Remove logs; those that are gone or cannot be removed are left."""
+    """Remove logs, and ignore those that do not exist or cannot be removed."""
     with contextlib.suppress(OSError), closed(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as fd:
         for name in names:
             with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The processes of a build: found by the mark in their environment, by their group and by their ancestors."""
+"""The processes of a build, found by the mark in their environment, by their group and by their ancestors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .commands import (
 MARK = "STACKCI_NODEPOOL_BUILD"
 """The environment variable that every process of a build carries; its value is the build's id."""
 ROUNDS = 20
-"""How often what is left is killed: a process may fork while its parent dies."""
+"""Most rounds of SIGKILL: a process may fork while its parent dies."""
 _PACE = 0.1
 
 
 def of_build(build_id: str, group: int | None = None, proc: str = PROC) -> set[int]:
-    """The living processes of a build.
+    """Return the living processes of a build, never this process or its ancestors.
 
-    Those with its mark, those in the child's process *group* or session, and all that descend from one of them: sudo
-    may drop the mark, and a daemon leaves its group. Never this process or one above it.
+    They are the processes with the build's mark, those in the child's process *group* or session, and all descendants
+    of these: sudo may drop the mark, and a daemon leaves its group.
     """
     there = processes(proc)
     ours = {
@@ -44,7 +44,7 @@ def of_build(build_id: str, group: int | None = None, proc: str = PROC) -> set[i
 
 
 def _ourselves(there: dict[int, Process]) -> set[int]:
-    """This process and everything above it."""
+    """Return this process, its ancestors, and the ids 0 and 1."""
     chain: set[int] = set()
     pid = os.getpid()
     while pid in there and pid not in chain:
@@ -54,7 +54,7 @@ def _ourselves(there: dict[int, Process]) -> set[int]:
 
 
 def send(pids: Iterable[int], number: signal.Signals, runner: Run = run) -> None:
-    """Send a signal; to processes of root by sudo. Those that are gone are fine."""
+    """Send a signal, by sudo to processes of other users. It is not an error when a process is gone."""
     refused = []
     for pid in pids:
         try:
@@ -74,10 +74,10 @@ def end(
     sleep: Callable[[float], None] = time.sleep,
     signal_to: Callable[[Iterable[int], signal.Signals], None] = send,
 ) -> set[int]:
-    """Ask the processes to end, wait for *grace* seconds, then kill what is left.
+    """Send the processes SIGTERM, wait for *grace* seconds, then kill the rest.
 
-    :param find: those that are there now; zombies are not among them.
-    :return: those that are there all the same: in an uninterruptible call of the kernel.
+    :param find: returns the processes that exist now, without zombies.
+    :return: the processes that still exist, because they are in an uninterruptible call of the kernel.
     """
     left = find()
     if left and grace > 0:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Removes what a build has left on its machine: processes, mounts, loop devices, temporary files. Nothing else.
+"""Removal of the processes, mounts, loop devices and temporary files that a build has left on its machine.
 
-What is ours is told by the build's mark and by its directory; what lies outside both is never touched. No link is
-followed on the way to the directory, and what it lies in has to belong to the user of the builder alone.
+The build's mark and its directory tell what belongs to the build; nothing else is ever touched. No link is followed on
+the way to the directory, and its parent must belong to the user of the builder alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ROUNDS = 5
 
 @dataclass
 class Reaped:
-    """What was removed. *problems*: what could not be, one sentence each; the next cycle tries again."""
+    """The result of a removal. *problems*: one sentence for each failure; the next cycle tries again."""
 
     build_id: str
     processes: int = 0
@@ -47,11 +47,11 @@ class Reaped:
 
     @property
     def anything(self) -> bool:
-        """True when there was more than a directory to remove."""
+        """True when there was more to remove than a directory."""
         return bool(self.processes or self.mounts or self.loop_devices or self.problems)
 
     def text(self) -> str:
-        """What was removed, for people."""
+        """Return what was removed, and the problems, as a text for the operator."""
         parts = [
             f"{self.processes} processes" if self.processes else "",
             f"mounts {', '.join(self.mounts)}" if self.mounts else "",
@@ -62,7 +62,7 @@ class Reaped:
 
 @dataclass(frozen=True)
 class System:
-    """Where the kernel tells what there is, and how it is changed."""
+    """The access to the system: the kernel's folders, and the functions that run commands."""
 
     proc: str = PROC
     sys: str = "/sys"
@@ -72,12 +72,12 @@ class System:
 
 
 def reap(leftover: Leftover, *, grace: float = 2.0, system: System | None = None) -> Reaped:
-    """Remove all that is left of a build."""
+    """Remove everything that a build has left behind."""
     machine = system or System()
     done = Reaped(leftover.build_id)
     places = [place for place in dict.fromkeys((leftover.place, leftover.claim)) if _is_ours(done, place)]
     _end_processes(done, leftover, grace, machine)
-    for _round in range(_ROUNDS):  # a loop device may hold a mount of a partition of it, and the other way round
+    for _round in range(_ROUNDS):  # a mount may keep a loop device in use, and a loop device may keep a mount in use
         mounts, devices = mounts_below(places, machine.proc), loop_devices_below(places, machine.sys)
         if not mounts and not devices:
             break
@@ -95,10 +95,10 @@ def reap(leftover: Leftover, *, grace: float = 2.0, system: System | None = None
 
 @contextlib.contextmanager
 def _parent(place: str) -> Iterator[tuple[int, int]]:
-    """Descriptors of the directory that *place* lies in, and of the one above that.
+    """Yield descriptors of the parent directory of *place*, and of the directory above the parent.
 
-    :raises ImageFileError: it is not ours alone.
-    :raises OSError: it is not there, or a part of its path became a link.
+    :raises ImageFileError: the parent does not belong to this user alone.
+    :raises OSError: the parent does not exist, or a part of its path became a link.
     """
     path = os.path.dirname(place)
     with (
@@ -109,7 +109,7 @@ def _parent(place: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_ours(done: Reaped, place: str) -> bool:
-    """Whether something may be done below a place; one that is gone may have left a loop device."""
+    """Return True when the reaper may work below a place, or the place is gone: it may have left a loop device."""
     try:
         with _parent(place):
             return True
@@ -138,7 +138,7 @@ def _end_processes(done: Reaped, leftover: Leftover, grace: float, machine: Syst
 
 
 def mounts_below(places: Iterable[str], proc: str = PROC) -> list[str]:
-    """Mount points at or below the places, the deepest first."""
+    """Return the mount points at or below the places, the last mounted first."""
     roots = tuple(places)
     found = [
         point for point in mount_points(proc) if any(point == root or point.startswith(f"{root}/") for root in roots)
@@ -147,7 +147,7 @@ def mounts_below(places: Iterable[str], proc: str = PROC) -> list[str]:
 
 
 def loop_devices_below(places: Iterable[str], sys: str = "/sys") -> list[str]:
-    """Loop devices whose file lies below one of the places, deleted or not, as ``/dev/loopN``."""
+    """Return, as ``/dev/loopN``, the loop devices whose file, deleted or not, is below one of the places."""
     roots = tuple(places)
     found = []
     try:
@@ -166,10 +166,11 @@ def loop_devices_below(places: Iterable[str], sys: str = "/sys") -> list[str]:
 
 
 def _lies_below(backing: str, place: str) -> bool:
-    """Whether the file that a loop device reads is below a place of a build.
+    """Return True when the backing file of a loop device is below a place of a build.
 
-    The kernel names it from the root of the mount through which it was opened. When that mount is gone (the mount
-    namespace of the build, a folder that systemd mounts for the service), the front of the name is missing.
+    The kernel shows the path of the file from the root of the mount through which it was opened. When that mount is
+    gone (the mount namespace of the build, a folder that systemd mounts for the service), the front of the path is
+    missing.
     """
     if backing.startswith(f"{place}/"):
         return True
@@ -182,7 +183,7 @@ def _lies_below(backing: str, place: str) -> bool:
 
 def _unmount(done: Reaped, mounts: Iterable[str], machine: System) -> None:
     for mount in mounts:
-        for options in ([], ["-l"]):  # at once if possible; else out of sight, and gone with its last user
+        for options in ([], ["-l"]):  # at once if possible, else lazily: the mount ends with its last user
             if machine.runner(as_root(["umount", *options, mount])).ok:
                 done.mounts.append(mount)
                 break
@@ -200,13 +201,13 @@ def _remove(done: Reaped, place: str, machine: System) -> None:
     name = os.path.basename(place)
     try:
         with _parent(place) as (parent, above):
-            # The files belong to root where sudo made them. It begins in the directory that was looked at, so no path
-            # is looked up again. Nothing is mounted below any more; the option makes sure of it.
+            # Files that sudo made belong to root. The command starts in the directory that was checked, so no path is
+            # looked up again. Nothing should be mounted below any more; --one-file-system makes sure.
             answer = machine.runner(as_root(["rm", "-rf", "--one-file-system", "--", f"./{name}"]), folder=parent)
             if not answer.ok:
                 done.problems.append(f"{place} cannot be removed: {answer.output}")
             elif os.path.basename(os.path.dirname(place)) != TEMPORARY:
-                os.rmdir(os.path.basename(os.path.dirname(place)), dir_fd=above)  # it was made for this one
+                os.rmdir(os.path.basename(os.path.dirname(place)), dir_fd=above)  # it was made for this build
     except FileNotFoundError:
         return
     except (ImageFileError, OSError) as problem:

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The directory of each build for its temporary files: made before anything else, removed after everything else.
+"""The directory of each build for its temporary files. A build makes it first, and it is removed last.
+``<images-dir>/.stackci-tmp/<build id>``, the claim, says that a build was started here. The cycle holds a lock on a
+file in it, which ends with the process of the cycle in any case: a claim without a lock was left behind.
 
-``<images-dir>/.stackci-tmp/<build id>`` tells that a build was begun here. Its cycle holds a lock on a file in
-it, which ends with its process, however that ends: what is there and not locked was left behind.
-
-Temporary files that go elsewhere (TMPDIR, TMP_DIR) are in ``.stackci-tmp-<random>/<build id>`` there: no other user
-can make that first. The claim names it before it is made. All of it belongs to the user of the builder and is closed to
-others, and what is not so is never believed or removed: root would do it for the user who made it.
+Temporary files in another directory (TMPDIR, TMP_DIR) are in ``.stackci-tmp-<random>/<build id>`` there: no other user
+can make that first. The claim names this directory before it is made. All these directories belong to the user of the
+builder and are closed to others. One that is not so is never trusted or removed: otherwise root would remove files for
+the user who made it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .folders import (
 )
 
 TEMPORARY = ".stackci-tmp"
-"""The directory with a directory for each build in images-dir; in TMP_DIR a random part follows."""
+"""Name of the directory in images-dir that has a directory for each build; in TMP_DIR a random part is added."""
 _OWNER = "owner.json"
 _COMING = "coming-"
 _FORGET = 3600.0
@@ -45,11 +45,11 @@ _PLACE = re.compile(rf"(/[^/\0]+)*/{re.escape(TEMPORARY)}(-[0-9a-f]{{32}})?/[^/\
 
 @dataclass(frozen=True)
 class Leftover:
-    """What a build that ended by itself or was killed has left.
+    """The directories of a build, which remain when it ended or was killed.
 
-    :ivar image: the image; "" when even that was not written any more.
+    :ivar image: the image; "" when the build was killed before it wrote the image's name.
     :ivar claim: the directory in images-dir.
-    :ivar place: where its temporary files are; the same, or a directory of ours in another TMP_DIR.
+    :ivar place: the directory of the temporary files; the claim, or the build's directory in another TMP_DIR.
     """
 
     build_id: str
@@ -60,10 +60,10 @@ class Leftover:
 
 @contextlib.contextmanager
 def scratch_claim(images_dir: str, image: str, build_id: str, place: str | None = None) -> Iterator[Leftover]:
-    """Claim a build that begins now. The lock is given back at the end, the directory stays.
+    """Claim a build that starts now. At the end of the block the lock is released; the directory stays.
 
     :param place: directory of the temporary files; None for the one in images-dir.
-    :raises ImageFileError: something cannot be written, or another user made it first.
+    :raises ImageFileError: a directory or file cannot be written, or another user made it first.
     """
     claim = os.path.join(os.path.realpath(images_dir), TEMPORARY, build_id)
     leftover = Leftover(build_id, image, claim, _resolved(place) if place else claim)
@@ -79,17 +79,17 @@ def scratch_claim(images_dir: str, image: str, build_id: str, place: str | None 
 
 
 def _resolved(place: str) -> str:
-    """The directory with the operator's own links resolved, once: later ones are another user's."""
+    """Return the directory with the operator's links resolved, once: links that appear later are another user's."""
     chosen, parent, name = place.rsplit("/", 2)
     return os.path.join(os.path.realpath(chosen or "/"), parent, name)
 
 
 def _claim(leftover: Leftover) -> IO[str]:
-    """Make the directories of a build, the record before the rest; the open file whose lock says that it lives."""
+    """Make the directories of a build, its record first; return the locked file, which shows that the build runs."""
     root_path, name = os.path.split(leftover.claim)
     os.makedirs(os.path.dirname(root_path), exist_ok=True)
     with closed(_root(root_path, create=True)) as root:
-        # Under its name there is none that is not locked: another cycle would take it for left behind.
+        # The claim gets its name only when it is locked: another cycle would count an unlocked claim as left behind.
         coming = f"{_COMING}{name}"
         with closed(make_own(coming, root, os.path.join(root_path, coming))) as claim:
             owner = os.fdopen(_open_file(claim, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8")
@@ -110,13 +110,13 @@ def _make_place(place: str) -> None:
     chosen, parent, name = place.rsplit("/", 2)
     os.makedirs(chosen or "/", exist_ok=True)
     with closed(open_without_links(chosen or "/")) as above:
-        os.mkdir(parent, PRIVATE, dir_fd=above)  # the name is random: what is there already is not ours
+        os.mkdir(parent, PRIVATE, dir_fd=above)  # the name is random: an existing directory is another user's
         with closed(open_own(parent, above, os.path.dirname(place))) as own:
             os.mkdir(name, PRIVATE, dir_fd=own)
 
 
 def _root(path: str, *, create: bool = False) -> int:
-    """A descriptor of the directory of the claims."""
+    """Return a descriptor of the directory of the claims."""
     above, name = os.path.split(path)
     with closed(open_without_links(above)) as parent:
         return (make_own if create else open_own)(name, parent, path)
@@ -131,19 +131,19 @@ def _open_file(claim: int, flags: int) -> int:
 
 
 def claimed(images_dir: str) -> list[str]:
-    """Ids of the builds that living processes of this machine make here."""
+    """Return the ids of the builds in images-dir that processes of this machine are running now."""
     return [name for name, _left, owned in _claims(images_dir) if owned]
 
 
 def leftovers(images_dir: str) -> list[Leftover]:
-    """Builds that were begun here and that no cycle makes any more, by id."""
+    """Return the builds that were started in images-dir and that no cycle runs any more, sorted by id."""
     return [left for _name, left, owned in _claims(images_dir) if not owned]
 
 
 def _claims(images_dir: str) -> Iterator[tuple[str, Leftover, bool]]:
-    """(build id, what its record says, whether a cycle makes it) of what was claimed by this user.
+    """Yield (build id, its directories, whether a cycle runs it) for each claim of this user.
 
-    A directory of another user says nothing; the next build reports it.
+    A directory of another user is ignored here; the next build reports it.
     """
     root_path = os.path.join(os.path.realpath(images_dir), TEMPORARY)
     with contextlib.suppress(OSError, ImageFileError), closed(_root(root_path)) as root:
@@ -177,6 +177,6 @@ def _read(claim: int, path: str) -> Leftover:
         document = json.load(owner)
     known = document if isinstance(document, dict) else {}
     image, place = str(known.get("image") or ""), str(known.get("place") or path)
-    # Only what is called like a directory of ours is ever removed.
+    # Only a directory whose name has the form of a build's directory is ever removed.
     ours = _PLACE.fullmatch(place) and os.path.basename(place) == build_id and ".." not in place.split("/")
     return Leftover(build_id, image, path, place if ours else path)
