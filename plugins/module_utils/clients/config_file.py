@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""nodepool.yaml and secure.conf: from files or text to a :class:`NodepoolConfig`, or to all that is wrong with them."""
+"""Reading of nodepool.yaml and secure.conf into a :class:`NodepoolConfig`, or into a list of all their problems."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from .text_file import read_text
 from .yaml_document import read_yaml
 
 Stamp = tuple[int, int, int]
-"""Time of the last change in ns, size in bytes and inode of a file: differs when the file was changed or replaced."""
+"""Time of the last change in ns, size in bytes and inode of a file: differs after the file was changed or replaced."""
 
 
 def file_stamps(paths: Iterable[str]) -> dict[str, Stamp]:
-    """The stamps of those files that are there. Nothing is read; links are followed."""
+    """Return the stamps of those files that exist, without reading them; follows links."""
     stamps: dict[str, Stamp] = {}
     for path in paths:
         try:
@@ -54,12 +54,12 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> NodepoolConfig:
-    """Reads nodepool.yaml and, when given, secure.conf.
+    """Read nodepool.yaml and, when given, secure.conf.
 
     :param strict: unknown keys, keys that are written twice and providers of other drivers are errors, not warnings.
-    :param environ: where ``%(NODEPOOL_X)`` is looked up; None for the environment of this process.
+    :param environ: the variables for ``%(NODEPOOL_X)``; None for the environment of this process.
     :param sleep: called with 0.5 s, three times at most for each file, while the file does not exist.
-    :raises ConfigError: with every problem of both files, and all warnings.
+    :raises ConfigError: there are problems; the error has every problem and warning of both files.
     :raises MissingLibraryError: PyYAML or jsonschema is not installed.
     """
     problems: list[str] = []
@@ -76,9 +76,9 @@ def load_config(
 
 
 def read_source(path: str, *, secret: bool = False, sleep: Callable[[float], None] = time.sleep) -> Source:
-    """One of the files as it is written, with the place of each value; its meaning is not looked at.
+    """Return the content of one of the files with the place of each value, without checking its meaning.
 
-    :raises ConfigError: it cannot be read.
+    :raises ConfigError: the file cannot be read.
     """
     return _read(read_text(path, sleep), path, os.environ, secret=secret)[0]
 
@@ -92,7 +92,7 @@ def parse_config(
     strict: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> NodepoolConfig:
-    """As :func:`load_config`, from text; the paths only name the texts in messages."""
+    """Do the work of :func:`load_config` for texts; the paths only name the texts in messages."""
     if environ is None:
         environ = os.environ
     main, main_problems = _read(text, path, environ)
@@ -114,7 +114,7 @@ def parse_config(
 
 
 def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = False) -> tuple[Source, list[Problem]]:
-    """The data of *text* and what is wrong before its meaning is looked at."""
+    """Return the data of *text* and its problems, without checking its meaning."""
     expanded = expand(text, environ)
     document = read_yaml(expanded.text, secret=secret)
     problems = [*expanded.problems, *document.problems]
@@ -132,14 +132,14 @@ def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = Fa
 
 
 def _validate(source: Source, schema: Schema) -> list[Problem]:
-    """Every problem that *schema* finds."""
+    """Return every problem that *schema* finds."""
     if JSONSCHEMA_IMPORT_ERROR is not None:
         raise MissingLibraryError("jsonschema", JSONSCHEMA_IMPORT_ERROR)
     return problems_of(jsonschema.Draft202012Validator(schema).iter_errors(source.data), source)
 
 
 def _news(source: Source, found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """*found* without what only follows from *known*: judgements on a value that could not be read."""
+    """Return *found* without the consequences of *known*, i.e. problems of values that could not be read."""
     unread = {problem.line for problem in known if problem.severity == "error"}
     return [
         problem

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs of the operator's that are called when something has happened."""
+"""Hooks: programs of the operator that the collection runs after an event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import IO
 from ..model.errors import HookError
 
 PACE = 0.1
-"""Seconds between two looks at whether it shall end early."""
+"""Seconds between two calls of *wanted*."""
 TAIL = 2000
 LONGEST_WORD = 300
 
@@ -25,12 +25,14 @@ LONGEST_WORD = 300
 def run_hook(
     argv: Sequence[str], timeout: float, *, wanted: Callable[[], bool] = lambda: True, name: str = "the hook"
 ) -> None:
-    """Run a program to its end, without a shell. With the time-out it ends, and all that it started in its session.
+    """Run a program to its end, without a shell.
+
+    When the time-out is over, or *wanted* returns False, the whole process group of the program is killed.
 
     :param timeout: seconds.
-    :param wanted: False ends it early.
-    :param name: how it is called in errors.
-    :raises HookError: it cannot be run, answered with something else than 0, or took too long; with its last line.
+    :param wanted: the program is ended early when this returns False.
+    :param name: the name of the program in errors.
+    :raises HookError: the program cannot be run, does not exit with 0, or took too long; with its last line of output.
     """
     with tempfile.TemporaryFile() as output:
         try:
@@ -60,7 +62,7 @@ def run_hook(
 
 
 def _last_line(output: IO[bytes]) -> str:
-    """The last line of what it said, shortened."""
+    """Return the last line of the output, shortened."""
     output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
     lines = output.read().decode(errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line.strip()), "")

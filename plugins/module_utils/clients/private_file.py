@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes a file that nobody else may read, as a whole or not at all."""
+"""Writing of a file that no other user may read, as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRIVATE = 0o600
 
 
 def is_private(path: str) -> bool:
-    """True for a regular file of mode 0600."""
+    """Return True for a regular file of mode 0600."""
     try:
         found = os.stat(path)
     except OSError:
@@ -25,9 +25,9 @@ def is_private(path: str) -> bool:
 
 
 def write_private(path: str, text: str) -> None:
-    """Replace the file *path*; it has mode 0600. After a crash it is the old or the new one.
+    """Replace the file *path*, with mode 0600. After a crash the file is the old or the new one.
 
-    :raises ConfigError: it cannot be written.
+    :raises ConfigError: the file cannot be written.
     """
     temporary = ""
     try:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads what Linux tells in ``/proc``: processes, mounts, and this machine's identity. See proc(5)."""
+"""Reading of ``/proc``: processes, mounts, and the identity of this machine. See proc(5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Process:
     """A process.
 
     :ivar started: clock ticks since the boot. A later process with the same number has another start.
-    :ivar ended: it is a zombie: its parent has not noticed yet.
+    :ivar ended: the process is a zombie: its parent has not read its exit status yet.
     """
 
     pid: int
@@ -31,9 +31,9 @@ class Process:
 
 
 def process(pid: int, proc: str = PROC) -> Process | None:
-    """Returns the process with that id, None when there is none.
+    """Return the process with that id, None when there is none.
 
-    :raises OSError: it cannot be told now: there are too many open files, or too little memory.
+    :raises OSError: the process cannot be read now: there are too many open files, or too little memory.
     """
     try:
         with open(f"{proc}/{pid}/stat", "rb") as file:
@@ -45,7 +45,7 @@ def process(pid: int, proc: str = PROC) -> Process | None:
 
 
 def processes(proc: str = PROC) -> dict[int, Process]:
-    """Returns all processes, by their ids."""
+    """Return all processes, by their ids."""
     found: dict[int, Process] = {}
     for name in os.listdir(proc):
         if name.isdigit():
@@ -59,7 +59,7 @@ def processes(proc: str = PROC) -> dict[int, Process]:
 
 
 def arguments(pid: int, proc: str = PROC) -> list[str]:
-    """Returns the program and the arguments of a process; none when it is gone.
+    """Return the program and the arguments of a process; none when it is gone.
 
     :raises OSError: as for :func:`process`.
     """
@@ -71,9 +71,9 @@ def arguments(pid: int, proc: str = PROC) -> list[str]:
 
 
 def variable(pid: int, name: str, proc: str = PROC) -> str | None:
-    """Returns a variable of the environment that a process was started with.
+    """Return a variable of the environment that a process was started with.
 
-    None when it has none of that name, is gone, or belongs to another user.
+    Return None when the process has no such variable, is gone, or belongs to another user.
     """
     wanted = f"{name}=".encode()
     try:
@@ -85,7 +85,7 @@ def variable(pid: int, name: str, proc: str = PROC) -> str | None:
 
 
 def mount_points(proc: str = PROC) -> list[str]:
-    """Returns the mount points that this process sees, in the order in which they were mounted."""
+    """Return the mount points that this process sees, in the order in which they were mounted."""
     try:
         with open(f"{proc}/self/mountinfo", "rb") as file:
             lines = [line.split(b" ") for line in file.read().splitlines()]
@@ -98,7 +98,7 @@ def mount_points(proc: str = PROC) -> list[str]:
 
 
 def boot_id(proc: str = PROC) -> str:
-    """Returns the id of this boot of this machine, "" when the kernel tells none."""
+    """Return the id of this machine's present boot, "" when the kernel has none."""
     try:
         with open(f"{proc}/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -107,7 +107,7 @@ def boot_id(proc: str = PROC) -> str:
 
 
 def pid_namespace(proc: str = PROC) -> str:
-    """Returns the name of the namespace in which this process's pids are valid, "" when the kernel tells none."""
+    """Return the name of the PID namespace of this process, "" when the kernel has none."""
     try:
         return os.readlink(f"{proc}/self/ns/pid")
     except OSError:
@@ -115,7 +115,7 @@ def pid_namespace(proc: str = PROC) -> str:
 
 
 def has_routed_ipv6(proc: str = PROC) -> bool:
-    """Returns True when an interface has an IPv6 address that is neither loopback nor link-local."""
+    """Return True when an interface has an IPv6 address that is neither loopback nor link-local."""
     try:
         with open(f"{proc}/net/if_inet6", encoding="ascii") as lines:
             found = [ipaddress.IPv6Address(int(line.split()[0], 16)) for line in lines if line.strip()]

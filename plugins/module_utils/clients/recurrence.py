@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks recurrence rules with python-dateutil, the library with which AWX reads the rules of its schedules.
+"""Checks of recurrence rules with python-dateutil, the library with which AWX reads the rules of its schedules.
 
-Besides what the library refuses there are three sorts of rules:
+In addition to the rules that the library refuses, three kinds of rules are refused:
 
 - AWX refuses some by their text (``validate_rrule`` in its ``awx/api/serializers.py``).
-- AWX hangs with a rule that never fires: it looks for the first time of a rule whenever it looks at a schedule, as far
-  as the year 9999. The search here begins some centuries before that year, where the days of the week and the leap
-  years are as they are at DTSTART, and so ends soon.
+- AWX hangs with a rule that never fires: each time that it handles a schedule it searches for the first time of the
+  rule, up to the year 9999. The search here begins some centuries before that year, where the days of the week and the
+  leap years are as they are at DTSTART, and so ends soon.
 - AWX starts rules with FREQ=MINUTELY or FREQ=HOURLY anew each day, seven days back (``awx/main/models/schedules.py``,
-  seen with AWX 24.6.1). What such a start changes is refused here, because AWX takes it and says nothing.
+  seen with AWX 24.6.1). A rule that such a start changes is refused here, because AWX accepts it without a warning.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ else:
     IMPORT_ERROR = None
 
 CYCLE = 400
-"""Years after which the calendar is the same again."""
+"""Years after which the calendar repeats."""
 FIRST_YEAR = 9500
 """The search begins in this year or in one of the next 399."""
 MOST_TIMES, MOST_EXCLUDED = 1_000, 100_000
-"""So many times of the rules are compared with so many of those that an EXRULE takes away."""
+"""Most times of the rules, and most times that EXRULEs exclude, that are compared with each other."""
 UNITS = {"MINUTELY": 1, "HOURLY": 60}
 """Minutes of the frequencies that AWX starts anew each day."""
 MINUTES_OF_A_DAY = 24 * 60
@@ -57,15 +57,15 @@ _REFUSED_BY_TEXT = (
         "AWX wants UNTIL in capital letters and with a time: write it like UNTIL=20271231T235959Z",
     ),
 )
-"""What AWX refuses in a rule (or hangs with), as patterns of its text, with what to write instead."""
+"""Patterns of texts in a rule that AWX refuses (or hangs with), each with the text to write instead."""
 _YEAR = re.compile(r":(\d{4})")
 _LOCAL_UNTIL = re.compile(r"(UNTIL=\d{8}T\d{6})(?!Z)")
 
 
 def problems(rrule: str) -> list[str]:
-    """What AWX refuses in *rrule*, hangs with, or does otherwise than it says, each with what to do about it.
+    """Return the parts of *rrule* that AWX refuses, hangs with, or runs at other times, each with a remedy.
 
-    :param rrule: one DTSTART and one or more RRULE or EXRULE with blanks between them, as AWX wants it.
+    :param rrule: one DTSTART and one or more RRULE or EXRULE with blanks between them, as AWX expects it.
     :raises MissingLibraryError: python-dateutil is not installed.
     """
     if IMPORT_ERROR is not None:
@@ -95,7 +95,7 @@ def _parts(rule: str) -> dict[str, str]:
 
 
 def _read(start: str, body: str) -> Iterable[datetime]:
-    # AWX takes a local UNTIL for one in the time zone of DTSTART; for finding a first time the hours do not matter.
+    # AWX reads a local UNTIL in the time zone of DTSTART; the search for a first time does not depend on the hours.
     rule = _LOCAL_UNTIL.sub(r"\1Z", body)
     times: Iterable[datetime] = library.rrulestr(f"{start} RRULE:{rule}")
     return times
@@ -113,12 +113,12 @@ def _rule_problem(start: str, body: str) -> str | None:
 
 
 def _fires(start: str, body: str) -> bool:
-    """Whether a rule without its end has any time."""
+    """Return True when a rule, without its UNTIL and COUNT, has any time."""
     parts = dict(part.split("=", 1) for part in body.split(";"))
     if parts["FREQ"] in UNITS:
         if not _has_position(parts):
             return False
-        # Each day has one of its times, or the library says that none has: what is left are the days.
+        # Every day has a time of the rule, or the library reports that no day has one: only the days are left to check.
         parts = {"FREQ": "DAILY", "INTERVAL": "1"} | {
             name: value for name, value in parts.items() if name not in (*TIMES, "FREQ", "INTERVAL")
         }
@@ -130,7 +130,7 @@ def _fires(start: str, body: str) -> bool:
 
 
 def _has_position(parts: dict[str, str]) -> bool:
-    """Whether an hour or a minute has as many times as BYSETPOS counts."""
+    """Return True when an hour or a minute has as many times as BYSETPOS counts."""
     if "BYSETPOS" not in parts:
         return True
     lists = ("BYSECOND",) if parts["FREQ"] == "MINUTELY" else ("BYMINUTE", "BYSECOND")
@@ -141,7 +141,7 @@ def _has_position(parts: dict[str, str]) -> bool:
 
 
 def _problems_together(start: str, rules: list[str]) -> list[str]:
-    """What is wrong with the set of *rules*, each of which is fine."""
+    """Return the problems of the set of *rules*, each of which is valid by itself."""
     wanted, unwanted = library.rruleset(), library.rruleset()
     for rule in rules:
         (wanted if rule.upper().startswith("RRULE:") else unwanted).rrule(_read(start, _body(rule)))
@@ -153,7 +153,7 @@ def _problems_together(start: str, rules: list[str]) -> list[str]:
 
 
 def _left(wanted: Iterable[datetime], unwanted: Iterator[datetime]) -> Iterator[datetime]:
-    """The times that no EXRULE takes away, as far as is looked."""
+    """Yield the times that no EXRULE excludes, within MOST_TIMES and MOST_EXCLUDED."""
     barred, looked = next(unwanted, None), 0
     for time in islice(wanted, MOST_TIMES):
         while barred is not None and barred < time and looked < MOST_EXCLUDED:
@@ -163,7 +163,10 @@ def _left(wanted: Iterable[datetime], unwanted: Iterator[datetime]) -> Iterator[
 
 
 def _anew_each_day(rules: list[str]) -> list[str]:
-    """What the daily start of MINUTELY and HOURLY rules changes: long intervals, and the rules beside them."""
+    """Return the problems of rules that the daily start of MINUTELY and HOURLY rules changes.
+
+    They are rules with an interval of more than a day, and other rules in the same schedule.
+    """
     found = []
     anew = {rule for rule in rules if _parts(rule)["FREQ"] in UNITS and "COUNT" not in _parts(rule)}
     for rule in sorted(anew):
@@ -184,6 +187,6 @@ def _anew_each_day(rules: list[str]) -> list[str]:
 
 
 def _is_same_each_day(parts: dict[str, str]) -> bool:
-    """Whether a rule names its days, wherever it begins."""
+    """Return True when the days of a rule do not depend on its start."""
     named = parts["FREQ"] == "DAILY" or any(name in parts for name in DAYS)
     return named and parts["INTERVAL"] == "1" and "COUNT" not in parts

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Finding out when a node can be reached, and its host keys: one thread with an event loop for all hosts.
+"""A scanner that waits until nodes are reachable and reads their host keys: one thread with an event loop for all.
 
-The ssh protocol is asyncssh's, which is imported when the first host key is wanted: that costs a third of a second that
-few runs need.
+The ssh protocol is asyncssh's. It is imported only when the first host key is needed: the import takes a third of a
+second, and few runs need it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..model.errors import MissingLibraryError
 PAUSE = 0.5
 """Seconds between the starts of two attempts at the same host."""
 LONGEST_ATTEMPT = 10.0
-"""Seconds for one connection, host key included."""
+"""Seconds for one connection, including the host key."""
 KEY_TYPES = (
     ("ssh-ed25519",),
     ("ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"),
@@ -35,7 +35,7 @@ KEY_TYPES = (
 )
 """Types of host keys that are collected, in the order in which they are reported."""
 TRIES_FOR_MORE = 3
-"""How often a further type of key is tried when the connection breaks; a host with one key is usable."""
+"""Most attempts for further types of keys when the connection breaks; a host with one key is usable."""
 LONGEST_END = 5.0
 
 _log = logging.getLogger(__name__)
@@ -46,10 +46,10 @@ T = TypeVar("T")
 class ScanJob:
     """One host to scan.
 
-    :param key: chosen by the caller, unique among the running jobs.
+    :param key: a name that the caller chooses, unique among the running jobs.
     :param address: IPv4 or IPv6 address (names are not resolved).
     :param deadline: seconds from submit.
-    :param want_keys: False: reachable is enough.
+    :param want_keys: False: the job succeeds when the host accepts a connection.
     """
 
     key: str
@@ -70,9 +70,9 @@ class ScanResult:
 
 
 def require() -> None:
-    """See that the library is there, without importing it.
+    """Check that asyncssh is installed, without importing it.
 
-    :raises MissingLibraryError: when it is not.
+    :raises MissingLibraryError: asyncssh is not installed.
     """
     if importlib.util.find_spec("asyncssh") is None:
         raise MissingLibraryError("asyncssh")
@@ -83,13 +83,13 @@ def _asyncssh() -> Any:
 
 
 class Scanner:
-    """Waits until hosts accept TCP connections and collects their ssh host keys.
+    """A scanner that waits until hosts accept TCP connections and collects their ssh host keys.
 
-    A host is tried at once and then each half second until its deadline. Once it has shown a key, it is asked for
-    the types that are left, until it has no more.
+    The scanner tries a host at once and then each half second until its deadline. Once the host has shown a key, the
+    scanner asks it for the other types, until the host has no more keys.
 
     :param on_result: called once for each job that was not cancelled, in the scanner's thread; it must be quick.
-    :param limit: connections side by side.
+    :param limit: most connections at the same time.
     :raises MissingLibraryError: asyncssh is not installed.
     """
 
@@ -112,7 +112,7 @@ class Scanner:
         self._thread.start()
 
     def submit(self, job: ScanJob) -> None:
-        """Begin with *job*; a running one with the same key is replaced without a result."""
+        """Begin *job*; a running job with the same key is cancelled without a result."""
         self.cancel(job.key)
         began = self._clock()
         with self._lock:
@@ -121,7 +121,7 @@ class Scanner:
             self._jobs[job.key] = asyncio.run_coroutine_threadsafe(self._scan(job, began), self._loop)
 
     def cancel(self, key: str) -> None:
-        """Forget a job; an unknown key is no error. A result that is being delivered may still arrive."""
+        """Cancel a job; an unknown key is not an error. A result that is being delivered may still arrive."""
         with self._lock:
             running = self._jobs.pop(key, None)
         if running is not None:
@@ -136,7 +136,7 @@ class Scanner:
         if threading.current_thread() is not self._thread:
             self._thread.join(LONGEST_END)
 
-    # All below runs in the scanner's thread.
+    # All methods below run in the scanner's thread.
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -173,7 +173,7 @@ class Scanner:
             _log.exception("the receiver of scan results failed")
 
     async def _until_known(self, job: ScanJob, keys: dict[int, str]) -> None:
-        """Try until the host has answered, then ask for its other types of keys, one connection for each it has."""
+        """Try until the host answers, then ask for its other types of keys, with one connection for each key."""
         ipaddress.ip_address(job.address)
         while True:
             started = self._loop.time()
@@ -183,7 +183,7 @@ class Scanner:
                     return
                 more = await self._attempt(self._another_key(job, keys))
                 break
-            except Exception as problem:  # whatever one server does, it is tried again and the others go on
+            except Exception as problem:  # after any error the host is tried again; the other jobs continue
                 self._problem[job.key] = _sentence(problem)
                 await asyncio.sleep(max(0.0, started + PAUSE - self._loop.time()))
         for _try in range(TRIES_FOR_MORE):
@@ -207,10 +207,10 @@ class Scanner:
             await writer.wait_closed()
 
     async def _another_key(self, job: ScanJob, keys: dict[int, str]) -> bool:
-        """Ask for a key of any type that *keys* does not have, and put it there as ``keytype base64``.
+        """Ask for a key of any type that *keys* does not have, and add it to *keys* as ``keytype base64``.
 
-        :return: True when the host may have more.
-        :raises _NoSuchKey: the host has none.
+        :return: True when the host may have more keys.
+        :raises _NoSuchKey: the host has no such key.
         """
         ssh = _asyncssh()
         wanted = [name for number, names in enumerate(KEY_TYPES) if number not in keys for name in names]
@@ -226,7 +226,8 @@ class Scanner:
                 job.address, job.port, server_host_key_algs=wanted, options=options, config=None
             )
         except (ssh.Error, OSError) as problem:
-            # sshd says nothing when it has no such key, it hangs up. Before its greeting that would mean overload.
+            # When sshd has no such key, it closes the connection without an error. Before its greeting, a closed
+            # connection means overload.
             if keys and any(conn.get_extra_info("server_version") for conn in made):
                 raise _NoSuchKey from problem
             raise
@@ -244,9 +245,9 @@ class Scanner:
 
 
 def _offered(connection: Any) -> set[str] | None:
-    """The types of host keys that the server named when the handshake began; None when that is not known.
+    """Return the types of host keys that the server named at the start of the handshake; None when they are not known.
 
-    asyncssh has it but does not publish it, so it may be elsewhere in another release; then it costs a connection more.
+    asyncssh has them in a private attribute, which another release may not have; then one more connection is needed.
     """
     payload = getattr(connection, "_server_kexinit", None)
     if not isinstance(payload, bytes):

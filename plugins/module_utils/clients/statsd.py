@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Figures for statsd, where the environment names one: STATSD_HOST, STATSD_PORT (8125) and STATSD_PREFIX.
+"""Metrics for statsd, configured by the environment: STATSD_HOST, STATSD_PORT (8125) and STATSD_PREFIX.
 
-Code that notes a figure never waits and never fails: a thread of its own looks the host up and sends, and what cannot
-be sent is dropped. Nothing is sent without STATSD_HOST.
+Code that notes a metric never waits and never fails: a separate thread resolves the host and sends, and metrics that
+cannot be sent are dropped. Nothing is sent without STATSD_HOST.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ else:
 
 DEFAULT_PORT = 8125
 PACE = 1.0
-"""Seconds for which figures are gathered, so that many fit into a packet."""
+"""Seconds for which metrics are collected, so that many are sent in one packet."""
 RETRY = 60.0
-"""Seconds until a host that could not be looked up is looked up again."""
+"""Seconds until a host name that could not be resolved is resolved again."""
 MOST_WAITING = 20_000
-"""Figures that are kept until they can be sent; older ones are dropped."""
+"""Most metrics that are kept until they can be sent; older ones are dropped."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+/-]")
-"""What would end a name (a blank, a colon, a bar), or what a store behind statsd may not take."""
+"""Characters that would end a name (a blank, a colon, a bar), or that a store behind statsd may not accept."""
 
 
 class Sink(Protocol):
-    """Takes figures."""
+    """An object that takes metrics."""
 
     def incr(self, name: str, count: int = 1) -> None:
-        """So many more of it."""
+        """Add *count* to a counter."""
 
     def gauge(self, name: str, value: float) -> None:
-        """It is at *value* now."""
+        """Set a gauge to *value*."""
 
     def timing(self, name: str, seconds: float) -> None:
-        """It took so long."""
+        """Note a duration."""
 
 
 def clean(text: str) -> str:
-    """*text* as (a part of) the name of a figure."""
+    """Return *text* as (a part of) the name of a metric: other characters are replaced by ``_``."""
     return _NOT_IN_NAMES.sub("_", text)
 
 
 class _Bare:
-    """Takes figures whose names are whole."""
+    """A sink for metrics with full names."""
 
     def __init__(self, put: Callable[[str, str, float], None]) -> None:
         self._put = put
@@ -68,10 +68,10 @@ class _Bare:
 
 
 class Statsd(_Bare):
-    """Sends figures by UDP. ``with Statsd.of_environment(os.environ) as sink:``
+    """A sink that sends metrics by UDP. ``with Statsd.of_environment(os.environ) as sink:``
 
-    :ivar problem: why nothing is sent although a host is named; None when all is well or none is named.
-    :ivar bare: takes figures whose names are whole: *prefix* does not come before them.
+    :ivar problem: why nothing is sent although a host is named; None when there is no problem or no host is named.
+    :ivar bare: a sink for metrics with full names: *prefix* is not added to them.
     :param make: makes the library's client; it may block and may fail.
     """
 
@@ -103,7 +103,7 @@ class Statsd(_Bare):
 
     @classmethod
     def of_environment(cls, environ: Mapping[str, str]) -> Statsd:
-        """As the variables say that Nodepool reads, too."""
+        """Make a sink from STATSD_HOST, STATSD_PORT and STATSD_PREFIX, the variables that Nodepool reads."""
         port = environ.get("STATSD_PORT") or DEFAULT_PORT
         return cls(environ.get("STATSD_HOST"), port, environ.get("STATSD_PREFIX"))
 
@@ -115,11 +115,11 @@ class Statsd(_Bare):
 
     @property
     def wanted(self) -> bool:
-        """False when noting figures is labour lost."""
+        """False when noted metrics are not sent, so that callers need not compute them."""
         return self._thread is not None
 
     def close(self) -> None:
-        """Send what was noted; not waited for any longer than a moment."""
+        """Send the noted metrics; wait at most PACE seconds for that."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(PACE)
@@ -144,7 +144,7 @@ class Statsd(_Bare):
             client.close()
 
     def _send(self, client: Any) -> None:
-        """Everything that waits, in few packets."""
+        """Send all waiting metrics in few packets."""
         if not self._waiting:
             return
         with client.pipeline() as packets:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads a small text file so that every way in which that can fail becomes a sentence."""
+"""Reading of a small text file. Every failure becomes an error with a sentence for the operator."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..model.errors import ConfigError
 
 RETRIES = 3
 RETRY_AFTER = 0.5
-"""Seconds. Configuration management may replace a file by removing it first."""
+"""Seconds between two attempts. Configuration management may remove a file before it writes the new one."""
 
 LARGEST_FILE = 32 * 1024 * 1024
-"""Bytes."""
+"""Most bytes of a file."""
 
 
 def read_text(path: str, sleep: Callable[[float], None]) -> str:
-    """The text of the UTF-8 file *path*; one that is missing is waited for, 1.5 s at most.
+    """Return the text of the UTF-8 file *path*; wait at most 1.5 s for a missing file.
 
-    :raises ConfigError: it cannot be read.
+    :raises ConfigError: the file cannot be read.
     """
     for attempt in range(RETRIES + 1):
         try:

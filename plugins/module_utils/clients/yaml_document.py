@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads YAML text into plain data, and remembers in which line every piece of it stands.
+"""Reading of YAML text into plain data, with the line of every value.
 
-Unlike ``yaml.safe_load`` the result is always JSON-like (keys are text as they are written, dates stay text, no
-``.nan``), and a key that is written twice is noticed. The operator owns the file, so nothing here guards against one
-that is meant to exhaust the machine.
+Unlike with ``yaml.safe_load``, the result is always JSON-like (keys are text as they are written, dates stay text, no
+``.nan``), and a key that is written twice is reported. The operator owns the file, so nothing here guards against a
+file that is made to exhaust the machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..model.config.problems import Place, Problem
 from ..model.errors import MissingLibraryError
 
 DEEPEST = 64
-"""Levels of lists and mappings; the code that reads the result is recursive."""
+"""Most levels of lists and mappings; the code that reads the result is recursive."""
 
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset(_TAG + kind for kind in ("str", "timestamp", "value", "merge"))
@@ -49,7 +49,7 @@ _REMEDIES = (
 
 @dataclass(frozen=True)
 class Document:
-    """What a text holds. *data* is None when it is empty or when a problem is fatal."""
+    """The content of a text. *data* is None when the text is empty or when a problem is fatal."""
 
     data: Any
     places: Place
@@ -61,9 +61,9 @@ class _Refused(Exception):
 
 
 def read_yaml(text: str, *, secret: bool = False) -> Document:
-    """Reads one YAML document. Never raises for what *text* holds; problems carry their line.
+    """Read one YAML document. Never raises because of the content of *text*; the problems have line numbers.
 
-    :param secret: True when nothing of the text may be quoted in a message.
+    :param secret: True when no message may quote the text.
     :raises MissingLibraryError: PyYAML is not installed.
     """
     if YAML_IMPORT_ERROR is not None:
@@ -93,7 +93,10 @@ def _line(node: Any) -> int:
 
 
 def _check_characters(text: str) -> None:
-    """A variable of the environment may hold bytes that are no UTF-8; Python keeps them as half characters."""
+    """Refuse surrogates, which Python uses for bytes of an environment variable that are not UTF-8.
+
+    :raises _Refused: a line has such a character.
+    """
     for number, line in enumerate(text.splitlines(), start=1):
         if not _encodable(line):
             raise _Refused("has a character that is not UTF-8, from the environment: mend the variable", number)
@@ -116,7 +119,7 @@ def _syntax_problem(error: Any, text: str) -> Problem:
 
 @dataclass
 class _Reader:
-    """Turns yaml's nodes into data; a node that several aliases share is turned once."""
+    """A converter of yaml's nodes to data; it converts a node that several aliases share once."""
 
     secret: bool
     problems: list[Problem] = field(default_factory=list)
@@ -124,7 +127,7 @@ class _Reader:
     _open: set[int] = field(default_factory=set)
 
     def build(self, node: Any) -> tuple[Any, Place]:
-        """The data of a node, and where it and its parts stand."""
+        """Return the data of a node, and the lines of the node and its parts."""
         if id(node) in self._done:
             return self._done[id(node)]
         if id(node) in self._open:
@@ -138,7 +141,7 @@ class _Reader:
         return built
 
     def _collection(self, node: Any) -> tuple[Any, Place]:
-        """A mapping or a list. What an alias stands for is where the alias is."""
+        """Return a mapping or a list. The value of a key has the line of the key, even when the value is an alias."""
         is_mapping = isinstance(node, yaml.MappingNode)
         self._check_tag(node, "map" if is_mapping else "seq")
         parts = self._table(node) if is_mapping else {index: (item, item) for index, item in enumerate(node.value)}
@@ -157,7 +160,7 @@ class _Reader:
         self.problems.append(Problem((), message, severity, line=_line(node)))
 
     def _table(self, node: Any) -> dict[str, tuple[Any, Any]]:
-        """The keys of a mapping with those that ``<<`` brings in; what is written in the mapping itself wins."""
+        """Return the keys of a mapping and those that ``<<`` merges into it; the mapping's own keys take precedence."""
         own: dict[str, tuple[Any, Any]] = {}
         merged: dict[str, tuple[Any, Any]] = {}
         for key_node, value_node in node.value:
@@ -186,7 +189,7 @@ class _Reader:
         own[key] = (key_node, value_node)
 
     def _merged(self, node: Any) -> Iterator[dict[str, tuple[Any, Any]]]:
-        """Tables that a ``<<`` names, the one that wins last."""
+        """Yield the tables that a ``<<`` names; a later one takes precedence."""
         if id(node) in self._open:
             raise _Refused("a merge (<<) refers to the place that it is in: remove it", _line(node))
         self._open.add(id(node))
