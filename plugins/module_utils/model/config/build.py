@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From plain data that was found right to the values of :mod:`types`, every default filled in by those."""
+"""Conversion of checked plain data to the objects of :mod:`types`, which fill in every default."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIMIT_KEYS = {
 def build(
     main: Raw, secure: Raw | None = None, *, path: str = "", warnings: Iterable[str] = ()
 ) -> types.NodepoolConfig:
-    """The configuration that *main* and *secure* make together.
+    """Return the configuration made of *main* and *secure* together.
 
     Both must have passed the schema and :mod:`check`; providers of other drivers are left out.
     """
@@ -62,15 +62,15 @@ def build(
 
 
 def _given(section: Raw, keys: Iterable[str]) -> dict[str, Any]:
-    """Those of *keys* that have a value, as attributes; the others are left to the defaults of the type."""
+    """Return, as attributes, those of *keys* that have a value; the type has defaults for the others."""
     return {key.replace("-", "_"): _plain(section[key]) for key in keys if section.get(key) is not None}
 
 
 def _made(cls: type[T], item: Raw, inherited: Raw | None = None, **computed: Any) -> T:
-    """An object of *cls* from the keys that are called like its attributes.
+    """Return an object of *cls* from the keys that have the names of its attributes.
 
-    :param inherited: attributes for which *item* may have no value.
-    :param computed: attributes that are not simply what stands in *item*.
+    :param inherited: attributes to use when *item* has no value for them.
+    :param computed: attributes that are not taken from *item*.
     """
     names = [attribute.name for attribute in fields(cls) if attribute.name not in computed]  # type: ignore[arg-type]
     given = _given(item, [name.replace("_", "-") for name in names])
@@ -80,7 +80,7 @@ def _made(cls: type[T], item: Raw, inherited: Raw | None = None, **computed: Any
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
-    # JSON Schema takes 8192.0 for a whole number.
+    # JSON Schema accepts 8192.0 as a whole number.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -172,7 +172,7 @@ def _tenant_limits(item: Raw) -> Limits:
 def _pool(item: Raw, provider: types.Provider) -> types.Pool:
     pool = _made(types.Pool, item, {"priority": provider.priority}, limits=Limits(_limits(item)), labels={})
     labels = _by_name(_pool_label(label, pool) for label in item.get("labels") or [])
-    # Without an image that is uploaded here there can be no node: the label is not offered, as in Nodepool.
+    # As in Nodepool, the pool does not offer a label whose diskimage this provider does not list.
     offered = {
         name: label
         for name, label in labels.items()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Describes in what two configurations differ. No value is told: it may be a secret."""
+"""Description of the differences between two configurations. It shows no values: they may be secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SILENT = frozenset({*KINDS, "path", "warnings"})
 
 
 def changes(before: NodepoolConfig, after: NodepoolConfig) -> list[str]:
-    """A few words for each thing that is new, gone or not as it was; none when all is the same."""
+    """Return a short text for each part that is new, gone or changed; none when the configurations are the same."""
     found = [name.replace("_", "-") for name in _fields(before, after) if name not in SILENT]
     for name, kind in KINDS.items():
         found += _items(kind, getattr(before, name), getattr(after, name))
@@ -33,7 +33,7 @@ def _items(kind: str, before: Mapping[str, Any], after: Mapping[str, Any], where
 
 
 def _within(kind: str, name: str, before: Any, after: Any) -> Iterator[str]:
-    """What of an item has changed; pools and their labels are named by themselves."""
+    """Yield the changes of an item; pools and their labels have texts of their own."""
     inner = {"provider": "pools", "pool": "labels"}.get(kind)
     own = [key.replace("_", "-") for key in _fields(before, after) if key != inner]
     if own:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one place of the configuration says about another: judged on plain data, before it is built.
+"""Checks of names and references in the configuration, on plain data, before the configuration is built.
 
-Works on any data, also on what the schema objects to; a section of a wrong type is skipped, so that one mistake gives
-one message.
+They work on any data, including data that violates the schema. A section of a wrong type is skipped, so that one
+mistake gives one message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BOTH_COUNT = "and all of them count, the last one most, as in Nodepool: write on
 
 
 def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
-    """Problems of nodepool.yaml: names, references and what else a schema cannot say.
+    """Return the problems of nodepool.yaml that a schema cannot express: names, references and others.
 
     :param main: data of nodepool.yaml.
     :param zookeeper_elsewhere: secure.conf names the ZooKeeper servers, or may do so.
@@ -47,7 +47,7 @@ def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
 
 
 def check_secure(secure: Any, main: Any) -> list[Problem]:
-    """Problems of secure.conf that need nodepool.yaml to be seen."""
+    """Return the problems of secure.conf that a schema cannot express, some of which need nodepool.yaml."""
     images = Images(main)
     problems = [*_unique(secure, ("diskimages",), rule=BOTH_COUNT), *_servers(secure)]
     for index, item in _items(secure, "diskimages"):
@@ -70,7 +70,7 @@ def check_secure(secure: Any, main: Any) -> list[Problem]:
 
 
 class Images:
-    """The diskimages of nodepool.yaml by name. *known* is None when the section cannot be judged."""
+    """The diskimages of nodepool.yaml by name. *known* is None when the section has a wrong type."""
 
     def __init__(self, main: Any) -> None:
         self.items = {name: item for _unused, item in _items(main, "diskimages") if (name := _name(item)) is not None}
@@ -83,7 +83,7 @@ def _is_list(section: Any, key: str) -> bool:
 
 
 def _items(section: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The mappings in the list *key* of *section* with their indices."""
+    """Yield the mappings in the list *key* of *section* with their indices."""
     values = section.get(key) if isinstance(section, dict) else None
     for index, item in enumerate(values if isinstance(values, list) else []):
         if isinstance(item, dict):
@@ -96,7 +96,7 @@ def _name(item: dict[str, Any], key: str = "name") -> str | None:
 
 
 def _names(section: Any, key: str) -> set[str] | None:
-    """The names in a list; None when it is no list."""
+    """Return the names in the list *key* of *section*; None when it is not a list."""
     if not _is_list(section, key):
         return None
     return {name for _unused, item in _items(section, key) if (name := _name(item)) is not None}
@@ -110,7 +110,11 @@ def _undefined(
 
 
 def _unique(section: Any, prefix: Path, key: str = "name", rule: str = LAST_WINS) -> Iterator[Problem]:
-    """*prefix* leads to *section*'s list and ends with its key; *rule*: what Nodepool makes of a second entry."""
+    """Yield a problem for each name that appears twice in a list.
+
+    :param prefix: path of the list; it ends with the key of the list in *section*.
+    :param rule: how Nodepool treats a second entry, for the message.
+    """
     seen: dict[str, int] = {}
     for index, item in _items(section, str(prefix[-1])):
         name = _name(item, key)
@@ -199,7 +203,7 @@ def _providers(main: Any, images: Images) -> Iterator[Problem]:
             )
             continue
         if driver is not None and driver != OURS:
-            continue  # the schema has said so; what its keys mean is unknown
+            continue  # the schema reports the driver; the meaning of its keys is unknown
         yield from _image_name_format(provider, path)
         yield from _provider_images(provider, path, images)
         yield from _unique(provider, (*path, "pools"))

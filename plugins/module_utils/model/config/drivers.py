@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drivers of Nodepool that this collection does not have, and the options that belong to them alone.
+"""The drivers of Nodepool that this collection does not have, and the options that only these drivers have.
 
-Only to recognise them in a file: a misplaced option of another driver deserves a better word than "unknown".
+They serve only to recognise such an option in a file and to report it with a better message than "unknown".
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a diskimage takes over what its parents say.
+"""Inheritance of diskimages from their parents.
 
 Nodepool's rules (``DiskImage.setFromConfig`` of 11.0.0): parents first, then the entry itself. A single value of the
-entry wins unless it is empty, 0 or false; delete-after-upload also when it is false. elements are appended, env-vars
-are laid over the parent's, formats replace the parent's; name, abstract, parent and metadata are never inherited.
+entry replaces the parent's unless it is empty, 0 or false; delete-after-upload also when it is false. elements are
+appended to the parent's, env-vars are merged into the parent's, formats replace the parent's. name, abstract, parent
+and metadata are never inherited.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ OVERRIDDEN = (
     "dib-cmd",
 )
 SWITCHED_OFF = ("delete-after-upload",)
-"""What an image can switch off although its parent has it on."""
+"""Keys that an image can set to false although its parent sets them to true."""
 
 
 def lineage(image: RawImage, images: Mapping[str, RawImage]) -> list[RawImage]:
-    """*image* and its ancestors, the oldest first. Ends at a parent that does not exist and before a repetition."""
+    """Return *image* and its ancestors, the oldest first. Stops at a parent that does not exist or that is repeated."""
     line = [image]
     while True:
         parent = images.get(_parent(line[-1]) or "")
@@ -43,7 +44,7 @@ def lineage(image: RawImage, images: Mapping[str, RawImage]) -> list[RawImage]:
 
 
 def cycle_from(image: RawImage, images: Mapping[str, RawImage]) -> list[str]:
-    """The names on the way from *image* back to itself; empty when it does not lead there."""
+    """Return the names on the way from *image* by its parents back to itself; empty when there is no such cycle."""
     names = [str(image.get("name"))]
     place: RawImage | None = image
     while place is not None and len(names) <= len(images) + 1:
@@ -58,7 +59,7 @@ def cycle_from(image: RawImage, images: Mapping[str, RawImage]) -> list[str]:
 
 
 def merged(image: RawImage, images: Mapping[str, RawImage]) -> dict[str, Any]:
-    """What *image* says together with its ancestors, in the keys of the file."""
+    """Return the settings of *image* merged with those of its ancestors, under the keys of the file."""
     result: dict[str, Any] = {"name": image.get("name"), "metadata": image.get("metadata")}
     elements: list[str] = []
     env_vars: dict[str, str] = {}
@@ -70,7 +71,8 @@ def merged(image: RawImage, images: Mapping[str, RawImage]) -> dict[str, Any]:
 
 
 def ineffective_keys(image: RawImage, images: Mapping[str, RawImage]) -> Iterator[tuple[str, str]]:
-    """Keys that *image* sets to false, 0 or nothing although an ancestor sets them: key and name of that ancestor."""
+    """Yield the keys that *image* sets to false, 0 or empty without effect, with the name of the ancestor that sets
+    them."""
     ancestors = lineage(image, images)[:-1]
     for key in OVERRIDDEN:
         if image.get(key) is not None and not _counts(image, key):
@@ -81,7 +83,7 @@ def ineffective_keys(image: RawImage, images: Mapping[str, RawImage]) -> Iterato
 
 
 def _counts(image: RawImage, key: str) -> bool:
-    """Whether a value goes over that of the parent."""
+    """Return True when a value replaces that of the parent."""
     return bool(image.get(key)) or (key in SWITCHED_OFF and image.get(key) is False)
 
 

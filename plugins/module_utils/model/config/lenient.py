@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values of a type that the schema does not have and that Nodepool's loader takes all the same.
+"""Values of types that the schema does not allow, but that Nodepool's loader accepts.
 
-It calls ``float()`` on ``rate`` and ``zookeeper-timeout``, and never looks at the values of ``env-vars``
+Nodepool calls ``float()`` on ``rate`` and ``zookeeper-timeout``, and never checks the values of ``env-vars``
 (nodepool/config.py and nodepool/driver/openstack/config.py of 11.0.0).
 """
 
@@ -16,13 +16,13 @@ from typing import Any, TypeAlias
 from .problems import Path, Problem
 
 Converted: TypeAlias = "tuple[Any, str] | None"
-"""The value as it is taken and what is wrong with it; None for one that is left to the schema."""
+"""The converted value and its problem; None for a value that is left to the schema."""
 
 
 def as_nodepool_reads(data: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """The data of nodepool.yaml or secure.conf in the types that are meant, and what to say of that.
+    """Return the data of nodepool.yaml or secure.conf with such values converted, and a problem for each of them.
 
-    *data* itself is left as it is; parts of it may stand in several places.
+    *data* itself is not changed: YAML aliases may use parts of it in several places.
     """
     problems: list[Problem] = []
 

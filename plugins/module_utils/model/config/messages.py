@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From what a JSON Schema validator objects to, to sentences for an operator."""
+"""Conversion of the errors of a JSON Schema validator to sentences for the operator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .problems import (
 )
 
 SchemaError: TypeAlias = Any
-"""``jsonschema.ValidationError``; this floor knows no library."""
+"""``jsonschema.ValidationError``; this layer imports no library."""
 
 _KINDS = {
     "string": "text",
@@ -30,22 +30,22 @@ _KINDS = {
     "object": "a mapping",
 }
 _RULES = ("oneOf", "anyOf", "not", "pattern")
-"""Rules that a person cannot read; schemas have an ``errorMessage`` beside them."""
+"""Rules without a readable text of their own; schemas have an ``errorMessage`` beside them."""
 
 _HUGE = 10**9
-"""Bounds from here on only keep figures sane and are named when they were crossed."""
+"""Bounds of this size or more only exclude absurd numbers; a message names them only when a value exceeds them."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?\Z")
 _SWITCH_WORDS = frozenset(("true", "false", "yes", "no", "on", "off"))
 
 
 def problems_of(errors: Iterable[SchemaError], source: Source) -> list[Problem]:
-    """One problem for each thing that is wrong; unknown keys are *lenient*."""
+    """Return the problems for the errors of the validator; unknown keys are *lenient*."""
     return [problem for error in errors for problem in _problems(error, source)]
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """``did you mean x?`` or an empty text."""
+    """Return ``did you mean x?`` or an empty text."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else ""
 
@@ -56,11 +56,11 @@ def _problems(error: SchemaError, source: Source) -> Iterator[Problem]:
     if rule == "additionalProperties":
         yield from _unknown_keys(error, path)
     elif rule == "required":
-        # The validator reports each missing key by itself, but names it only in its English sentence.
+        # The validator reports each missing key separately, but names the key only in its English message.
         missing = [key for key in error.validator_value if key not in error.instance]
         yield Problem(path, f"lacks {' and '.join(map(repr, missing))}: add {'it' if len(missing) == 1 else 'them'}")
     elif rule in _RULES:
-        # What is no mapping at all has got its message for that.
+        # A value that is not a mapping has its own message for that.
         if rule == "pattern" or isinstance(error.instance, Mapping):
             yield Problem(path, str(error.schema["errorMessage"]))
     elif rule == "enum":
@@ -151,7 +151,7 @@ def _expected(schema: Mapping[str, Any], found: Any = None) -> str:
 
 
 def _value(value: Any, path: Path, source: Source) -> str:
-    """What stands there: its kind, and for a short scalar that is no secret itself."""
+    """Return the type of a value in words, or the value itself, shortened, when it is a scalar and not secret."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list):

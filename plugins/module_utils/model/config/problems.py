@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Problems of a configuration, and how they are put into words."""
+"""Problems of a configuration, and their sentences."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Path = tuple["str | int", ...]
-"""Keys and list indices from the top of a file to the place that is meant."""
+"""Keys and list indices from the top of a file to a value."""
 
 NAME_KEYS = ("name", "tenant-name", "host")
-"""What names an item of a list, in this order."""
+"""Keys that may hold the name of a list item, in this order."""
 
 PRIVATE_SECTIONS = frozenset(
     (
@@ -27,7 +27,7 @@ PRIVATE_SECTIONS = frozenset(
         "node-attributes",
     )
 )
-"""Sections whose values are never shown: they are free-form and may hold secrets."""
+"""Sections whose values are never shown: they have any content and may hold secrets."""
 
 LONGEST_VALUE = 60
 _PLAIN_KEY = re.compile(r"[\w-]+\Z")
@@ -35,7 +35,7 @@ _PLAIN_KEY = re.compile(r"[\w-]+\Z")
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong at *path*.
+    """A problem at *path*.
 
     *severity*: ``error``; ``warning``; ``lenient``, which is a warning that ``strict`` turns into an error.
     """
@@ -44,18 +44,18 @@ class Problem:
     message: str
     severity: str = "error"
     line: int | None = None
-    """Line of the text that was read, where *path* does not lead to it."""
+    """Line of the text that was read, when *path* does not give it."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value stands in its file: *line* (from 1) of its key or list item, and the places inside it."""
+    """The place of a value in its file: *line* (from 1) of its key or list item, and the places inside it."""
 
     line: int
     entries: Mapping[str | int, Place] = field(default_factory=dict)
 
     def line_of(self, path: Path) -> int:
-        """The line of *path*, or of the innermost part of it that exists."""
+        """Return the line of *path*, or of its longest part that exists."""
         place = self
         for step in path:
             inner = place.entries.get(step)
@@ -66,13 +66,13 @@ class Place:
 
 
 def shown(text: str) -> str:
-    """*text* for a sentence: one line, not too long, nothing that a terminal would act upon."""
+    """Return *text* for a sentence: on one line, shortened, without control characters."""
     flat = "".join(character if character.isprintable() else "?" for character in text)
     return flat if len(flat) <= LONGEST_VALUE else flat[: LONGEST_VALUE - 1] + "…"
 
 
 def item_name(item: Any) -> str | None:
-    """The name of a list's item, when it has one."""
+    """Return the name of a list item; None when it has no name."""
     if isinstance(item, Mapping):
         for key in NAME_KEYS:
             name = item.get(key)
@@ -82,7 +82,10 @@ def item_name(item: Any) -> str | None:
 
 
 def path_text(data: Any, path: Path) -> str:
-    """``providers[rax-dfw].pools[main].labels[3].min-ram``: names where list items have one, counting from 0 else."""
+    """Return a path as text: ``providers[rax-dfw].pools[main].labels[3].min-ram``.
+
+    List items appear by name, or by index (from 0) when they have no name.
+    """
     text = ""
     place = data
     for step in path:
@@ -105,56 +108,56 @@ def _inner(place: Any, step: str | int) -> Any:
 
 
 def is_private(path: Path) -> bool:
-    """True for places whose values must not be shown."""
+    """Return True for a path whose value must not be shown."""
     return any(step in PRIVATE_SECTIONS for step in path)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file that was read: its data and where each piece of it stands.
+    """A file that was read: its data and the place of each value.
 
-    *secret*: none of its values may be shown. *hidden*: texts that came from the environment, not shown either.
+    *secret*: no value of the file may be shown. *hidden*: texts from the environment, which may not be shown either.
     """
 
     name: str
     data: Any
     places: Place
     lines: tuple[int, ...] = ()
-    """For each line of the text that was read the line of the file."""
+    """The line of the file for each line of the text that was read."""
     secret: bool = False
     hidden: frozenset[str] = frozenset()
 
     def may_show(self, path: Path, value: Any) -> bool:
-        """Whether *value* may stand in a message."""
+        """Return True when a message may show *value*."""
         if self.secret or is_private(path):
             return False
         return not any(text in str(value) for text in self.hidden)
 
     def value_at(self, path: Path) -> Any:
-        """What stands at *path*; None when nothing does."""
+        """Return the value at *path*; None when there is none."""
         place = self.data
         for step in path:
             place = _inner(place, step)
         return place
 
     def line_of(self, path: Path, line: int | None = None) -> int:
-        """The line of the file where *path* stands.
+        """Return the line of *path* in the file.
 
-        :param line: that of the text that was read, where it is known.
+        :param line: its line in the text that was read, when it is known.
         """
         line = line or self.places.line_of(path)
         return self.lines[line - 1] if line <= len(self.lines) else line
 
     def sentence(self, problem: Problem) -> str:
-        """``file:line: path: what is wrong``."""
+        """Return a problem as ``file:line: path: what is wrong``."""
         line = self.line_of(problem.path, problem.line)
-        # Without data there are no names, only indices.
+        # Without the data, the path shows indices instead of names, which may be secret.
         where = path_text(None if self.secret else self.data, problem.path)
         return f"{self.name}:{line}: {where}: {problem.message}" if where else f"{self.name}:{line}: {problem.message}"
 
 
 def split(source: Source, problems: Sequence[Problem], *, strict: bool) -> tuple[list[str], list[str]]:
-    """Errors and warnings as sentences, in the order of the file, each once."""
+    """Return errors and warnings as sentences, in the order of the file, each once."""
     errors: dict[str, None] = {}
     warnings: dict[str, None] = {}
     for problem in sorted(problems, key=lambda one: one.line or source.places.line_of(one.path)):

@@ -1,12 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The shape of nodepool.yaml and secure.conf as JSON Schema (draft 2020-12). Data only.
+"""The form of nodepool.yaml and secure.conf as JSON Schema (draft 2020-12). Data only.
 
-A key without a value counts as absent, hence the ``null`` beside each optional type. ``errorMessage`` is the sentence
-for a rule that JSON Schema cannot put into words; ``x-unit`` names what a number counts. Both are read by
-:mod:`messages`; editors know ``errorMessage`` too. What refers from one place of the file to another is judged by
-:mod:`check`.
+A key without a value counts as absent, so each optional type also allows ``null``. ``errorMessage`` is the sentence for
+a rule for which JSON Schema has no readable text; ``x-unit`` names the unit of a number. :mod:`messages` reads both;
+editors know ``errorMessage`` too. :mod:`check` checks references from one place of the file to another.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def _object(meaning: str, properties: Schema, required: tuple[str, ...] = (), **
 
 
 def _present(key: str) -> Schema:
-    """*key* is there and has a value."""
+    """Return the rule that *key* exists and has a value."""
     return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``%(NODEPOOL_X)``: variables of the environment in the text of a file."""
+"""Substitution of environment variables, ``%(NODEPOOL_X)``, in the text of a file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _REFERENCE = re.compile(r"%\((NODEPOOL_\w*)\)", re.ASCII)
 
 @dataclass(frozen=True)
 class Expanded:
-    """*text* with values in place of references.
+    """A text with values in place of references.
 
-    *lines*: for each line of *text* the line of the file it came from. *values*: what was put in.
+    *lines*: the line of the file for each line of *text*. *values*: the values that were inserted.
     """
 
     text: str
@@ -28,7 +28,7 @@ class Expanded:
 
 
 def expand(text: str, environ: Mapping[str, str]) -> Expanded:
-    """Replaces each ``%(NODEPOOL_X)`` by that variable; a value is not searched for references again.
+    """Replace each ``%(NODEPOOL_X)`` by that variable; references in values are not replaced.
 
     A variable that is not set is a problem, except in a line that is a comment.
     """
@@ -46,7 +46,7 @@ def expand(text: str, environ: Mapping[str, str]) -> Expanded:
             if line.lstrip().startswith("#"):
                 return match.group(0)
             problems.append(_missing(name, len(lines) + 1))
-            # Not the reference itself: % cannot begin a text in YAML, and one mistake should give one message.
+            # The name without %(): a text in YAML cannot begin with %, and one mistake should give one message.
             return name
 
         expanded = _REFERENCE.sub(value_of, line)

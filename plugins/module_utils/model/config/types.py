@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a nodepool.yaml says, as immutable values with every default filled in.
+"""The content of a nodepool.yaml as immutable objects with every default filled in.
 
-Times are seconds, ram is MiB, volumes are GB, as in Nodepool's manual. Objects compare by content, which is how a
-changed provider is noticed.
+Times are seconds, ram is MiB, volumes are GB, as in Nodepool's manual. Objects compare by content, so that a changed
+provider can be detected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ZooKeeperTls:
 
 @dataclass(frozen=True)
 class ZooKeeperSettings:
-    """How to reach ZooKeeper. *tls* None means plain."""
+    """The settings of the connection to ZooKeeper. *tls* None means a connection without TLS."""
 
     servers: tuple[ZooKeeperServer, ...]
     tls: ZooKeeperTls | None = None
@@ -60,7 +60,7 @@ class Diskimage:
     name: str
     elements: tuple[str, ...] = ()
     env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """May hold secrets, hence not in ``repr``, which ends up in logs."""
+    """May hold secrets, so it is left out of ``repr``, which may be logged."""
     release: str = ""
     formats: tuple[str, ...] = ()
     keep_formats: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Diskimage:
 
 @dataclass(frozen=True)
 class ProviderDiskimage:
-    """How a provider uses a diskimage."""
+    """The settings of a diskimage at a provider."""
 
     name: str
     pause: bool = False
@@ -126,13 +126,13 @@ class PoolLabel:
 
     @property
     def image_name(self) -> str:
-        """The nodepool name of its image."""
+        """The name of its image in nodepool.yaml."""
         return self.diskimage or self.cloud_image or ""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool of a provider. *limits* bounds instances, cores, ram, volumes and volume-gb as far as configured."""
+    """A pool of a provider. *limits* has the configured limits of instances, cores, ram, volumes and volume-gb."""
 
     name: str
     priority: int = 100
@@ -148,7 +148,7 @@ class Pool:
 
     @property
     def max_servers(self) -> float:
-        """math.inf when not configured; 0 or less disables the pool."""
+        """Most servers of the pool; math.inf when not configured; 0 or less disables the pool."""
         return self.limits["instances"]
 
 
@@ -161,7 +161,7 @@ class Provider:
     region_name: str | None = None
     priority: int = 100
     max_concurrency: float = math.inf
-    """Launches side by side; math.inf when not configured or not positive."""
+    """Most launches at the same time; math.inf when not configured or not positive."""
     rate: float = 0.0
     boot_timeout: int = 60
     launch_timeout: int = 3600
@@ -178,7 +178,7 @@ class Provider:
 
 @dataclass(frozen=True)
 class ImageSettings(CloudImage):
-    """What a launch needs to know of a label's image, whatever its kind: ``diskimage`` or ``cloud-image``.
+    """The settings of a label's image that a launch needs, for both kinds: ``diskimage`` and ``cloud-image``.
 
     For a diskimage *image_id* and *image_name* are None: the upload record in ZooKeeper names the cloud's image.
     """
@@ -188,7 +188,7 @@ class ImageSettings(CloudImage):
 
 @dataclass(frozen=True)
 class NodepoolConfig:
-    """A whole configuration. *warnings* are sentences about things that were ignored."""
+    """A whole configuration. *warnings* are sentences about parts that were ignored."""
 
     path: str
     zookeeper: ZooKeeperSettings
@@ -206,7 +206,7 @@ class NodepoolConfig:
     warnings: tuple[str, ...] = ()
 
     def image_settings(self, provider: Provider, label: PoolLabel) -> ImageSettings:
-        """The image of *label* at *provider*. The loader has made sure that it is defined."""
+        """Return the image of *label* at *provider*. The loader has checked that it is defined."""
         if label.diskimage is None:
             image = provider.cloud_images[label.cloud_image or ""]
             return ImageSettings(**{**vars(image), "image_name": image.image_name or image.name})
