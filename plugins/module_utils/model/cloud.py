@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cloud tells us and what we ask of it, as plain values.
+"""Plain values for the objects of a cloud and for requests to it.
 
-Produced and consumed by ``clients/openstack``; the planning floors see nothing else of OpenStack.
+``clients/openstack`` produces and consumes them; the planning layers see nothing else of OpenStack.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from datetime import datetime
 
 from .resources import Limits, Resources
 
-# Properties of the images that Nodepool uploads; the third is META_PROVIDER. Ours have META_SITE, too.
+# Properties of the images that Nodepool uploads; the third is META_PROVIDER. Images of this collection also have
+# META_SITE.
 IMAGE_BUILD = "nodepool_build_id"
 IMAGE_UPLOAD = "nodepool_upload_id"
 _SNAPSHOT = ("instance_uuid", "base_image_ref")
-"""nova writes one of them on what it makes of a server, and copies the properties of the server's own image to it."""
+"""nova sets one of these properties on a snapshot of a server, and copies the properties of the server's image."""
 
-# Keys of nova metadata that we write on each server. The first six are Nodepool's (3.x and 11), the last two are ours.
+# Keys of nova metadata that are set on each server. The first six are Nodepool's (3.x and 11), the last two are this
+# collection's.
 META_GROUPS = "groups"
 META_NODE_ID = "nodepool_node_id"
 META_PROVIDER = "nodepool_provider_name"
@@ -28,13 +30,14 @@ META_POOL = "nodepool_pool_name"
 META_IMAGE = "nodepool_image_name"
 META_LABEL = "nodepool_node_label"
 META_LAUNCH = "stackci_launch"
-"""Our mark: ``<node id>-<attempt>-<nonce>``; stored in ZooKeeper before the create, so that the answer can be lost."""
+"""The mark of a launch: ``<node id>-<attempt>-<nonce>``. The launcher stores it in ZooKeeper before the create, so that
+it finds the server even when the answer to the create is lost."""
 META_SITE = "stackci_site"
-"""The id of the tree in ZooKeeper (``/nodepool/stackci/site``) that a server or image was made for."""
+"""The id of the tree in ZooKeeper (``/nodepool/stackci/site``) for which a server or image was made."""
 
 
 def moment(text: str | None) -> float | None:
-    """UNIX time of what an API writes (UTC where it names no zone); None when there is nothing to read."""
+    """Return the UNIX time of a time in an API's answer (UTC when it has no zone); None when it cannot be read."""
     if not text:
         return None
     try:
@@ -46,7 +49,7 @@ def moment(text: str | None) -> float | None:
 
 @dataclass(frozen=True)
 class Address:
-    """One address of a server: network name, address, IP version (4 or 6) and whether it is a floating one."""
+    """One address of a server: network name, address, IP version (4 or 6) and whether it is a floating IP."""
 
     network: str
     address: str
@@ -79,17 +82,17 @@ class Server:
 
     @property
     def launch_mark(self) -> str | None:
-        """Our mark, None for a server that we did not create."""
+        """The mark of its launch, None for a server that this collection did not create."""
         return self.metadata.get(META_LAUNCH)
 
     @property
     def site(self) -> str:
-        """The id of the tree that it was made for, "" when it names none."""
+        """The id of the tree for which it was made, "" when its metadata has none."""
         return self.metadata.get(META_SITE, "")
 
     @property
     def boot_seconds(self) -> float | None:
-        """What it took to become ACTIVE by the cloud's own clock, to a second; None where that does not tell."""
+        """Seconds from its creation to ACTIVE by the cloud's clock, exact to a second; None when a time is missing."""
         created, launched = moment(self.created), moment(self.launched_at)
         return launched - created if created is not None and launched is not None else None
 
@@ -107,7 +110,7 @@ class Flavor:
 
 @dataclass(frozen=True)
 class Image:
-    """An image in glance; *size* in bytes, None while it has no data. *properties* hold the checksums, too."""
+    """An image in glance; *size* in bytes, None while it has no data. *properties* include the checksums."""
 
     id: str
     name: str
@@ -118,18 +121,18 @@ class Image:
 
     @property
     def site(self) -> str:
-        """The id of the tree that it was uploaded for, "" when it names none."""
+        """The id of the tree for which it was uploaded, "" when its properties have none."""
         return self.properties.get(META_SITE, "")
 
     @property
     def is_snapshot(self) -> bool:
-        """True for an image that a user made of a server; it may bear all marks of the image of that server."""
+        """True for an image that a user made from a server; it may have all the marks of that server's image."""
         return any(key in self.properties for key in _SNAPSHOT)
 
 
 @dataclass(frozen=True)
 class ImageSpec:
-    """A new image. *properties*: glance's own fields and free ones, as text; *disk_format*: qcow2, raw, vhd …"""
+    """A new image. *properties*: glance's own fields and other ones, as text; *disk_format*: qcow2, raw, vhd …"""
 
     name: str
     disk_format: str
@@ -156,7 +159,7 @@ class SecurityGroup:
 
 @dataclass(frozen=True)
 class Port:
-    """A port with its fixed addresses; *server_id* is neutron's device_id, "" for a port of nothing."""
+    """A port with its fixed addresses; *server_id* is neutron's device_id, "" for a port without a device."""
 
     id: str
     server_id: str
@@ -170,7 +173,7 @@ class Port:
 
 @dataclass(frozen=True)
 class FloatingIp:
-    """A floating IP; *description* carries our mark when it is ours."""
+    """A floating IP; *description* holds the mark of the launch when this collection created it."""
 
     id: str
     address: str
@@ -194,9 +197,9 @@ class Volume:
 
 @dataclass(frozen=True)
 class CloudLimits:
-    """One reading of what the project may use and uses, over all the services that were asked.
+    """One reading of the project's limits and usage in all the services that were asked.
 
-    *bounds*: upper bounds. *used*: what the services themselves count as used; a name that no service counts is absent.
+    *bounds*: upper limits. *used*: the usage that the services report; a name that no service reports is absent.
     """
 
     bounds: Limits
@@ -205,7 +208,7 @@ class CloudLimits:
 
 @dataclass(frozen=True)
 class ServerSpec:
-    """Everything that goes into one create."""
+    """All parameters of one create."""
 
     name: str
     image_id: str
@@ -223,7 +226,7 @@ class ServerSpec:
 
 @dataclass(frozen=True)
 class ReachedAddresses:
-    """The addresses of an active server sorted into Nodepool's fields; "" when there is none of the kind."""
+    """The addresses of an active server in Nodepool's fields; "" when there is no address for a field."""
 
     public_ipv4: str = ""
     private_ipv4: str = ""

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 from .documents import Document, Reader, dump, whole
 
 MODEL_API = 0
-"""Nodepool's daemons refuse to start where every registered component has a higher one."""
+"""Nodepool's daemons refuse to start when every registered component has a higher number than they have."""
 DEFAULT_POOL_PRIORITY = 100
 
 
 class ComponentKind:
-    """The kinds that Nodepool registers."""
+    """The kinds of components that Nodepool registers."""
 
     LAUNCHER = "launcher"
     BUILDER = "builder"
@@ -34,7 +34,7 @@ class ComponentState:
 
 
 def registration(kind: str, hostname: str, fields: Mapping[str, Any]) -> bytes:
-    """The document of a registration; *fields* may override the defaults but not what identifies it."""
+    """Return the document of a registration; *fields* may override the defaults, but not kind, hostname or model_api."""
     document = {"state": ComponentState.INITIALIZING, "version": "unknown", **fields}
     document.update(kind=kind, hostname=hostname, model_api=MODEL_API)
     return dump(document, sort_keys=True)
@@ -47,10 +47,10 @@ def _priority(value: Any) -> int:
 
 @dataclass
 class PoolComponent(Document):
-    """A registered provider pool, ours or foreign.
+    """A registered provider pool of any launcher.
 
-    *id* is the launcher id that ``declined_by`` quotes. The version of its software is in ``extra``, because
-    ``version`` is the znode's.
+    *id* is the launcher id that ``declined_by`` names. The version of the launcher's software is in ``extra``, because
+    ``version`` is the version of the znode.
     """
 
     NEEDED: ClassVar[tuple[str, ...]] = ("id", "provider_name")

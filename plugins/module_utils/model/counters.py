@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counters and histograms that one cycle hands on to the next, as ``/metrics`` shows them.
+"""Counters and histograms that each cycle continues from the last one, as ``/metrics`` shows them.
 
-Buckets are fixed: histograms of several hosts, and of cycles one after the other, are added up.
+Buckets are fixed, because histograms of several hosts and of successive cycles are added up.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .stored import BadDocument, is_number
 LAUNCH_BUCKETS = (1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
 """Upper bounds in seconds, for the steps of a launch."""
 IMAGE_BUCKETS = (10, 30, 60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 7200, 14400)
-"""The same, for builds and uploads of images."""
+"""Upper bounds in seconds, for builds and uploads of images."""
 MOST_SERIES = 2000
-"""Combinations of labels in one family. What comes beyond them is counted with the label value :data:`OTHER`."""
+"""Most combinations of label values in one family. Any further one is counted with the label value :data:`OTHER`."""
 OTHER = "other"
 
 Labels = tuple[str, ...]
@@ -28,9 +28,9 @@ Labels = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Family:
-    """Counters, or histograms, of one name.
+    """The counters or histograms of one name.
 
-    :ivar name: without prefix and without ``_total``; the key in the stored document.
+    :ivar name: the name without prefix and without ``_total``; the key in the stored document.
     :ivar labels: names of the labels.
     :ivar buckets: upper bounds in seconds; empty for a counter.
     """
@@ -42,7 +42,7 @@ class Family:
 
     @property
     def size(self) -> int:
-        """Numbers in a series: 1, or the count of each bucket, that of longer ones, and the sum of all seconds."""
+        """Numbers in a series: 1, or the count of each bucket, the count of longer times, and the sum in seconds."""
         return len(self.buckets) + 2 if self.buckets else 1
 
 
@@ -102,9 +102,9 @@ FAMILIES = (
 
 
 class Counters:
-    """Values by family and label values; they only grow.
+    """Values by family and label values. They only grow.
 
-    :ivar series: family → label values → numbers, see :attr:`Family.size`.
+    :ivar series: family → label values → numbers; see :attr:`Family.size`.
     """
 
     def __init__(self) -> None:
@@ -116,29 +116,29 @@ class Counters:
         return not any(self.series.values())
 
     def begin(self, family: Family, *labels: str) -> None:
-        """Make sure that the series is there, with 0."""
+        """Make sure that the series exists; a new one begins with 0."""
         self._numbers(family, labels)
 
     def add(self, family: Family, *labels: str, amount: float = 1) -> None:
-        """Count *amount* (above 0) more."""
+        """Add *amount* to a counter; an amount of 0 or less is ignored."""
         if amount > 0:
             self._numbers(family, labels)[0] += amount
 
     def observe(self, family: Family, *labels: str, seconds: float) -> None:
-        """Add a duration; a negative one, after a clock was set back, counts as 0."""
+        """Add a duration to a histogram; a negative one, after a clock was set back, counts as 0."""
         numbers = self._numbers(family, labels)
         spent = max(0.0, seconds)
         numbers[bisect_left(family.buckets, spent)] += 1
         numbers[-1] += spent
 
     def merge(self, other: Counters) -> None:
-        """Add all that *other* has."""
+        """Add all values of *other*."""
         for family in FAMILIES:
             for labels, numbers in other.series[family.name].items():
                 self._add(family, labels, numbers)
 
     def document(self) -> dict[str, Any]:
-        """As it is stored: family → list of [label values, numbers]."""
+        """Return the counters as they are stored: family → list of [label values, numbers]."""
         return {
             name: [[list(labels), [_plain(number) for number in numbers]] for labels, numbers in sorted(found.items())]
             for name, found in self.series.items()
@@ -147,9 +147,9 @@ class Counters:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Counters:
-        """From what is stored; families of another version are left out.
+        """Read a stored document; families of another version are left out.
 
-        :raises BadDocument: anything in it is not what :meth:`document` writes.
+        :raises BadDocument: a part of it does not have the form that :meth:`document` writes.
         """
         counters = cls()
         for family in FAMILIES:
@@ -173,7 +173,7 @@ class Counters:
 
 
 def merged(several: Iterable[Counters]) -> Counters:
-    """The sums of several counters."""
+    """Return the sums of several counters."""
     total = Counters()
     for counters in several:
         total.merge(counters)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How JSON documents in ZooKeeper are read and written.
+"""Reading and writing of JSON documents in ZooKeeper.
 
-Others write these documents too, so reading never raises: what is not a JSON object, or is nested too deeply, is
-None, and a field of a wrong type becomes its default. Keys that we do not know are carried along in ``extra`` and
-written back.
+Other clients write these documents too, so reading never raises: a document that is not a JSON object, or is nested too
+deeply, is read as None, and a field of a wrong type as its default. Unknown keys are kept in ``extra`` and written
+back.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from typing import Any, ClassVar, Self
 Reader = Callable[[Any], Any]
 
 DEEPEST = 100
-"""Levels of a document. What is copied and written recursively must not come near the interpreter's own bound."""
+"""Most levels of a document. Copying and writing are recursive and must stay far below the interpreter's limit."""
 
 
 def parse(data: bytes | None) -> dict[str, Any] | None:
-    """The JSON object in *data*; None when it is empty or anything else."""
+    """Return the JSON object in *data*; None when *data* is empty or holds anything else."""
     document, _problem = _read(data) if data else (None, None)
     return document
 
 
 def why_unreadable(data: bytes | None) -> str | None:
-    """Why there is no JSON object in *data*; None when there is one, or nothing at all."""
+    """Return why there is no JSON object in *data*; None when there is one, or *data* is empty."""
     return _read(data)[1] if data else None
 
 
 def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
-    """The JSON object, or what is wrong."""
+    """Return the JSON object and None, or None and the problem."""
     try:
         document = _decoded(data)
     except RecursionError:
@@ -44,15 +44,18 @@ def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
         return None, "it is not JSON"
     if not isinstance(document, dict):
         return None, "it is not a JSON object"
-    # A deep document has at least so many brackets: counting them costs next to nothing.
+    # A document that is too deep has more than DEEPEST brackets, and counting them costs almost nothing.
     if data.count(b"{") + data.count(b"[") > DEEPEST and _is_too_deep(document):
         return None, _TOO_DEEP
     return document, None
 
 
 def _decoded(data: bytes) -> Any:
-    """:raises ValueError: *data* is not JSON."""
-    if data[:1] == b"{" and data[1:2] != b"\0":  # UTF-8 without space around it, as nearly all are
+    """Decode *data*.
+
+    :raises ValueError: *data* is not JSON.
+    """
+    if data[:1] == b"{" and data[1:2] != b"\0":  # UTF-8 without spaces around it, as in nearly all documents
         written = data.decode("utf-8", "surrogatepass")
         document, end = _DECODER.raw_decode(written)
         if end == len(written):
@@ -69,9 +72,9 @@ def _finite(digits: str) -> float | None:
 
 
 _DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_finite)
-"""Not every writer keeps to JSON: NaN, Infinity and 1e400 are no numbers to calculate with.
+"""Decoder that reads NaN, Infinity and 1e400 as None: some clients write them, but they cannot be used as numbers.
 
-json.loads with such options makes a decoder for each document, which costs as much as a small document itself.
+json.loads with these options makes a decoder for each document, which costs as much as decoding a small document.
 """
 
 
@@ -90,15 +93,15 @@ def _is_too_deep(document: dict[str, Any]) -> bool:
 
 
 def dump(document: Mapping[str, Any], *, sort_keys: bool = False) -> bytes:
-    """*document* as JSON in UTF-8.
+    """Return *document* as JSON in UTF-8.
 
-    Everything beyond ASCII is escaped: a lone surrogate from another client's document could not be encoded.
+    All characters beyond ASCII are escaped: a lone surrogate from another client's document could not be encoded.
     """
     return json.dumps(document, sort_keys=sort_keys, separators=(",", ":")).encode("utf-8")
 
 
 def copied(value: Any) -> Any:
-    """A deep copy of a JSON value; much faster than copy.deepcopy."""
+    """Return a deep copy of a JSON value; much faster than copy.deepcopy."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -107,12 +110,12 @@ def copied(value: Any) -> Any:
 
 
 def anything(value: Any) -> Any:
-    """A value that is none of our business."""
+    """Return *value* unchanged: the collection does not use it."""
     return value
 
 
 def text(value: Any) -> str | None:
-    """A string; numbers are spelt out, everything else is None."""
+    """Return a string; numbers are converted, everything else is None."""
     if isinstance(value, str):
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -121,7 +124,7 @@ def text(value: Any) -> str | None:
 
 
 def words(value: Any) -> list[str]:
-    """A list of strings. Old documents hold a bare string where a list belongs."""
+    """Return a list of strings. Old documents have a single string in place of a list."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list):
@@ -130,7 +133,7 @@ def words(value: Any) -> list[str]:
 
 
 def seconds(value: Any) -> float | None:
-    """A UNIX time or a span as a finite float."""
+    """Return a UNIX time or a duration as a finite float; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -141,23 +144,23 @@ def seconds(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """A whole number; "22" and 22.0 count as 22."""
+    """Return a whole number; "22" and 22.0 count as 22; None for anything that is not a number."""
     number = seconds(value)
     return None if number is None else int(number)
 
 
 def whole_or_zero(value: Any) -> int:
-    """A whole number, 0 for anything else."""
+    """Return a whole number, 0 for anything else."""
     return whole(value) or 0
 
 
 def mapping(value: Any) -> dict[str, Any] | None:
-    """A JSON object or None."""
+    """Return a JSON object or None."""
     return value if isinstance(value, dict) else None
 
 
 def text_or_empty(value: Any) -> str:
-    """As :func:`text`, "" for None."""
+    """Return the result of :func:`text`, "" for None."""
     return text(value) or ""
 
 
@@ -177,11 +180,11 @@ _READERS: Mapping[str, Reader] = {
 
 @dataclass
 class Document:
-    """A znode with a JSON object in it.
+    """A znode that holds a JSON object.
 
-    The attributes that a subclass adds are its keys, in the order in which they are written, but for those in
-    ``BESIDE``. Their types say how they are read, ``READ`` where that is not enough. A missing key is read as null,
-    unless ``ABSENT`` has it. ``NEEDED`` are the keys without which it makes no sense.
+    The attributes that a subclass adds, except those in ``BESIDE``, are the keys of the object, in the order in which
+    they are written. Their types say how they are read; ``READ`` has readers for keys whose type does not say it. A
+    missing key is read as null, unless ``ABSENT`` has it. A document without one of the keys in ``NEEDED`` is broken.
     """
 
     KEYS: ClassVar[Mapping[str, Reader]] = {}
@@ -190,17 +193,17 @@ class Document:
     ABSENT: ClassVar[Mapping[str, Any]] = {}
     NEEDED: ClassVar[tuple[str, ...]] = ()
     FORGOTTEN: ClassVar[frozenset[str]] = frozenset()
-    """Keys of others that are neither read nor written back."""
+    """Keys that are not kept in ``extra``."""
     NESTED: ClassVar[tuple[str, ...]] = ()
     """The attributes that may be lists or dicts."""
 
     id: str = ""
     version: int = -1
-    """The znode's version when it was read or written; -1 when it never was."""
+    """The version of the znode at the last read or write; -1 before the first."""
     extra: dict[str, Any] = field(default_factory=dict)
-    """Keys that we do not know."""
+    """Unknown keys and their values."""
     broken: bool = field(default=False, compare=False)
-    """A key that it cannot do without is missing or makes no sense."""
+    """True when a key in ``NEEDED`` is missing or has no usable value."""
 
     def __init_subclass__(cls) -> None:
         kinds: Mapping[str, str] = get_annotations(cls)
@@ -211,13 +214,13 @@ class Document:
 
     @classmethod
     def from_bytes(cls, identifier: str, data: bytes | None, version: int = -1) -> Self | None:
-        """The object in *data*; None when that is empty, not JSON, or not an object."""
+        """Return the document in *data*; None when *data* is empty, not JSON, or not an object."""
         document = parse(data)
         return None if document is None else cls.from_document(identifier, document, version)
 
     @classmethod
     def from_document(cls, identifier: str, document: Mapping[str, Any], version: int = -1) -> Self:
-        """The object that *document* describes; takes over its lists and dicts."""
+        """Return the object that *document* describes. Values of unknown keys are shared with *document*."""
         made = cls(id=identifier, version=version)
         for key, read in cls.KEYS.items():
             value = read(document[key]) if key in document else cls.ABSENT.get(key)
@@ -228,25 +231,25 @@ class Document:
         return made
 
     def lack(self) -> str:
-        """What is wrong with a broken one, as a part of a sentence."""
+        """Return the problem of a broken document, as a part of a sentence."""
         return f"it needs {' and '.join(self.NEEDED)}, and one of them is missing or of a wrong type"
 
     def complete(self, document: Mapping[str, Any]) -> None:
-        """Fill in what depends on more than one key of *document*."""
+        """Set attributes that depend on more than one key of *document*."""
 
     def to_document(self) -> dict[str, Any]:
-        """Every key of the schema, null where there is nothing, and the unknown ones as they came."""
+        """Return all keys of the schema, with null for missing values, and the unknown keys unchanged."""
         document = {key: getattr(self, key) for key in self.KEYS}
         for key, value in self.extra.items():
             document.setdefault(key, value)
         return document
 
     def to_bytes(self) -> bytes:
-        """The document as it is stored."""
+        """Return the document as it is stored."""
         return dump(self.to_document())
 
     def clone(self) -> Self:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = object.__new__(type(self))
         values = self.__dict__.copy()
         for key in self.NESTED:
@@ -268,9 +271,9 @@ class StatefulDocument(Document):
     state_time: float | None = None
 
     def set_state(self, state: str, now: float) -> None:
-        """Assign *state*; the time is renewed even when the state stays the same.
+        """Set the state and its time; the time is renewed even when the state stays the same.
 
-        :raises ValueError: when the schema has no such state.
+        :raises ValueError: the schema has no such state.
         """
         if state not in self.STATES:
             known = ", ".join(sorted(self.STATES))

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The family of exceptions of the collection.
+"""The exceptions of the collection.
 
-Nothing below ``runtime/`` calls ``fail_json``: whatever goes wrong is one of these, and
-``runtime`` turns it into a module failure at one place. A message is a sentence for an
-operator: what is wrong, where, and what to do about it.
+Nothing below ``runtime/`` calls ``fail_json``: code raises one of these errors, and ``runtime`` turns it into a module
+failure in one place. A message is a sentence for the operator: what is wrong, where, and what to do about it.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from typing import Any
 
 
 class NodepoolError(Exception):
-    """Base of everything that the collection raises on purpose."""
+    """The base class of all errors that the collection raises on purpose."""
 
 
 class PartlyFailed(NodepoolError):
-    """What was asked for by name could not be done, or not all of it.
+    """An operation on named objects failed for some or all of them.
 
-    :param result: what was done all the same, as the module would have returned it.
+    :param result: what was done nevertheless, as the module would have returned it.
     """
 
     def __init__(self, message: str, result: Mapping[str, Any]) -> None:
@@ -32,8 +31,8 @@ class PartlyFailed(NodepoolError):
 class ConfigError(NodepoolError):
     """The user's configuration cannot be used.
 
-    :param problems: one sentence for each problem, each naming file, path in it and remedy.
-    :param warnings: the same for what would not have been an error: it may tell what the mistake was.
+    :param problems: one sentence for each problem, each with the file, the path in it and the remedy.
+    :param warnings: one sentence for each problem that is not an error by itself: it may show the mistake.
     """
 
     def __init__(self, problems: Sequence[str], warnings: Sequence[str] = ()) -> None:
@@ -56,7 +55,7 @@ class MissingLibraryError(NodepoolError):
 
 
 class DeadlineExceeded(NodepoolError):
-    """Something did not happen in its time; carries the last state that was seen."""
+    """A result did not arrive in time. *last_state* is the last state that was seen."""
 
     def __init__(self, message: str, last_state: Mapping[str, Any] | None = None) -> None:
         self.last_state = dict(last_state or {})
@@ -68,7 +67,7 @@ class StoreError(NodepoolError):
 
 
 class StoreGone(StoreError):
-    """The znode that was to be changed does not exist any more."""
+    """The znode of an operation does not exist (any more)."""
 
 
 class StoreConflict(StoreError):
@@ -76,18 +75,18 @@ class StoreConflict(StoreError):
 
 
 class TreeExchanged(StoreError):
-    """Where the tree was that a cycle began with there is another one now, or none: nothing it knows holds any more."""
+    """The tree that a cycle began with is gone or was replaced by another one: all that the cycle knows is invalid."""
 
 
 class CloudError(NodepoolError):
-    """A cloud did not do what was asked.
+    """A cloud did not do what a call asked for.
 
     :param provider: name of the provider in nodepool.yaml.
     :param call: the kind of call, e.g. ``POST /servers``.
     :param status: HTTP status, None when there was no answer.
-    :param unclear: True when the call may have taken effect all the same (no answer, or a
+    :param unclear: True when the call may have taken effect nevertheless (no answer, or a
         5xx on a call that changes something).
-    :param retry_after: seconds the cloud asked us to wait, when it did.
+    :param retry_after: seconds that the cloud asked the client to wait; None when it did not ask.
     """
 
     def __init__(
@@ -109,17 +108,17 @@ class CloudError(NodepoolError):
 
 
 class CloudUnavailable(CloudError):
-    """No answer in time, no connection, 429, 5xx, or an answer that makes no sense."""
+    """The cloud gave no answer in time, no connection, 429, 5xx, or an answer that makes no sense."""
 
 
 class CloudAuthError(CloudError):
-    """The cloud does not accept our credentials (401), or clouds.yaml does not name the cloud."""
+    """The cloud does not accept the credentials, or the entry in clouds.yaml cannot be used."""
 
 
 class CloudQuotaRefused(CloudError):
-    """A create was refused because of a quota.
+    """The cloud refused a create because of a quota.
 
-    :param resources: names as in :mod:`model.resources`, as far as the message tells; may be empty.
+    :param resources: names as in :mod:`model.resources`, as far as the cloud's message has them; may be empty.
     """
 
     def __init__(self, message: str, *, resources: Sequence[str] = (), **context: Any) -> None:
@@ -128,19 +127,19 @@ class CloudQuotaRefused(CloudError):
 
 
 class CloudRefused(CloudError):
-    """Any other 4xx: the request itself is wrong or not allowed."""
+    """The cloud answered with any other 4xx: the request itself is wrong or not allowed."""
 
 
 class CloudNotFound(CloudRefused):
-    """404 for the object that the call names."""
+    """The cloud answered with 404: the object of the call does not exist."""
 
 
 class CloudConflict(CloudRefused):
-    """409: the object is in a state that does not allow the call."""
+    """The cloud answered with 409: the object is in a state that does not allow the call."""
 
 
 class CloudImageBroken(CloudError):
-    """An image in the cloud is not what was sent: its state, size or checksum tells so."""
+    """An image in the cloud differs from the file that was sent, by its state, size or checksum."""
 
 
 class ImageFileError(NodepoolError):
@@ -148,4 +147,4 @@ class ImageFileError(NodepoolError):
 
 
 class HookError(NodepoolError):
-    """A program of the operator's did not do its part."""
+    """A hook of the operator failed."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pool that refused creates although there seemed to be room: how long it is left alone, and what ends that."""
+"""Freezes: how long a pool gets no creates after the cloud refused some although there seemed to be room."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .stored import Stored, believed, made
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was known about a resource: the cloud's limit, what others used, what our servers used."""
+    """The known facts about a resource: the cloud's limit, the usage of others, and that of the launcher's servers."""
 
     bound: float | None = None
     others: float = 0.0
@@ -23,7 +23,7 @@ class Evidence:
 
     @property
     def used(self) -> float:
-        """By all users of the cloud together."""
+        """The usage of all users of the quota together."""
         return self.others + self.ours
 
 
@@ -31,11 +31,12 @@ class Evidence:
 class Freeze(Stored):
     """The freeze of one resource in one pool. Times are UNIX seconds.
 
-    *until*: before this no create that would use more than was used at the refusal (the *evidence*). *refusals*: of
-    each create that was refused within the past hour; those that were under way together bear the same time. *text*:
-    what the cloud said. *settled*: what others used has been read after the refusal. *blind*: a create that should
-    have fitted was refused too, so what is seen may be wrong: what is given back is tried one by one, and after some
-    refusals at a distance. *trusted*: the last of these tries was accepted, so the next need not wait.
+    *until*: before this time, the launcher sends no create that would use more than was used at the refusal (the
+    *evidence*). *refusals*: the times of the creates that were refused within the past hour; creates that were sent
+    together have the same time. *text*: the cloud's message. *settled*: the usage of others was read after the
+    refusal. *blind*: the cloud also refused a create that should have fitted, so the known usage may be wrong: the
+    launcher tries freed resources one by one, and after some refusals with pauses. *trusted*: the last of these tries
+    was accepted, so the next one need not wait.
     """
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"evidence": partial(made, Evidence)}
@@ -50,7 +51,7 @@ class Freeze(Stored):
     trusted: bool = False
 
     def as_of(self, now: float, longest: float) -> Freeze:
-        """As it can be meant at this moment, whatever clock it was stored by; see :func:`stored.believed`."""
+        """Return the freeze with its times corrected for a clock that was wrong; see :func:`stored.believed`."""
         until, refusals = believed(self.until, now, longest), [min(moment, now) for moment in self.refusals]
         return (
             self if (until, refusals) == (self.until, self.refusals) else replace(self, until=until, refusals=refusals)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Image records: builds below ``/nodepool/images/<image>/builds`` and their uploads."""
+"""Records of disk images: builds below ``/nodepool/images/<image>/builds`` and their uploads."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class UploadState:
 
 
 def is_build_id(name: str) -> bool:
-    """True for a uuid in hex and for the ten digits of old versions; a ``lock`` is no build."""
+    """Return True for a uuid in hex and for the ten digits of old versions; ``lock`` is not a build."""
     return _BUILD_ID.fullmatch(name) is not None
 
 
 def is_unique(build_id: str) -> bool:
-    """True for a uuid: no other tree has a build of that name. The numbers of old versions are the same everywhere."""
+    """Return True for a uuid, which no other tree has. The numbers of old versions are the same in all trees."""
     return len(build_id) == _UUID_LENGTH and is_build_id(build_id)
 
 
 def is_upload_id(name: str) -> bool:
-    """True for the name of an upload's znode."""
+    """Return True for the name of an upload's znode."""
     return _UPLOAD_ID.fullmatch(name) is not None
 
 
@@ -67,8 +67,8 @@ _ABSENT = {"username": DEFAULT_USERNAME, "python_path": DEFAULT_PYTHON}
 class Build(StatefulDocument):
     """A disk image on a builder's disk. *id* is a uuid in hex, or ten digits in old trees.
 
-    *born* is the number of the ZooKeeper transaction that created it (0 while it is not stored): it tells builds,
-    requests and pauses in their order, whatever the clocks of their makers say.
+    *born* is the number of the ZooKeeper transaction that created the record (0 while it is not stored). These numbers
+    give the order of builds, requests and pauses without any clock.
     """
 
     STATES: ClassVar[frozenset[str]] = BuildState.ALL
@@ -89,7 +89,7 @@ class Build(StatefulDocument):
     shell_type: str | None = None
 
     def to_document(self) -> dict[str, Any]:
-        """The formats are one sorted string; a build without any has no such key."""
+        """Return the document; the formats are one sorted string, and the key is left out when there are none."""
         document = super().to_document()
         formats = document.pop("formats")
         if formats:
@@ -99,7 +99,7 @@ class Build(StatefulDocument):
 
 @dataclass
 class Upload(StatefulDocument):
-    """A build in a provider's cloud. *path* is its full znode path, which node records quote as ``image_id``."""
+    """A build in a provider's cloud. *path* is its full znode path, which node records have as ``image_id``."""
 
     STATES: ClassVar[frozenset[str]] = UploadState.ALL
     NEEDED: ClassVar[tuple[str, ...]] = ("state",)

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of one launch: everything that the next cycle needs to go on with it.
+"""The record of one launch: everything that the next cycle needs to continue it.
 
-It lives below our own subtree and is written before the call that it describes, so that a server whose create was
-never answered can be found again by its mark.
+It is stored below ``/nodepool/stackci`` and written before the call that it describes, so that the launcher can find a
+server by its mark when its create was never answered.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .stored import Stored, believed
 
 LONGEST_LOOK = 3600.0
 LONGEST_DELAY = 400.0
-"""Seconds: no launch is held back for longer than this before its next try."""
+"""Most seconds for which a launch is held back before its next attempt."""
 
 
 class Phase:
-    """Where a launch stands."""
+    """The phases of a launch."""
 
     QUEUED = "queued"
     CREATING = "creating"
@@ -40,15 +40,16 @@ IN_FLIGHT = frozenset(
 
 @dataclass
 class Launch(Stored):
-    """One node on its way to being ready, and afterwards what belongs to it in the cloud.
+    """The launch of one node, and afterwards the record of the node's objects in the cloud.
 
-    Times are UNIX seconds. *mark* is the server's metadata value of the present attempt, *superseded* those of
-    attempts that were given up without knowing whether a server came of them. *floating_doubt*: a floating IP was
-    asked for with that mark, and it is unknown what came of it. *asked_at*: when the present create was
-    sent; *answered*: whether nova said yes to it; *look_until*: a create in doubt is looked for until then;
-    *doubt_until*: so long may a server still come of a superseded create that was never answered. *event_id*: that of
-    the request, which its requestor deletes long before the node goes. *adopted*: how
-    often a later cycle has continued the launch; *adopted_at*: when one did so last.
+    Times are UNIX seconds. *mark*: the metadata value of the present attempt's server. *superseded*: the marks of
+    attempts that were given up while it was unknown whether they made a server. *floating_doubt*: a floating IP was
+    requested with the mark, and it is unknown whether it was created. *asked_at*: when the present create was sent.
+    *answered*: False when the launcher found the server in the list, without an answer to the create. *look_until*:
+    until when the launcher looks for the server of an unclear create. *doubt_until*: until when a superseded create
+    that was never answered may still make a server. *event_id*: the event of the request; it is stored here because
+    the requestor deletes the request long before the node is deleted. *adopted*: how often a later cycle has continued
+    the launch. *adopted_at*: when a cycle did so last.
     """
 
     node_id: str
@@ -85,43 +86,43 @@ class Launch(Stored):
 
     @property
     def marks(self) -> set[str]:
-        """The marks of all its attempts."""
+        """The marks of the present attempt and of the superseded ones."""
         return {mark for mark in (self.mark, *self.superseded) if mark}
 
     @property
     def in_flight(self) -> bool:
-        """True until it is ready or given up."""
+        """True until the launch is ready or failed."""
         return self.phase in IN_FLIGHT
 
     def enter(self, phase: str, now: float) -> None:
-        """Go into a phase."""
+        """Enter a phase, and set its time."""
         self.phase = phase
         self.since = now
 
     def bound(self, now: float) -> Launch:
-        """Correct what a clock that was ahead has stored: nothing began later than now or waits longer than any."""
+        """Correct times that a clock ahead of this one has stored: no start is later than now, no wait too long."""
         self.since, self.started, self.asked_at = (min(at, now) for at in (self.since, self.started, self.asked_at))
         self.created_at = None if self.created_at is None else min(self.created_at, now)
         self.active_at = None if self.active_at is None else min(self.active_at, now)
         self.adopted_at = None if self.adopted_at is None else min(self.adopted_at, now)
         self.not_before = believed(self.not_before, now, LONGEST_DELAY)
-        # A cycle that adopts the launch looks for its server anew; neither is worth more than an hour.
+        # A cycle that adopts the launch starts a new search for its server; both times are at most an hour ahead.
         self.look_until = believed(self.look_until, now, LONGEST_LOOK)
         self.doubt_until = believed(self.doubt_until, now, LONGEST_LOOK)
         return self
 
     def document(self) -> dict[str, Any]:
-        """As it is stored. A copy in depth (dataclasses.asdict) takes fifteen times as long as this."""
+        """Return the record as it is stored. dataclasses.asdict, a deep copy, takes fifteen times as long."""
         return {name: [*value] if isinstance(value, list) else value for name, value in vars(self).items()}
 
 
 def make_mark(node_id: str, attempt: int, nonce: str) -> str:
-    """The metadata value that ties a server to a launch attempt."""
+    """Return the metadata value that marks a server as made by a launch attempt."""
     return f"{node_id}-{attempt}-{nonce}"
 
 
 def node_of_mark(mark: str) -> str:
-    """The node id in a mark."""
+    """Return the node id in a mark."""
     return mark.split("-", 1)[0]
 
 
@@ -132,7 +133,7 @@ _FLOATING_PROVIDER = "nodepool_provider_name="
 
 @dataclass(frozen=True)
 class Written:
-    """What a floating IP says of itself; *site* is "" on those of earlier versions."""
+    """The content of a floating IP's description; *site* is "" when an earlier version wrote it."""
 
     mark: str
     provider: str
@@ -140,21 +141,21 @@ class Written:
 
 
 def doubted_mark(launch: Launch) -> str | None:
-    """The mark on a floating IP that the launch may have without knowing its id; None when there can be none."""
+    """Return the mark of a floating IP that the launch may have although its id is unknown; None when there is none."""
     asked = launch.floating_doubt or (launch.phase == Phase.ADDRESSING and launch.floating_ip_id is None)
     return launch.mark if asked and launch.mark else None
 
 
 def floating_ip_description(mark: str, provider: str, site: str) -> str:
-    """What we write on a floating IP: the mark of its launch, and whose it is (as a server's metadata says it).
+    """Return the description of a floating IP: the mark of its launch, the site and the provider.
 
-    The provider comes last: a user chose its name, and there may be a space in it.
+    The provider comes last, because its name, which a user chose, may contain a space.
     """
     return f"{_FLOATING_MARK}{mark} {_FLOATING_SITE}{site} {_FLOATING_PROVIDER}{provider}"
 
 
 def read_description(text: str) -> Written | None:
-    """What :func:`floating_ip_description` wrote, None for anything else."""
+    """Read a description that :func:`floating_ip_description` made; return None for any other text."""
     first, _space, rest = text.partition(" ")
     mark, site = first.removeprefix(_FLOATING_MARK), ""
     if rest.startswith(_FLOATING_SITE):
@@ -166,7 +167,7 @@ def read_description(text: str) -> Written | None:
 
 
 def written_by(text: str, provider: str, site: str) -> Written | None:
-    """What is written on a floating IP where this provider of this tree wrote it; None otherwise."""
+    """Return the content of a floating IP's description when this provider of this tree wrote it; None otherwise."""
     written = read_description(text)
     mine = written is not None and written.provider == provider and written.site in ("", site)
     return written if mine else None

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A lease: nodes that a playbook keeps under a name, beyond the life of the module that asked for them.
+"""Leases: nodes that a playbook keeps under a name, after the module that requested them has ended.
 
 A lease is ``count`` sets of nodes. Each set is one request, so all its nodes come from one pool and availability zone.
-The lease's document is written before the requests, and each request carries the lease's name, nonce and set number:
-the run after a kill finds what was asked already.
+The lease's document is written before the requests, and each request has the lease's name, nonce and set number: when
+the module is killed, the next run finds the requests that were made.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ REQUESTOR = "stackci.nodepool"
 """``requestor`` of every request that belongs to a lease."""
 
 LEASES = "leases"
-"""Folder of the lease documents in our own subtree."""
+"""Folder of the lease documents below ``/nodepool/stackci``."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+=-]{0,127}")
 
 
 class LeaseError(NodepoolError):
-    """A lease cannot be had as it was asked for."""
+    """A lease cannot be made as it was specified."""
 
 
 @dataclass(frozen=True)
 class LeaseSpec:
-    """What a playbook asks for.
+    """The lease that a playbook asks for.
 
     :param name: identifies the lease.
     :param labels: labels of one set, in order; empty when the lease is only to be released.
     :param count: number of sets.
-    :param priority: 0 to 999, the lower the sooner.
+    :param priority: 0 to 999; smaller numbers are served first.
     :param provider: preferred provider, None for any.
     :param tenant: tenant whose limits apply, None for none.
-    :param expires: seconds that the nodes stay held once they are handed over.
-    :param patience: seconds that the requests stay at most while no playbook comes back for them.
+    :param expires: seconds that the nodes stay held after they were handed over.
+    :param patience: most seconds that the requests stay while no playbook continues with the lease.
     """
 
     name: str
@@ -59,7 +59,7 @@ class LeaseSpec:
     patience: int = 7200
 
     def check(self) -> None:
-        """Raise LeaseError with all that is wrong with the values."""
+        """Check the values; raise LeaseError with all problems."""
         problems = []
         if not _NAME.fullmatch(self.name):
             problems.append(
@@ -86,7 +86,7 @@ def _read_sets(value: Any) -> list[LeaseSet]:
 
 @dataclass
 class LeaseSet:
-    """One set: its request while there is one, and its nodes once they are held."""
+    """One set: its request while there is one, and its nodes after they are held."""
 
     request: str | None = None
     nodes: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ class LeaseSet:
 
 @dataclass
 class Lease(Stored):
-    """The document of a lease. Times are UNIX seconds; *expires_at* is when nothing of it can be left."""
+    """The document of a lease. Times are UNIX seconds. At *expires_at* all requests and nodes of the lease are gone."""
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"sets": _read_sets}
 
@@ -108,7 +108,7 @@ class Lease(Stored):
 
     @classmethod
     def new(cls, spec: LeaseSpec, nonce: str, now: float) -> Lease:
-        """A lease of which nothing has been asked yet."""
+        """Return a lease without requests."""
         return cls(
             name=spec.name,
             labels=list(spec.labels),
@@ -121,7 +121,7 @@ class Lease(Stored):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Lease:
-        """Read what :meth:`document` wrote; raises LeaseError when it is something else."""
+        """Read a document that :meth:`document` wrote; raises LeaseError for any other document."""
         try:
             return super().from_document(document)
         except BadDocument as problem:
@@ -132,19 +132,20 @@ class Lease(Stored):
 
     @property
     def request_ids(self) -> list[str]:
-        """The requests that the document knows of."""
+        """The ids of the requests in the document."""
         return [part.request for part in self.sets if part.request is not None]
 
     @property
     def node_ids(self) -> list[str]:
-        """The nodes that the document knows of, in order of sets and labels."""
+        """The ids of the nodes in the document, in order of sets and labels."""
         return [node for part in self.sets for node in part.nodes]
 
 
 def lock_path(name: str) -> str:
-    """The lock that requestors of a lease take turns with.
+    """Return the path of the lock that only one requestor of a lease holds at a time.
 
-    One of 256 that stay: a lock inside the lease's own folder would vanish under a waiter when the lease is deleted.
+    It is one of 256 permanent locks: a lock in the lease's own folder would vanish while another client waits for it,
+    when the lease is deleted.
     """
     return f"lease-locks/{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:2]}"
 
@@ -153,19 +154,19 @@ _HOLD_JOB = "lease "
 
 
 def hold_job(name: str) -> str:
-    """``hold_job`` of the nodes of a lease."""
+    """Return the ``hold_job`` of the nodes of a lease."""
     return _HOLD_JOB + name
 
 
 def lease_of(node: Node) -> str | None:
-    """The name of the lease that a node is held for; None for a node that is held for something else, or not held."""
+    """Return the name of the lease for which a node is held; None when it is held for another reason or not held."""
     job = node.hold_job or ""
     held = node.state == NodeState.HOLD and job.startswith(_HOLD_JOB)
     return job.removeprefix(_HOLD_JOB) if held else None
 
 
 def new_request(spec: LeaseSpec, lease: Lease, number: int, event_id: str, now: float) -> NodeRequest:
-    """The request for one set, with the keys that Zuul writes."""
+    """Return the request for one set, with the keys that Zuul writes."""
     request = NodeRequest(
         node_types=list(lease.labels),
         requestor=REQUESTOR,
@@ -186,27 +187,27 @@ def new_request(spec: LeaseSpec, lease: Lease, number: int, event_id: str, now: 
 
 
 def belongs(request: NodeRequest, name: str) -> bool:
-    """True when *request* was made for the lease of that name."""
+    """Return True when *request* was made for the lease of that name."""
     data = request.requestor_data
     return request.requestor == REQUESTOR and isinstance(data, Mapping) and data.get("lease") == name
 
 
 def is_for(request: NodeRequest, lease: Lease, number: int) -> bool:
-    """True when *request* was made for this set of this very lease."""
+    """Return True when *request* was made for this set of this lease, not of another one with the same name."""
     data = request.requestor_data
     return belongs(request, lease.name) and data.get("nonce") == lease.nonce and data.get("set") == number
 
 
 def is_of_lease(request: NodeRequest) -> bool:
-    """True for a request that was made for a lease."""
+    """Return True for a request that was made for a lease."""
     return request.requestor == REQUESTOR
 
 
 def request_expiry(request: NodeRequest, now: float, created_at: float | None = None) -> float | None:
-    """When a request of a lease expires (UNIX seconds); None when it is not one of a lease.
+    """Return when a request of a lease expires (UNIX seconds); None when the request has no expiry of a lease.
 
-    :param created_at: when ZooKeeper created the request. If the requestor wrote a time that is still to come, its
-        clock was ahead, and the request lives from then for as long as the requestor meant.
+    :param created_at: when ZooKeeper created the request. If the created_time that the requestor wrote is in the
+        future, its clock was ahead: then the requestor's patience is counted from *created_at*.
     """
     data = request.requestor_data
     if not is_of_lease(request) or not isinstance(data, Mapping):
@@ -218,24 +219,24 @@ def request_expiry(request: NodeRequest, now: float, created_at: float | None = 
 
 
 def release_first(lease: str) -> str:
-    """What to do before something of a lease can be changed by hand, as the end of a sentence."""
+    """Return the end of a sentence that tells to release a lease before its objects are changed by hand."""
     return f"release the lease (nodepool_request with name: {lease} and state: absent)"
 
 
 def is_marked(node: Node, name: str) -> bool:
-    """True when *node* is held for the lease of that name, expired or not."""
+    """Return True when *node* is held for the lease of that name, expired or not."""
     return node.state == NodeState.HOLD and node.hold_job == hold_job(name)
 
 
 def node_expiry(node: Node) -> float | None:
-    """When a held node is deleted (UNIX seconds), None when it has no limit of its own."""
+    """Return when a held node is deleted (UNIX seconds), None when the node has no limit of its own."""
     if not node.hold_expiration or node.hold_expiration < 0 or node.state_time is None:
         return None
     return node.state_time + node.hold_expiration
 
 
 def is_held(node: Node | None, name: str, now: float) -> bool:
-    """True when *node* is there, held for the lease of that name, and its time is not over."""
+    """Return True when *node* exists, is held for the lease of that name, and is not expired."""
     if node is None or not is_marked(node, name):
         return False
     expiry = node_expiry(node)
@@ -243,5 +244,5 @@ def is_held(node: Node | None, name: str, now: float) -> bool:
 
 
 def is_handed_over(node: Node | None, request_id: str) -> bool:
-    """True when *node* waits for the requestor of *request_id* to take it."""
+    """Return True when *node* is ready and allocated to the request, whose requestor has not taken it yet."""
     return node is not None and node.state == NodeState.READY and node.allocated_to == request_id

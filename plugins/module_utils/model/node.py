@@ -32,12 +32,12 @@ class NodeState:
 
     ALL = frozenset((INIT, BUILDING, TESTING, READY, IN_USE, USED, HOLD, DELETING, FAILED, ABORTED, DELETED))
     FINISHED = frozenset((READY, IN_USE, USED, HOLD))
-    """Its launch is over: the record of the launch is not written any more."""
+    """States in which the launch is over: the launcher does not write its record any more."""
 
 
 @dataclass
 class Node(StatefulDocument):
-    """A machine, from the decision to launch it until its server is gone. Times are UNIX seconds, ram is MiB."""
+    """A node, from the decision to launch it until its server is gone. Times are UNIX seconds, ram is MiB."""
 
     STATES: ClassVar[frozenset[str]] = NodeState.ALL
     NEEDED: ClassVar[tuple[str, ...]] = ("state", "type", "provider")
@@ -84,12 +84,12 @@ class Node(StatefulDocument):
     user_data: Any = None
 
     def complete(self, document: Mapping[str, Any]) -> None:
-        """Old documents know ``ssh_port`` only."""
+        """Set the port from ``ssh_port``, the only port key in old documents."""
         if not self.connection_port:
             self.connection_port = whole(document.get("ssh_port")) or DEFAULT_PORT
 
     def to_document(self) -> dict[str, Any]:
-        """Nodepool keeps a copy of the port under its old name."""
+        """Return the document with a copy of the port under its old name, as Nodepool writes it."""
         document = super().to_document()
         document["ssh_port"] = self.connection_port
         return document

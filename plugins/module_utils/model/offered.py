@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sentences for what is asked for and not offered."""
+"""Sentences about names that the configuration asks for and a cloud does not offer."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 MOST = 20
-"""So many names are shown at most."""
+"""Most names that are shown."""
 NEAR = 0.5
-"""How alike two names must be to count as near, by difflib's ratio."""
+"""Least similarity of two names that count as near, by difflib's ratio."""
 
 
 def listed(wanted: str, names: Sequence[str], shown: Mapping[str, str] | None = None) -> str:
-    """The names for a sentence, nearest first and not too many.
+    """Return the names for a sentence, at most MOST of them, those similar to *wanted* first.
 
-    :param shown: how a name is written, where it is not the bare name.
+    :param shown: name → text to show in place of the name.
     """
     each = list(dict.fromkeys(names))
     near = difflib.get_close_matches(wanted, each, n=5, cutoff=NEAR) if wanted else []
@@ -28,5 +28,5 @@ def listed(wanted: str, names: Sequence[str], shown: Mapping[str, str] | None = 
 
 
 def not_offered(what: str, wanted: str, names: Sequence[str], remedy: str) -> str:
-    """``the cloud has no network named 'nonet'; it offers net-a, net-b: correct networks of the pool``."""
+    """Return ``the cloud has no network named 'nonet'; it offers net-a, net-b: correct networks of the pool``."""
     return f"the cloud has no {what} named {wanted!r}; it offers {listed(wanted, names)}: {remedy}"

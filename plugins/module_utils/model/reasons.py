@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why something waits, is declined or is done: a code with figures, rendered into a sentence where it is shown."""
+"""Reasons why a request waits, is declined or is served: a code with values, which become a sentence for display."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 from .resources import describe
 
-# Codes of waiting. The first group names a limit that an operator or the cloud set: a cycle may settle on it.
+# Codes of waiting. The first group names limits that an operator or the cloud set: a cycle that runs until it is
+# settled may end while only these are left.
 NO_ROOM = "no-room"
 TENANT_LIMIT = "tenant-limit"
 CONCURRENCY = "concurrency"
@@ -31,7 +32,7 @@ PROVIDER_TROUBLE = "provider-trouble"
 STARTING = "starting"
 BREAKER = "breaker"
 
-# Codes of declining: permanent, the pool could never serve the request as things are configured.
+# Codes of declining. They are permanent: with its configuration the pool can never serve the request.
 POOL_DISABLED = "pool-disabled"
 POOL_GONE = "pool-gone"
 LABEL_UNKNOWN = "label-unknown"
@@ -41,13 +42,13 @@ TOO_LARGE_FOR_POOL = "too-large-for-pool"
 TOO_LARGE_FOR_CLOUD = "too-large-for-cloud"
 LAUNCH_FAILED = "launch-failed"
 NOT_OFFERED = frozenset({LABEL_UNKNOWN, POOL_DISABLED, POOL_GONE})
-"""They say of a pool that it was never asked for this; where another pool has a reason, that is the cause."""
+"""Codes of pools that do not offer the label at all; a reason of any other pool is shown instead of them."""
 
 WITHOUT_IMAGE = frozenset({NO_IMAGE, LABEL_BROKEN})
-"""What becomes of a label whose image is not there and will not be."""
+"""Codes for a label whose image does not exist and will not be built."""
 IMAGE_REASONS = WITHOUT_IMAGE | {IMAGE_BUILDING, IMAGE_GONE}
 
-# Codes of doing.
+# Codes of actions.
 FITS = "fits"
 REUSE = "reuse"
 MIN_READY = "min-ready"
@@ -94,27 +95,27 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class Reason:
-    """A code and its figures. *figures* holds plain JSON values."""
+    """A code and the values for its sentence. *figures* holds plain JSON values."""
 
     code: str
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_limit(self) -> bool:
-        """True when a limit that an operator or the cloud set is what blocks."""
+        """True when the reason is a limit that an operator or the cloud set."""
         return self.code in LIMITS
 
     def text(self) -> str:
-        """The sentence that is shown."""
+        """Return the reason as a sentence."""
         if self.code in (NO_ROOM, TENANT_LIMIT, UNCONFIRMED, TOO_LARGE_FOR_POOL, TOO_LARGE_FOR_CLOUD):
             return self._room_text()
         figures = self.figures
         if self.code == PROVIDER_TROUBLE and str(figures.get("text")).startswith(f"provider {figures.get('where')}:"):
-            return str(figures["text"])  # an error of the API names it itself
+            return str(figures["text"])  # an error of the API names the provider itself
         return _TEXTS.get(self.code, self.code).format_map(_Figures(figures))
 
     def document(self) -> dict[str, Any]:
-        """As it is stored and returned."""
+        """Return the reason as it is stored and as modules return it."""
         return {**self.figures, "code": self.code, "text": self.text()}
 
     def _room_text(self) -> str:
@@ -133,13 +134,16 @@ class Reason:
 
 
 def causes_first(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The documents of reasons, each once: what has failed, other causes, pools that do not offer it at all."""
+    """Return the documents of reasons, each once: failed launches first, pools that do not offer the label last."""
     once = {(str(item.get("code")), str(item.get("text"))): dict(item) for item in documents}
     return sorted(once.values(), key=lambda item: (item.get("code") in NOT_OFFERED, item.get("code") != LAUNCH_FAILED))
 
 
 def cause(documents: Iterable[Mapping[str, Any]]) -> str:
-    """The sentence about all of them; pools that do not offer it are named only where there is no other reason."""
+    """Return one sentence for all reasons.
+
+    It names pools that do not offer the label only when there is no other reason.
+    """
     told = causes_first(documents)
     causes = [item for item in told if item.get("code") not in NOT_OFFERED]
     return "; ".join(str(item.get("text")) for item in causes or told)

@@ -30,9 +30,9 @@ class RequestState:
 
 
 def request_prefix(priority: int) -> str:
-    """The name of a request's znode before ZooKeeper adds the sequence.
+    """Return the name of a request's znode before ZooKeeper adds the sequence number.
 
-    :raises ValueError: when *priority* does not have exactly three digits, which is how Zuul knows our ids.
+    :raises ValueError: *priority* is not between 0 and 999: Zuul expects ids with three digits for it.
     """
     if not 0 <= priority <= 999:
         raise ValueError(f"a request's priority is a number from 0 to 999, not {priority}")
@@ -40,7 +40,7 @@ def request_prefix(priority: int) -> str:
 
 
 def id_parts(request_id: str) -> tuple[str, str]:
-    """Priority and sequence as they stand in the id; an id that is none of ours comes last."""
+    """Return the priority and the sequence number in an id; an id of another form comes last."""
     match = _ID.fullmatch(request_id)
     return (match[1], match[2]) if match else _LAST
 
@@ -73,16 +73,16 @@ class NodeRequest(StatefulDocument):
 
     @property
     def priority(self) -> int:
-        """0 (first) to 999."""
+        """The priority, from 0 (first) to 999."""
         return int(self.id_parts[0])
 
     @property
     def sequence(self) -> int:
-        """ZooKeeper's counter."""
+        """The sequence number from ZooKeeper."""
         return int(self.id_parts[1])
 
     @property
     def order(self) -> tuple[str, int, str]:
-        """The smaller the sooner."""
+        """Sort key of requests: the smallest one is served first."""
         priority, sequence = self.id_parts
         return (priority, self.relative_priority, sequence)

@@ -4,8 +4,8 @@
 """Amounts of quota-bound resources as value objects.
 
 The names are those of Nodepool's node documents and options (``instances``, ``cores``, ``ram`` in MiB,
-``volumes``, ``volume-gb``) and two of our own (``ports``, ``floating-ips``). Any other name that a
-tenant limit uses is carried along unchanged.
+``volumes``, ``volume-gb``) and two of this collection (``ports``, ``floating-ips``). Any other name that a
+tenant limit uses is kept unchanged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Amounts(Mapping[str, float]):
         return len(self._amounts)
 
     def items(self) -> ItemsView[str, float]:
-        """As a dict has them; much faster than what Mapping makes of the methods above."""
+        """Return the items of the dict, which is much faster than Mapping's own method."""
         return self._amounts.items()
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ class _Amounts(Mapping[str, float]):
 
 
 class Resources(_Amounts):
-    """An amount of each resource; a name that is not in it counts as 0."""
+    """An amount of each resource; a missing name counts as 0."""
 
     __slots__ = ()
 
@@ -80,12 +80,12 @@ class Resources(_Amounts):
         return Resources(rest)
 
     def document(self) -> dict[str, int]:
-        """As it stands in a node document: whole numbers, our own two names left out."""
+        """Return the amounts for a node document: whole numbers, without ``ports`` and ``floating-ips``."""
         return {name: int(value) for name, value in sorted(self._amounts.items()) if name not in (PORTS, FLOATING_IPS)}
 
 
 def total(parts: Iterable[Resources]) -> Resources:
-    """The sum of all parts."""
+    """Return the sum of all parts."""
     amounts: dict[str, float] = {}
     for part in parts:
         for name, value in part.items():
@@ -94,10 +94,9 @@ def total(parts: Iterable[Resources]) -> Resources:
 
 
 class Limits(_Amounts):
-    """Upper bounds; a name that is not in it is not bounded.
+    """Upper bounds of resources; a missing name is not bounded.
 
-    OpenStack writes "no limit" as -1 (nova and neutron API references); that is left to the client, which
-    leaves such a name out.
+    OpenStack writes "no limit" as -1 (nova and neutron API references); the client leaves out such a name.
     """
 
     __slots__ = ()
@@ -109,16 +108,16 @@ class Limits(_Amounts):
         return self._amounts.get(name, math.inf)
 
     def less(self, used: Resources) -> Limits:
-        """What is left of the bounds when *used* is taken from them (may be negative)."""
+        """Return the bounds minus *used* (may be negative)."""
         amounts = used._amounts
         return Limits({name: bound - amounts.get(name, 0) for name, bound in self._amounts.items()})
 
     def both(self, other: Limits) -> Limits:
-        """The tighter of the two bounds for each name."""
+        """Return the tighter of the two bounds for each name."""
         return Limits({name: min(self[name], other[name]) for name in {*self._amounts, *other._amounts}})
 
     def short_of(self, need: Resources) -> dict[str, tuple[float, float]]:
-        """Which resources *need* more than is left: name → (needed, left)."""
+        """Return the resources that *need* more than is left: name → (needed, left)."""
         bounds = self._amounts
         return {
             name: (amount, bounds[name])
@@ -127,14 +126,14 @@ class Limits(_Amounts):
         }
 
     def allows(self, need: Resources) -> bool:
-        """True when *need* fits."""
+        """Return True when *need* is within all bounds."""
         return not self.short_of(need)
 
 
 def describe(name: str, amount: float) -> str:
-    """``4096 MiB ram``, ``3 instances``, ``1 instance``."""
+    """Return an amount as text: ``4096 MiB ram``, ``3 instances``, ``1 instance``."""
     unit = UNITS.get(name)
     if unit:
         return f"{amount:.12g} {unit} {name}"
-    # What a tenant limit calls a thing is not ours to inflect.
+    # Other names come from tenant limits and are shown unchanged.
     return f"{amount:.12g} {name.removesuffix('s') if amount == 1 and name in ORDER else name}"

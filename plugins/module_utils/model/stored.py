@@ -1,9 +1,8 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How documents of our own are read: by the types of a dataclass, so that an odd one is told and not worked with.
-
-An operator, another version or a broken disk may have written anything there.
+"""Strict reading of the collection's own documents by the types of a dataclass: an invalid one is reported, not used.
+An operator, another version or a broken disk may have written anything into them.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ _LARGEST_WHOLE = 2**63
 
 
 class BadDocument(ValueError):
-    """A document that cannot be used; the sentence says why."""
+    """A document cannot be used; the message says why."""
 
 
 def is_number(value: Any) -> bool:
-    """True for what can be reckoned with: finite, and not a truth value."""
+    """Return True for a finite number; False for a boolean."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -54,7 +53,7 @@ _KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 @cache
 def _rules(cls: Any) -> tuple[tuple[str, Callable[[Any], bool] | None, str, bool, bool], ...]:
-    """Of each field: name, check (None: any), its words, whether it may be null, whether it may be missing."""
+    """Return for each field: name, check (None: any value), its words, whether it may be null, or may be missing."""
     rules = []
     for item in fields(cls):
         kind, _bar, rest = str(item.type).partition(" | ")
@@ -65,10 +64,10 @@ def _rules(cls: Any) -> tuple[tuple[str, Callable[[Any], bool] | None, str, bool
 
 
 def made(cls: type[T], document: Any, **readers: Callable[[Any], Any]) -> T:
-    """An object of the dataclass *cls* from what is stored; keys that it does not have are those of another version.
+    """Return an object of the dataclass *cls* from a stored document; ignores unknown keys, as of another version.
 
-    :param readers: field → reader, for fields of another type than text, number, truth value or a list of them.
-    :raises BadDocument: it is no JSON object, lacks a key, or has a value of a wrong type.
+    :param readers: field → reader, for fields of another type than text, number, boolean or a list of texts or numbers.
+    :raises BadDocument: the document is not a JSON object, lacks a key, or has a value of a wrong type.
     """
     if not isinstance(document, Mapping):
         raise BadDocument(f"it is {kind_of(document)}, not a JSON object")
@@ -88,26 +87,26 @@ def made(cls: type[T], document: Any, **readers: Callable[[Any], Any]) -> T:
 
 
 class Stored:
-    """A dataclass that is stored as a document of our own."""
+    """The base of dataclasses that are stored as the collection's own documents."""
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
     """Field → reader, as for :func:`made`."""
 
     def document(self) -> dict[str, Any]:
-        """As it is stored and returned."""
+        """Return the object as it is stored and as modules return it."""
         return asdict(self)  # type: ignore[call-overload,no-any-return]  # only dataclasses inherit from it
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """From what is stored; keys of a newer version are ignored.
+        """Read a stored document; keys of a newer version are ignored.
 
-        :raises BadDocument: it is something else.
+        :raises BadDocument: the document cannot be used.
         """
         return made(cls, document, **cls.READERS)
 
 
 def all_made(read: Callable[[Any], T]) -> Callable[[Mapping[str, Any]], dict[str, T]]:
-    """A reader of documents that hold one document of the same kind by name."""
+    """Return a reader for documents whose values are documents of one kind, by name."""
 
     def read_all(document: Mapping[str, Any]) -> dict[str, T]:
         found = {}
@@ -122,7 +121,7 @@ def all_made(read: Callable[[Any], T]) -> Callable[[Mapping[str, Any]], dict[str
 
 
 def kind_of(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """Return the type of a JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -133,12 +132,12 @@ def kind_of(value: Any) -> str:
 
 
 def believed(moment: float, now: float, longest: float) -> float:
-    """A moment that was stored, as far as it can be meant; *now* where it cannot.
+    """Return a stored moment if it is plausible, or else *now*.
 
-    What is later than it is ever set was stored by a clock that was ahead, or this one has been set back: it
-    would hold something up for hours or years.
+    A moment that is too far in the future was stored by a clock that was ahead, or this clock has been set back: such a
+    moment would delay work for hours or years.
 
-    :param moment: UNIX seconds until which something was to be left alone.
-    :param longest: seconds; the longest that it is ever set to.
+    :param moment: UNIX time until which some work is delayed.
+    :param longest: the most seconds by which such work is ever delayed.
     """
     return moment if moment <= now + longest else now

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lines about a node or a request are about."""
+"""The subjects of lines about a node or a request."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .request import NodeRequest
 
 
 def subject_of_request(request: NodeRequest) -> Subject:
-    """Return the request and the event that its requestor names."""
+    """Return the subject of a request: its id and the event that its requestor names."""
     return Subject(request=request.id, event_id=request.event_id)
 
 
 def subject_of_node(node: Node, launch: Launch | None) -> Subject:
-    """Return the node, where it is, the request that it belongs to, and the event of that request.
+    """Return the subject of a node: the node, its place, its request, and the event of that request.
 
-    :param launch: its launch record. It has the event of the request for which the node was launched; a node that was
-        ready before its request came has none.
+    :param launch: the node's launch record. It has the event of the request for which the node was launched; for a node
+        that was ready before its request came, the event is unknown.
     """
     asked = launch is not None and launch.request_id == node.allocated_to
     return Subject(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is remembered of a node that is gone, so that what turns up of it later can be proven ours."""
+"""Tombstones: records of deleted nodes. They prove that objects of such a node that appear later are the launcher's."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from .node import Node
 from .stored import Stored, is_number
 
 TOMBSTONES = "tombstones"
-"""Folder in our own subtree: ``tombstones/<provider>/<node id>``."""
+"""Folder below ``/nodepool/stackci``: ``tombstones/<provider>/<node id>``."""
 
 KEPT_SECONDS = 6 * 3600.0
 MOST = 1000
-"""Tombstones of a provider; the oldest go first."""
+"""Most tombstones of a provider; the oldest are deleted first."""
 _MOST_IDS = 20
 
 
 def _times(value: Any) -> dict[str, float]:
-    """What can be used of them: a tombstone proves what is ours, whatever its times are."""
+    """Return the valid times: a tombstone must stay usable as a proof even when its times are not."""
     return {str(name): at for name, at in value.items() if is_number(at)} if isinstance(value, Mapping) else {}
 
 
 @dataclass
 class Tombstone(Stored):
-    """Everything that a node ever had in the cloud, and for operators the times of its life.
+    """The ids of all objects that a node ever had in the cloud, and, for operators, the times of its life.
 
-    *buried*, *times*: UNIX seconds; *times* by what happened, *request_id* the request that it belonged to last, *why*
-    it was deleted. A tombstone of one failed attempt of a launch has none of the three.
+    *buried*: when ids were last added to it, in UNIX seconds. *times*: event → UNIX seconds. *request_id*: the request
+    that the node belonged to last. *why*: why the node was deleted. The tombstone of a failed attempt of a launch has
+    only *buried* of these.
     """
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"times": _times}
@@ -49,7 +50,7 @@ class Tombstone(Stored):
     why: str = ""
 
     def add(self, launch: Launch | None, server_id: str | None = None) -> bool:
-        """Note what the launch has (and a server that only the node's record names); True when that is news."""
+        """Add the objects of a launch, and a server that only the node's record names; return True when one is new."""
         is_news = _note(self.servers, [launch.server_id if launch else None, server_id])
         if launch is not None:
             is_news |= _note(self.floating_ips, [launch.floating_ip_id])
@@ -58,17 +59,20 @@ class Tombstone(Stored):
         return is_news
 
     def document(self) -> dict[str, Any]:
-        """As it is stored; one is written for each node that goes."""
+        """Return the tombstone as it is stored. It is not made with asdict, because each deleted node needs one."""
         return copied(vars(self))  # type: ignore[no-any-return]
 
     def is_past(self, now: float) -> bool:
-        """True when nothing can turn up any more; far in the future is what a clock that was ahead has stored."""
+        """Return True when no object of the node can appear any more.
+
+        A time far in the future also counts as past: a clock that was ahead has stored it.
+        """
         return abs(now - self.buried) > KEPT_SECONDS
 
 
 @dataclass(frozen=True)
 class Life:
-    """What a tombstone tells of the life of its node; see there."""
+    """The part of a :class:`Tombstone` about the life of its node."""
 
     times: Mapping[str, float] = field(default_factory=dict)
     request_id: str | None = None
@@ -76,9 +80,9 @@ class Life:
 
 
 def life_of(node: Node, launch: Launch | None, in_use_since: float | None, why: str) -> Life:
-    """The life of a node whose deletion is about to begin.
+    """Return the life of a node whose deletion is about to begin.
 
-    :param in_use_since: UNIX time at which the requestor began to use it, where that is known.
+    :param in_use_since: UNIX time at which the requestor began to use the node; None when it is not known.
     """
     times = {"recorded": node.created_time}
     if launch is not None:
@@ -90,7 +94,7 @@ def life_of(node: Node, launch: Launch | None, in_use_since: float | None, why: 
 
 
 class Tombstones:
-    """The tombstones of a provider by what they name."""
+    """The tombstones of a provider as maps: id of a server, floating IP or volume, or mark → node id."""
 
     def __init__(self, tombstones: Iterable[Tombstone] = ()) -> None:
         self.servers: dict[str, str] = {}
@@ -103,7 +107,7 @@ class Tombstones:
 
 
 def _note(known: list[str], news: Iterable[str | None]) -> bool:
-    """True when something was added."""
+    """Add new ids to *known*, which keeps the last _MOST_IDS; return True when it changed."""
     before = list(known)
     for item in news:
         if item and item not in known:
