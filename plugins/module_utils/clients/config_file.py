@@ -92,7 +92,7 @@ def parse_config(
     strict: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> NodepoolConfig:
-    """Do the work of :func:`load_config` for texts; the paths only name the texts in messages."""
+    """Read the configuration from texts, as :func:`load_config` does from files; the paths only appear in messages."""
     if environ is None:
         environ = os.environ
     main, main_problems = _read(text, path, environ)

@@ -35,7 +35,7 @@ CYCLE = 400
 FIRST_YEAR = 9500
 """The search begins in this year or in one of the next 399."""
 MOST_TIMES, MOST_EXCLUDED = 1_000, 100_000
-"""Most times of the rules, and most times that EXRULEs exclude, that are compared with each other."""
+"""Maximum numbers of times of the rules, and of times that EXRULEs exclude, that are compared with each other."""
 UNITS = {"MINUTELY": 1, "HOURLY": 60}
 """Minutes of the frequencies that AWX starts anew each day."""
 MINUTES_OF_A_DAY = 24 * 60

@@ -35,7 +35,7 @@ KEY_TYPES = (
 )
 """Types of host keys that are collected, in the order in which they are reported."""
 TRIES_FOR_MORE = 3
-"""Most attempts for further types of keys when the connection breaks; a host with one key is usable."""
+"""Maximum number of attempts for further types of keys when the connection breaks; a host with one key is usable."""
 LONGEST_END = 5.0
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class ScanJob:
 
 @dataclass(frozen=True)
 class ScanResult:
-    """How a job ended: *host_keys* as "keytype base64", *error* None when it succeeded, *seconds* since submit."""
+    """The result of a job: *host_keys* as "keytype base64", *error* None when it succeeded, *seconds* since submit."""
 
     key: str
     host_keys: tuple[str, ...]
@@ -89,7 +89,7 @@ class Scanner:
     scanner asks it for the other types, until the host has no more keys.
 
     :param on_result: called once for each job that was not cancelled, in the scanner's thread; it must be quick.
-    :param limit: most connections at the same time.
+    :param limit: maximum number of connections at the same time.
     :raises MissingLibraryError: asyncssh is not installed.
     """
 

@@ -28,7 +28,7 @@ PACE = 1.0
 RETRY = 60.0
 """Seconds until a host name that could not be resolved is resolved again."""
 MOST_WAITING = 20_000
-"""Most metrics that are kept until they can be sent; older ones are dropped."""
+"""Maximum number of metrics that are kept until they can be sent; older ones are dropped."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+/-]")
 """Characters that would end a name (a blank, a colon, a bar), or that a store behind statsd may not accept."""
 

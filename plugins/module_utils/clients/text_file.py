@@ -16,7 +16,7 @@ RETRY_AFTER = 0.5
 """Seconds between two attempts. Configuration management may remove a file before it writes the new one."""
 
 LARGEST_FILE = 32 * 1024 * 1024
-"""Most bytes of a file."""
+"""Maximum size of a file in bytes."""
 
 
 def read_text(path: str, sleep: Callable[[float], None]) -> str:

@@ -27,7 +27,7 @@ from ..model.config.problems import Place, Problem
 from ..model.errors import MissingLibraryError
 
 DEEPEST = 64
-"""Most levels of lists and mappings; the code that reads the result is recursive."""
+"""Maximum number of levels of lists and mappings; the code that reads the result is recursive."""
 
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset(_TAG + kind for kind in ("str", "timestamp", "value", "merge"))

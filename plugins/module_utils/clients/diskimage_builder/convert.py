@@ -14,7 +14,7 @@ QEMU_FORMATS = {"vhd": ("vpc", "subformat=dynamic,force_size=on"), "qcow2": ("qc
 
 
 def conversion(source: str, source_format: str, target: str, target_format: str) -> list[str]:
-    """Return the command that converts *source*, into a file beside *target* that :func:`finish` renames to it."""
+    """Return the command that converts *source* to a file beside *target*, which :func:`finish` renames to *target*."""
     name, options = QEMU_FORMATS[target_format]
     given = ["-o", options] if options else []
     return ["qemu-img", "convert", "-f", QEMU_FORMATS[source_format][0], "-O", name, *given, source, f"{target}-new"]

@@ -17,7 +17,7 @@ from ...model.errors import ImageFileError
 from .folders import closed
 
 LONGEST_LINE = 160
-"""Most characters of a line that are shown."""
+"""Maximum number of characters of a line that are shown."""
 _CHUNK = 1 << 20
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \| ?")
 _TRACE = re.compile(r"^\++ ")

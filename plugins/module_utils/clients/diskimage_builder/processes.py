@@ -20,7 +20,7 @@ from .commands import (
 MARK = "STACKCI_NODEPOOL_BUILD"
 """The environment variable that every process of a build carries; its value is the build's id."""
 ROUNDS = 20
-"""Most rounds of SIGKILL: a process may fork while its parent dies."""
+"""Maximum number of rounds of SIGKILL: a process may fork while its parent dies."""
 _PACE = 0.1
 
 

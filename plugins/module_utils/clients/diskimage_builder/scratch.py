@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The directory of each build for its temporary files. A build makes it first, and it is removed last.
+
 ``<images-dir>/.stackci-tmp/<build id>``, the claim, says that a build was started here. The cycle holds a lock on a
 file in it, which ends with the process of the cycle in any case: a claim without a lock was left behind.
 

@@ -144,7 +144,7 @@ def reached_addresses(
 ) -> ReachedAddresses:
     """Return Nodepool's address fields for *server*.
 
-    :param private: ``private`` of clouds.yaml: interface_ip is the private address.
+    :param private: ``private`` of clouds.yaml: without a default interface, interface_ip is the private address.
     :param force_ipv4: ``force_ipv4`` of clouds.yaml: IPv6 addresses are left out.
     :param local_ipv6: this machine has a routed IPv6 address: a public IPv6 address is preferred as interface_ip.
     """

@@ -50,7 +50,7 @@ STALLS = 2.0
 """An upload may make no progress for this many times the read time-out of the API: storage is slower than the API."""
 
 _PORT_IDS_PER_CALL = 100
-"""As many as fit into a URL that every proxy accepts (8 KiB)."""
+"""Server ids in one call for ports: as many as fit into a URL that every proxy accepts (8 KiB)."""
 
 _UUID = re.compile(r"^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECASE)
 
@@ -64,7 +64,7 @@ class CloudClient:
     :param connect_timeout: seconds for a connection.
     :param read_timeout: longest time without data from the cloud, in seconds.
     :param total_timeout: longest time of one HTTP call in seconds, without name resolution.
-    :param concurrency: most HTTP calls at the same time.
+    :param concurrency: maximum number of HTTP calls at the same time.
     :param transport: class of the HTTP adapter that sends the calls.
     :param told: called after each API call except those for tokens and discovery, in the thread that made the call; it
         must not block, and its exceptions are dropped.
@@ -119,7 +119,7 @@ class CloudClient:
         self._sizes_lock = threading.Lock()
 
     def close(self) -> None:
-        """Closes idle connections; running calls are not interrupted."""
+        """Close idle connections; running calls are not interrupted."""
         self._rest.close()
 
     def waited(self, ident: int) -> float:
@@ -127,7 +127,7 @@ class CloudClient:
         return self._transport.waited(ident)
 
     def abort_uploads(self) -> None:
-        """Ends uploads of images that are under way; other calls are not interrupted."""
+        """End running uploads of images; other calls are not interrupted."""
         self._transport.abort_uploads()
 
     # Servers
@@ -314,8 +314,8 @@ class CloudClient:
     def limits(self, *, volumes: bool = False, network: bool = False) -> CloudLimits:
         """Return the limits and usage of the project in nova.
 
-        :param volumes: also in cinder, when the cloud has it.
-        :param network: also in neutron, when the cloud has it.
+        :param volumes: add those in cinder, when the cloud has it.
+        :param network: add those in neutron, when the cloud has it.
         """
         answer = self._rest.call("compute", "GET", "/limits", key="limits")
         bounds, used = self._made(

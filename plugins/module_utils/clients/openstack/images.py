@@ -35,7 +35,7 @@ OBJECT_KEY = "owner_specified.openstack.object"
 ACTIVE = "active"
 ON_ITS_WAY = frozenset({"saving", "importing", "uploading", "queued"})
 LONGEST_PAUSE = 5.0
-"""Most seconds between two looks at an image that is not active yet; the first pause is a tenth of it."""
+"""Maximum seconds between two looks at an image that is not active yet; the first pause is a tenth of it."""
 LEAST_TIME = 1.0
 PAGE = 1000
 

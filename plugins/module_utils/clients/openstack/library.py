@@ -59,6 +59,6 @@ __all__ = [
 
 
 def require() -> None:
-    """Raises MissingLibraryError when openstacksdk cannot be imported."""
+    """Raise MissingLibraryError when openstacksdk cannot be imported."""
     if IMPORT_ERROR is not None:
         raise MissingLibraryError("openstacksdk", IMPORT_ERROR)

@@ -112,7 +112,7 @@ class Rest:
             transport.on_call = self._tell
 
     def close(self) -> None:
-        """Closes idle connections."""
+        """Close idle connections."""
         self._http.close()
 
     def project_id(self) -> str:

@@ -183,9 +183,9 @@ class Transport(HTTPAdapter):
     :param read_timeout: longest time without data, in seconds.
     :param total_timeout: longest time of a call in seconds, without name resolution; also the longest wait for a free
         slot.
-    :param concurrency: most calls at the same time.
-    :param slow: most calls with AnswerTimes at the same time. They have their own slots, so that they do not block
-        other calls.
+    :param concurrency: maximum number of calls at the same time.
+    :param slow: maximum number of calls with AnswerTimes at the same time. They have their own slots, so that they do
+        not block other calls.
     :ivar on_call: called after the end of each call that was sent, in the thread that made the call. It must not block;
         its exceptions are dropped.
     """

@@ -22,7 +22,7 @@ from .tree import Stat
 try:
     from kazoo.protocol.serialization import Create2, Delete, SetData
     from kazoo.security import OPEN_ACL_UNSAFE
-except ImportError:  # told by client.require_kazoo
+except ImportError:  # reported by client.require_kazoo
     Create2 = Delete = SetData = object
 
 _EPHEMERAL, _SEQUENCE = 1, 2

@@ -22,7 +22,7 @@ from .tree import Tree
 try:
     from kazoo.exceptions import NoNodeError
     from kazoo.protocol.serialization import GetChildren, GetData, Sync
-except ImportError:  # told by client.require_kazoo
+except ImportError:  # reported by client.require_kazoo
     NoNodeError = Exception
 
 

@@ -25,7 +25,7 @@ try:
     from kazoo.exceptions import KazooException
     from kazoo.protocol.serialization import GetChildren
     from kazoo.recipe.lock import Lock
-except ImportError:  # told by client.require_kazoo
+except ImportError:  # reported by client.require_kazoo
     KazooException = Exception
 
 _LOG = logging.getLogger(__name__)

@@ -31,7 +31,7 @@ try:
         read_string,
         stat_struct,
     )
-except ImportError:  # told by client.require_kazoo
+except ImportError:  # reported by client.require_kazoo
     Create = Create2 = Delete = GetChildren = GetData = SetData = object
 
 _HEADER = struct.Struct("!iqi")

@@ -33,7 +33,7 @@ try:
     )
     from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
     from kazoo.security import OPEN_ACL_UNSAFE
-except ImportError:  # told by client.require_kazoo
+except ImportError:  # reported by client.require_kazoo
     BadVersionError = ConnectionClosedError = ConnectionLoss = SessionExpiredError = Exception
     NodeExistsError, NoNodeError, NotEmptyError = (type(name, (Exception,), {}) for name in ("Exists", "Gone", "Full"))
 

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file, readable by its user only, that tells the next process on the same host a process's ZooKeeper session.
+"""A file that tells the next process on a host which ZooKeeper session a process has. Only its user can read it.
+
 The process holds the flock of the file as long as it lives; the kernel releases the flock when the process ends, for
 whatever reason and in whatever PID namespace. A process that gets the flock knows that the owner is gone.
 """

@@ -9,7 +9,7 @@ import threading
 from collections import deque
 
 MOST = 1000
-"""Most documents that are reported, so that a tree full of them does not fill a log."""
+"""Maximum number of documents that are reported, so that a tree full of them does not fill a log."""
 
 
 class UnusableDocuments:

@@ -25,7 +25,7 @@ try:
     from kazoo.handlers.threading import SequentialThreadingHandler
     from kazoo.protocol.connection import ConnectionHandler
     from kazoo.protocol.serialization import Watch
-except ImportError:  # told by client.require_kazoo
+except ImportError:  # reported by client.require_kazoo
     SequentialThreadingHandler = ConnectionHandler = object
 
 _LOG = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class Handler(SequentialThreadingHandler):
         return bell, bell
 
     def select(self, readers: Any, writers: Any, _exceptional: Any, timeout: float | None = None) -> Any:
-        """Do the work of :func:`select.select`; the list of exceptional sockets is always empty."""
+        """Wait for sockets as :func:`select.select` does; the list of exceptional sockets is always empty."""
         return *ready(readers, writers, timeout), []
 
 
