@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LONGEST_ABSENCE = 60.0
-"""Most seconds for which calls are stopped when an API asks for a pause (``Retry-After``)."""
+"""Maximum seconds for which calls are stopped when an API asks for a pause (``Retry-After``)."""
 MOST_CREATES = 64
-"""Most creates of one provider without an answer at the same time; each of them needs a thread and a connection."""
+"""Maximum number of a provider's creates without an answer; each of them needs a thread and a connection."""
 
 
 @dataclass(frozen=True)

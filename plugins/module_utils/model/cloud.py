@@ -141,7 +141,7 @@ class ImageSpec:
 
 @dataclass(frozen=True)
 class Network:
-    """A network; *external* is neutron's router:external, *physical* that it shows a provider:physical_network."""
+    """A network; *external* is neutron's router:external; *physical*: it has a provider:physical_network."""
 
     id: str
     name: str

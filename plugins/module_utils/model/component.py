@@ -34,7 +34,7 @@ class ComponentState:
 
 
 def registration(kind: str, hostname: str, fields: Mapping[str, Any]) -> bytes:
-    """Return the document of a registration; *fields* may override the defaults, but not kind, hostname or model_api."""
+    """Return the document of a registration; *fields* may override defaults, but not kind, hostname or model_api."""
     document = {"state": ComponentState.INITIALIZING, "version": "unknown", **fields}
     document.update(kind=kind, hostname=hostname, model_api=MODEL_API)
     return dump(document, sort_keys=True)

@@ -20,7 +20,7 @@ LAUNCH_BUCKETS = (1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 180
 IMAGE_BUCKETS = (10, 30, 60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 7200, 14400)
 """Upper bounds in seconds, for builds and uploads of images."""
 MOST_SERIES = 2000
-"""Most combinations of label values in one family. Any further one is counted with the label value :data:`OTHER`."""
+"""Maximum number of label combinations in one family. A further one is counted with the label value :data:`OTHER`."""
 OTHER = "other"
 
 Labels = tuple[str, ...]

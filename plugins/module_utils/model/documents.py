@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 Reader = Callable[[Any], Any]
 
 DEEPEST = 100
-"""Most levels of a document. Copying and writing are recursive and must stay far below the interpreter's limit."""
+"""Maximum levels of a document. Copying and writing are recursive and must stay far below the interpreter's limit."""
 
 
 def parse(data: bytes | None) -> dict[str, Any] | None:

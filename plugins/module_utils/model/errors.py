@@ -108,7 +108,7 @@ class CloudError(NodepoolError):
 
 
 class CloudUnavailable(CloudError):
-    """The cloud gave no answer in time, no connection, 429, 5xx, or an answer that makes no sense."""
+    """There was no connection, no answer in time, 429, 5xx, or an answer that makes no sense."""
 
 
 class CloudAuthError(CloudError):

@@ -16,7 +16,7 @@ from .stored import Stored, believed
 
 LONGEST_LOOK = 3600.0
 LONGEST_DELAY = 400.0
-"""Most seconds for which a launch is held back before its next attempt."""
+"""Maximum seconds for which a launch is held back before its next attempt."""
 
 
 class Phase:

@@ -46,7 +46,7 @@ class LeaseSpec:
     :param provider: preferred provider, None for any.
     :param tenant: tenant whose limits apply, None for none.
     :param expires: seconds that the nodes stay held after they were handed over.
-    :param patience: most seconds that the requests stay while no playbook continues with the lease.
+    :param patience: maximum seconds that the requests stay while no playbook continues with the lease.
     """
 
     name: str
@@ -94,7 +94,7 @@ class LeaseSet:
 
 @dataclass
 class Lease(Stored):
-    """The document of a lease. Times are UNIX seconds. At *expires_at* all requests and nodes of the lease are gone."""
+    """The document of a lease. Times are UNIX seconds. After *expires_at* no request or node of it can exist."""
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"sets": _read_sets}
 

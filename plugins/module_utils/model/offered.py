@@ -9,9 +9,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 MOST = 20
-"""Most names that are shown."""
+"""Maximum number of names that are shown."""
 NEAR = 0.5
-"""Least similarity of two names that count as near, by difflib's ratio."""
+"""Minimum similarity of two names that count as near, by difflib's ratio."""
 
 
 def listed(wanted: str, names: Sequence[str], shown: Mapping[str, str] | None = None) -> str:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Strict reading of the collection's own documents by the types of a dataclass: an invalid one is reported, not used.
+
 An operator, another version or a broken disk may have written anything into them.
 """
 
@@ -64,7 +65,7 @@ def _rules(cls: Any) -> tuple[tuple[str, Callable[[Any], bool] | None, str, bool
 
 
 def made(cls: type[T], document: Any, **readers: Callable[[Any], Any]) -> T:
-    """Return an object of the dataclass *cls* from a stored document; ignores unknown keys, as of another version.
+    """Return an object of the dataclass *cls* from a stored document; ignores the unknown keys of another version.
 
     :param readers: field → reader, for fields of another type than text, number, boolean or a list of texts or numbers.
     :raises BadDocument: the document is not a JSON object, lacks a key, or has a value of a wrong type.
@@ -138,6 +139,6 @@ def believed(moment: float, now: float, longest: float) -> float:
     moment would delay work for hours or years.
 
     :param moment: UNIX time until which some work is delayed.
-    :param longest: the most seconds by which such work is ever delayed.
+    :param longest: the maximum seconds by which such work is ever delayed.
     """
     return moment if moment <= now + longest else now

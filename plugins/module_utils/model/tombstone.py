@@ -19,7 +19,7 @@ TOMBSTONES = "tombstones"
 
 KEPT_SECONDS = 6 * 3600.0
 MOST = 1000
-"""Most tombstones of a provider; the oldest are deleted first."""
+"""Maximum number of tombstones of a provider; the oldest are deleted first."""
 _MOST_IDS = 20
 
 

@@ -148,7 +148,7 @@ class Pool:
 
     @property
     def max_servers(self) -> float:
-        """Most servers of the pool; math.inf when not configured; 0 or less disables the pool."""
+        """The maximum number of servers; math.inf when not configured; 0 or less disables the pool."""
         return self.limits["instances"]
 
 
@@ -161,7 +161,7 @@ class Provider:
     region_name: str | None = None
     priority: int = 100
     max_concurrency: float = math.inf
-    """Most launches at the same time; math.inf when not configured or not positive."""
+    """The maximum number of launches at the same time; math.inf when not configured or not positive."""
     rate: float = 0.0
     boot_timeout: int = 60
     launch_timeout: int = 3600
