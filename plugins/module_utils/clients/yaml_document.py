@@ -189,7 +189,7 @@ class _Reader:
         own[key] = (key_node, value_node)
 
     def _merged(self, node: Any) -> Iterator[dict[str, tuple[Any, Any]]]:
-        """Yield the tables that a ``<<`` names; a later one takes precedence."""
+        """Yield the tables that a ``<<`` names; one that is yielded later takes precedence."""
         if id(node) in self._open:
             raise _Refused("a merge (<<) refers to the place that it is in: remove it", _line(node))
         self._open.add(id(node))
