@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How diskimage-builder is called: arguments and environment, as Nodepool's builder does it."""
+"""The arguments and the environment of diskimage-builder, the same as in Nodepool's builder."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PACKAGE_DIRECTORY = "%p"
 class Command:
     """A call of diskimage-builder.
 
-    *argv*: program and arguments. *environment*: the whole environment; may hold secrets, hence not in ``repr``.
-    *temporary*: the directory for its temporary files; it has to be made before and removed after.
+    *argv*: program and arguments. *environment*: the whole environment; it may hold secrets, so ``repr`` omits it.
+    *temporary*: the directory for its temporary files; the caller makes it before the call and removes it afterwards.
     """
 
     argv: tuple[str, ...]
@@ -37,9 +37,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Formats:
-    """What is made how. *made*: by diskimage-builder. *converted*: (source, target) formats, by us afterwards.
+    """How each format is made.
 
-    *surplus*: made for a conversion only, to be removed after it.
+    *made*: formats that diskimage-builder makes. *converted*: (source, target) formats that the builder converts
+    afterwards. *surplus*: formats that are made only for a conversion and removed after it.
     """
 
     made: tuple[str, ...]
@@ -48,9 +49,9 @@ class Formats:
 
 
 def divide(wanted: Iterable[str], *, convert_vhd: bool) -> Formats:
-    """Who makes which format.
+    """Divide the formats between diskimage-builder and a conversion afterwards.
 
-    :param convert_vhd: vhd is not left to diskimage-builder (which needs vhd-util) but converted afterwards.
+    :param convert_vhd: True: the builder converts vhd afterwards; diskimage-builder would need vhd-util for it.
     """
     formats = sorted(set(wanted))
     if not convert_vhd or VHD not in formats:
@@ -72,12 +73,12 @@ def command(
     environment: Mapping[str, str],
     nonce: str,
 ) -> Command:
-    """The call that makes *formats* of *image*.
+    """Return the call that makes *formats* of *image*.
 
-    :param formats: what diskimage-builder makes (:attr:`Formats.made`).
-    :param environment: the builder's own.
-    :param nonce: 32 random hex digits, which keep others from making the temporary directory first.
-    :raises ConfigError: ``dib-cmd`` cannot be split into words, is empty, or names Nodepool's package.
+    :param formats: the formats that diskimage-builder makes (:attr:`Formats.made`).
+    :param environment: the builder's own environment.
+    :param nonce: 32 random hex digits, so that no other user can make the temporary directory first.
+    :raises ConfigError: when ``dib-cmd`` cannot be split into words, is empty, or names Nodepool's package.
     """
     names = sorted(set(formats))
     output = f"{images_dir.rstrip('/')}/{base_name(image.name, build_id)}"
@@ -93,8 +94,8 @@ def command(
         **({"ELEMENTS_PATH": elements_dir} if elements_dir else {}),
         **image.env_vars,
     }
-    # A directory of our own below whatever the operator chose: what is in it is ours to remove. diskimage-builder looks
-    # at both variables, and at TMPDIR first.
+    # A separate directory below the one that the operator chose: the builder may remove everything in it.
+    # diskimage-builder reads both variables, TMPDIR first.
     chosen = variables.get("TMPDIR") or variables.get("TMP_DIR") or images_dir
     own = TEMPORARY if chosen == images_dir else f"{TEMPORARY}-{nonce}"
     temporary = f"{chosen.rstrip('/')}/{own}/{build_id}"

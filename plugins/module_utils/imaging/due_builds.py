@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which images are to be built now, and why the others are not.
+"""Decide which images are built now, and why the others are not.
 
-Nodepool's rules: by age, for want of a ready build or of a format, and by request; a pause, in the configuration or
-by hand, goes over all of them (``_checkImageForManualBuildRequest`` in nodepool/builder.py). What is different:
+The rules are Nodepool's: an image is built when its newest build is too old, when there is no ready build, when a
+format is missing, and on request. A pause, in the configuration or by hand, overrules all of these
+(``_checkImageForManualBuildRequest`` in nodepool/builder.py). The differences from Nodepool:
 
-* failures back off; a request that is newer than the last failure is tried at once;
-* a request that was made before a build began is served by it, whatever that build was made for;
-* of several builders with different formats each keeps a build of its own: they do not rebuild in turn for ever;
-* a build whose files were lost, though its own builder should have them, is made anew.
+* after failures the builder waits; a request that is newer than the last failure is tried at once;
+* a build serves every request that was made before it began, whatever the build was made for;
+* when several builders make different formats, each keeps a build of its own: they do not rebuild in turn for ever;
+* the builder builds an image again when it has lost the files of its build.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ class BuildCode:
 
 @dataclass(frozen=True)
 class BuildCase:
-    """What is to be said of building one image.
+    """The decision about building one image.
 
-    *code*: one of :class:`BuildCode`. *reason*: a sentence. *formats*: what a build has to make, sorted. *requested*:
-    the request that it serves, None without one; it is dropped when the build became ready. *at*: UNIX time at which
-    the verdict will be another one by itself, None when it will not.
+    *code*: one of :class:`BuildCode`. *reason*: a sentence. *formats*: the formats that a build makes, sorted.
+    *requested*: the request that the build serves, None without one; the builder deletes the request when the build is
+    ready. *at*: UNIX time at which the decision changes without any event, None when it does not.
     """
 
     image: str
@@ -62,14 +63,14 @@ class BuildCase:
 
 
 def due_builds(cases: Iterable[BuildCase]) -> list[BuildCase]:
-    """The cases that are due, in the order in which they are to be built: requests first."""
+    """Return the cases that are due, in the order in which they are built: requests first."""
     return sorted((case for case in cases if case.due), key=lambda case: case.requested is None)
 
 
 def judge_build(view: ImagesView, name: str, *, holding: bool = False) -> BuildCase:
-    """The case of one diskimage of the configuration.
+    """Decide about one diskimage of the configuration.
 
-    :param holding: the image's lock is ours: look again with the freshest view before building.
+    :param holding: True when this builder holds the image's lock and decides again just before the build.
     """
     image, state = view.config.diskimages[name], view.image(name)
     request = open_request(state)
@@ -81,34 +82,34 @@ def judge_build(view: ImagesView, name: str, *, holding: bool = False) -> BuildC
 
 
 def wanted_formats(view: ImagesView, name: str) -> tuple[str, ...]:
-    """What a build has to make: the formats of all providers that list the image, and those that it names itself."""
+    """Return the formats that a build makes: those of all providers that list the image, and those that it names."""
     image = view.config.diskimages[name]
     of_providers = {view.provider_formats.get(provider.name) for provider in view.providers_of(name)}
     return tuple(sorted({*image.formats, *filter(None, of_providers)}))
 
 
 def unknown_formats(view: ImagesView, name: str) -> list[str]:
-    """The providers that list the image and whose format cannot be told."""
+    """Return the providers that list the image and whose format is unknown."""
     return [provider.name for provider in view.providers_of(name) if provider.name not in view.provider_formats]
 
 
 def open_request(state: ImageState) -> int | None:
-    """The request for a build that no ready build has served: one that began after it."""
+    """Return the request for a build, or None when a ready build that began after the request serves it."""
     if state.requested is None or any(build.born > state.requested for build in state.ready_builds()):
         return None
     return state.requested
 
 
 def served_request(state: ImageState) -> bool:
-    """True when the flag of a request was left behind by a cycle that was killed between the build and dropping it."""
+    """True when a cycle was killed after the build and before it deleted the request's flag."""
     return state.requested is not None and open_request(state) is None
 
 
 def lost_formats(view: ImagesView, build: Build) -> list[str]:
-    """Formats of a ready build of this builder that images-dir has no file of, as far as that is a loss.
+    """Return the formats of this builder's ready build whose files are lost: images-dir should have them and does not.
 
-    It is one where a provider still waits for the file; and where nothing of the build is left, unless
-    delete-after-upload explains that. Removing a single file that all providers have got asks for no new build.
+    A missing file counts as lost when a provider still waits for it. All files count as lost when none is left, unless
+    delete-after-upload explains that. A single missing file that all providers have needs no new build.
     """
     image = view.config.diskimages.get(build.image)
     if image is None or view.files is None or not view.is_from_here(build):
@@ -129,7 +130,7 @@ def lost_formats(view: ImagesView, build: Build) -> list[str]:
 
 
 def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | None) -> tuple[str, str, float | None]:
-    """What would be done if nothing stood in the way: code, sentence, and when that changes."""
+    """Decide without regard to pauses, locks and failures: code, sentence, and when the decision changes."""
     if request is not None:
         return BuildCode.REQUESTED, "a build was requested", None
     ready = state.ready_builds()

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which builds are to be uploaded where, and why the others are not.
+"""Decide which builds are uploaded to which providers, and why the others are not.
 
-The newest ready build that has the provider's format goes to each provider that lists the image, from the builder that
-has the file. Nothing is uploaded that is older than what the provider has.
+The newest ready build that has the provider's format is uploaded to each provider that lists the image, by the builder
+that has the file. A build that is older than the provider's newest upload is never uploaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .notes import Failures
 from .snapshot import ImageState, ImagesView
 
 Verdict: TypeAlias = "tuple[str, str, float | None]"
-"""Code, sentence, and when that changes by itself."""
+"""Code, sentence, and UNIX time at which the decision changes without any event (None: it does not)."""
 
 
 class UploadCode:
@@ -38,17 +38,17 @@ class UploadCode:
     BACKOFF = "backoff"
 
     OVERRULED = (CURRENT, PAUSED, BACKOFF)
-    """What force goes over."""
+    """The codes that ``force`` overrules."""
     ALL = (MISSING, CURRENT, PAUSED, NO_BUILD, UNKNOWN, FORMAT, ELSEWHERE, NO_FILE, UPLOADING, BACKOFF)
 
 
 @dataclass(frozen=True)
 class UploadCase:
-    """What is to be said of uploading an image to a provider.
+    """The decision about uploading an image to a provider.
 
-    *code*: one of :class:`UploadCode`. *build*, *format*, *file* (name in images-dir): what is to be uploaded, as far
-    as it is known. *first*: the provider has no ready upload of the image at all. *at*: UNIX time at which the verdict
-    will be another one by itself, None when it will not.
+    *code*: one of :class:`UploadCode`. *build*, *format*, *file* (name in images-dir): the upload, as far as it is
+    known. *first*: the provider has no ready upload of the image at all. *at*: UNIX time at which the decision changes
+    without any event, None when it does not.
     """
 
     provider: str
@@ -64,20 +64,20 @@ class UploadCase:
 
 
 def judge_uploads(view: ImagesView) -> list[UploadCase]:
-    """The case of each diskimage of each provider, in the order of the configuration."""
+    """Decide about each diskimage of each provider, in the order of the configuration."""
     providers = view.config.providers.values()
     return [judge_upload(view, provider.name, image) for provider in providers for image in provider.diskimages]
 
 
 def missing_first(cases: Iterable[UploadCase]) -> list[UploadCase]:
-    """First the images that a provider does not have at all."""
+    """Sort the cases: first the images that a provider does not have at all."""
     return sorted(cases, key=lambda case: not case.first)
 
 
 def judge_upload(view: ImagesView, provider_name: str, image: str, *, holding: bool = False) -> UploadCase:
-    """The case of one diskimage of a provider.
+    """Decide about one diskimage of a provider.
 
-    :param holding: the lock of the upload is ours: look again with the freshest view before uploading.
+    :param holding: True when this builder holds the upload's lock and decides again just before the upload.
     """
     state = view.image(image)
     image_format = view.provider_formats.get(provider_name, "")
@@ -91,7 +91,7 @@ def judge_upload(view: ImagesView, provider_name: str, image: str, *, holding: b
 
 
 def candidate(state: ImageState, image_format: str) -> Build | None:
-    """The build that belongs in a cloud that takes *image_format*."""
+    """Return the newest ready build that has *image_format*."""
     return next((build for build in state.ready_builds() if image_format in build.formats), None)
 
 
@@ -123,7 +123,7 @@ def _is_under_way(view: ImagesView, state: ImageState, build: Build, provider: s
 
 
 def _missing(view: ImagesView, state: ImageState, build: Build, provider: str) -> Verdict:
-    """The build is to be uploaded, at once or when a failure is long enough ago. A new build is tried at once."""
+    """Return MISSING, or BACKOFF while a failure is too recent. Failures of another build do not delay this one."""
     failures = state.upload_failures.get(provider, Failures())
     hold = failures.hold(view.now) if failures.build in ("", build.id) else None
     return (UploadCode.BACKOFF, *hold) if hold else (UploadCode.MISSING, f"build {build.id} is not there", None)
@@ -152,10 +152,10 @@ def judge_choice(
     force: bool = False,
     holding: bool = False,
 ) -> UploadCase:
-    """The case of a diskimage of a provider that a person may have chosen in spite of what speaks against it.
+    """Decide about an upload that an operator may have asked for explicitly.
 
-    :param build_id: this build, although there may be newer ones; None: the one that belongs there.
-    :param force: also when it is there already, is paused, or failed a moment ago.
+    :param build_id: upload this build even when there are newer ones; None: the newest one that fits.
+    :param force: upload also when the build is there already, is paused, or failed a moment ago.
     :param holding: as in judge_upload.
     """
     case = judge_upload(view, provider, image, holding=holding)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How files of builds and their logs are called, and what a name tells. As in Nodepool."""
+"""The names of the files and logs of builds, as in Nodepool: make them and parse them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _LOG = re.compile(r"(?P<image>.+)-(?:[0-9a-f]{32}|\d{10})\.log", re.DOTALL)
 
 
 def base_name(image: str, build_id: str) -> str:
-    """What all files of a build begin with: the last part of diskimage-builder's ``-o``."""
+    """Return the common prefix of all files of a build: the last part of diskimage-builder's ``-o``."""
     return f"{image}-{build_id}"
 
 
 def image_file(image: str, build_id: str, image_format: str) -> str:
-    """The name of an image file in images-dir."""
+    """Return the name of an image file in images-dir."""
     return f"{base_name(image, build_id)}.{image_format}"
 
 
 def log_file(image: str, build_id: str) -> str:
-    """The name of a build's log in build-log-dir."""
+    """Return the name of a build's log in build-log-dir."""
     return f"{base_name(image, build_id)}.log"
 
 
 def recognise(name: str, *, is_directory: bool = False, size: int = 0, modified: float = 0.0) -> LocalFile | None:
-    """What a name in images-dir stands for; None for what belongs to no build.
+    """Parse a name in images-dir; None when the file belongs to no build.
 
     :param size: bytes on disk.
     :param modified: UNIX time.
@@ -53,10 +53,12 @@ def recognise(name: str, *, is_directory: bool = False, size: int = 0, modified:
 
 
 def logs_to_prune(logs: Iterable[tuple[str, float]], image: str, retention: int) -> list[str]:
-    """The names of the logs of *image*, exactly of that name, that are too many; the oldest are.
+    """Return the names of the oldest logs of *image* that exceed *retention*.
 
-    :param logs: name and modification time (UNIX) of what is in build-log-dir.
-    :param retention: ``build-log-retention``: how many stay, at least one; -1 keeps all.
+    Logs of images whose names only begin with *image* do not count.
+
+    :param logs: name and modification time (UNIX) of each file in build-log-dir.
+    :param retention: ``build-log-retention``: the number of logs to keep, at least one; -1 keeps all.
     """
     if retention < 0:
         return []

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Nodepool's ``export-image-data`` writes: the records of builds and uploads, and the pause flags, by path. Pure.
+"""The format of Nodepool's ``export-image-data``: records of builds and uploads, and pause flags, by path. No I/O.
 
-The file is one JSON object. Its keys are paths of znodes, its values are what is stored there, as text; a pause flag is
-empty. Requests for builds and locks are not part of it.
+The file is one JSON object. Its keys are paths of znodes, its values are their data as text; the value of a pause flag
+is empty. Requests for builds and locks are not part of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..model.errors import ConfigError
 from ..model.image import is_build_id, is_upload_id
 
 HIGHEST_UPLOAD = 10**6
-"""Number of an upload; each number costs the import an operation."""
+"""The highest number of an upload that can be imported: the import needs one operation for each number up to it."""
 _PATH = re.compile(
     re.escape(paths.IMAGES)
     + r"/(?P<image>[^/]+)/(?:pause|builds/(?P<build>[^/]+)(?:/providers/(?P<provider>[^/]+)/images/(?P<upload>[^/]+))?)"
@@ -31,7 +31,7 @@ _MOST_PROBLEMS = 10
 
 @dataclass(frozen=True)
 class Place:
-    """What a path names. *build* and *upload* are None for a pause flag, *upload* and *provider* for a build."""
+    """The parts of a path. A pause flag has an image only; a build has no *provider* and no *upload*."""
 
     image: str
     build: str | None = None
@@ -40,7 +40,7 @@ class Place:
 
     @classmethod
     def of(cls, path: str) -> Self | None:
-        """None for a path that is no build, no upload and no pause flag."""
+        """Parse a path; None when it is not the path of a build, an upload or a pause flag."""
         match = _PATH.fullmatch(path)
         if match is None or not paths.can_be(path) or paths.is_lock(path):
             return None
@@ -52,10 +52,10 @@ class Place:
 
 
 def image_data(tree: Mapping[str, bytes]) -> tuple[dict[str, str], list[str]]:
-    """The export of a tree, by path, and a sentence about each record that cannot be exported.
+    """Return the export of a tree, by path, and a sentence about each record that cannot be exported.
 
-    :param tree: path → data of the znodes below ``/nodepool/images``. An empty record is one that was deleted before
-        it was locked; it is left out without a word.
+    :param tree: path → data of the znodes below ``/nodepool/images``. An empty record was deleted before it was
+        locked; it is left out without a sentence.
     """
     data: dict[str, str] = {}
     left_out: list[str] = []
@@ -78,10 +78,10 @@ def image_data(tree: Mapping[str, bytes]) -> tuple[dict[str, str], list[str]]:
 
 
 def read_image_data(text: str, file: str) -> dict[str, str]:
-    """The content of a file that was exported, sorted by path: a build comes before its uploads.
+    """Parse an exported file and return its records, sorted by path: a build comes before its uploads.
 
     :param file: path of the file, for messages.
-    :raises ConfigError: it is no such file; nothing of it can be imported.
+    :raises ConfigError: when the file is not such an export; no part of it is imported.
     """
     try:
         document = json.loads(text)
@@ -114,7 +114,7 @@ def _problems(path: str, value: object) -> Iterable[str]:
 
 
 def highest_uploads(written: Iterable[str]) -> dict[str, int]:
-    """Directory of uploads → the highest number among the paths."""
+    """Return a mapping: directory of uploads → the highest upload number among the paths."""
     highest: dict[str, int] = {}
     for path in written:
         place = Place.of(path)
@@ -125,12 +125,12 @@ def highest_uploads(written: Iterable[str]) -> dict[str, int]:
 
 
 def records(data: Iterable[str]) -> set[str]:
-    """The paths of builds and uploads: pause flags are none."""
+    """Return the paths of builds and uploads, without those of pause flags."""
     return {path for path in data if (place := Place.of(path)) is not None and place.build is not None}
 
 
 def counts(data: Iterable[str]) -> dict[str, int]:
-    """How many images, builds, uploads and pause flags there are."""
+    """Count the images, builds, uploads and pause flags."""
     places = [place for path in data if (place := Place.of(path)) is not None]
     return {
         "images": len({place.image for place in places}),

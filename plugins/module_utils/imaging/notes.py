@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What builders remember besides Nodepool's records: failures in a row, sizes, how long it took, who they are."""
+"""Data that builders store in addition to Nodepool's records: failures in a row, sizes, durations, builder ids."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ BUILD_NOTES = "image-builds"
 UPLOAD_NOTES = "image-uploads"
 FIRST_BACKOFF, MOST_BACKOFF = 10.0, 3600.0
 LONGEST_BACKOFF = 3960.0
-"""Seconds: no build or upload is held back for longer after failures (an hour, and a tenth for spreading)."""
+"""Longest delay of a build or upload after failures, in seconds: an hour, and a tenth for the random spread."""
 LONGEST_ERROR = 500
-"""Characters of an error that are remembered."""
+"""Characters of an error that are stored."""
 BUILDER_NOTES = "image-builders"
 
 
 def build_notes_path(image: str) -> str:
-    """Where the notes of an image's builds are, relative to our subtree."""
+    """Return the path of the notes of an image's builds, relative to our subtree."""
     return f"{BUILD_NOTES}/{segment(image)}"
 
 
 def upload_notes_path(provider: str, image: str) -> str:
-    """Where the notes of an image's uploads to a provider are, relative to our subtree."""
+    """Return the path of the notes of an image's uploads to a provider, relative to our subtree."""
     return f"{UPLOAD_NOTES}/{segment(provider)}/{segment(image)}"
 
 
 def builder_note_path(builder_id: str) -> str:
-    """Where the note of a builder is, relative to our subtree."""
+    """Return the path of a builder's note, relative to our subtree."""
     return f"{BUILDER_NOTES}/{segment(builder_id)}"
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Failures in a row; a success begins anew.
+    """Failures in a row; a success resets the count.
 
-    *not_before*: UNIX time before which nothing is tried again. *last*: when it failed last. *error*: what was said.
-    *request*: the request for a build (``ImageState.requested``) that was there when it was tried. *build*: the id of
-    the build whose upload was tried.
+    *not_before*: UNIX time of the earliest next try. *last*: UNIX time of the last failure. *error*: its message.
+    *request*: the request for a build (``ImageState.requested``) that existed at the last try. *build*: the id of the
+    build whose upload failed.
     """
 
     count: int = 0
@@ -75,17 +75,20 @@ class Failures:
         }
 
     def again(self, error: str, now: float, chance: float, *, request: int | None = None, build: str = "") -> Failures:
-        """The failures after one more: 10 s are waited, doubled with each, at most an hour.
+        """Return the failures after one more. The delay is 10 s, doubles with each failure, and is an hour at most.
 
-        :param error: what went wrong, for people; no secrets.
-        :param chance: 0…1, spreads the time by a tenth either way.
+        :param error: the message for the operator, without secrets.
+        :param chance: 0…1; varies the delay by up to a tenth, up or down.
         """
         count = self.count + 1
         wait = min(MOST_BACKOFF, backoff(count, first=FIRST_BACKOFF, most=MOST_BACKOFF, spread=0.1, chance=chance))
         return Failures(count, now + wait, now, error[:LONGEST_ERROR], request, build)
 
     def hold(self, now: float) -> tuple[str, float] | None:
-        """Why nothing is tried now, and the UNIX time until then, whatever clock that was stored by; None if it may."""
+        """Return why nothing is tried now, and until which UNIX time; None when a try is allowed.
+
+        A stored time that is more than LONGEST_BACKOFF ahead is ignored: the clock that it was stored by was wrong.
+        """
         until = believed(self.not_before, now, LONGEST_BACKOFF)
         if not self.count or now >= until:
             return None
@@ -94,7 +97,7 @@ class Failures:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> Failures:
-        """From what was stored; what makes no sense counts as no failure."""
+        """Read what was stored; a document that cannot be understood counts as no failure."""
         known = document or {}
         count = max(0, whole_or_zero(known.get("failures")))
         if not count:
@@ -111,9 +114,9 @@ class Failures:
 
 @dataclass(frozen=True)
 class BuildNotes:
-    """What is remembered of an image's builds.
+    """The stored data about an image's builds.
 
-    *sizes*: format → bytes on disk of the last good build. *seconds*: how long that took, None before the first.
+    *sizes*: format → bytes on disk of the last good build. *seconds*: its duration, None before the first one.
     """
 
     failures: Failures = field(default_factory=Failures)
@@ -126,7 +129,7 @@ class BuildNotes:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> BuildNotes:
-        """From what was stored; what makes no sense is left out."""
+        """Read what was stored; values that cannot be understood are left out."""
         known = document or {}
         sizes = known.get("sizes")
         readable = {str(key): whole_or_zero(value) for key, value in sizes.items()} if isinstance(sizes, dict) else {}
@@ -137,9 +140,9 @@ class BuildNotes:
         )
 
     def space_needed(self, formats: Collection[str]) -> int | None:
-        """Bytes that the image files of the next build will take, judged by the last; None when there was none.
+        """Estimate the bytes that the next build's image files take, from the last build; None when there was none.
 
-        A format that is new counts as much as the largest known one.
+        A new format counts as much as the largest known one.
         """
         if not self.sizes or not formats:
             return None
@@ -149,9 +152,10 @@ class BuildNotes:
 
 @dataclass(frozen=True)
 class BuilderNote:
-    """Where a builder keeps its files, by which it is known again when it has lost them and its id.
+    """The place of a builder's files. It identifies a builder that has lost its files and its id.
 
-    *images_dir*: absolute, on *host*. *since*: UNIX time of its first cycle. *seen*: that of the beginning of its last.
+    *images_dir*: absolute path on *host*. *since*: UNIX time of the builder's first cycle. *seen*: UNIX time at which
+    its last cycle began.
     """
 
     builder_id: str
@@ -166,7 +170,7 @@ class BuilderNote:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> BuilderNote | None:
-        """From what was stored; None for what makes no sense."""
+        """Read what was stored; None when it cannot be understood."""
         known = document or {}
         builder_id, host, images_dir = (text(known.get(key)) for key in ("builder_id", "host", "images_dir"))
         since, seen = seconds(known.get("since")), seconds(known.get("seen"))
@@ -178,12 +182,12 @@ class BuilderNote:
 def former_builders(
     notes: Iterable[BuilderNote], builder_id: str, host: str, images_dir: str, now: float
 ) -> frozenset[str]:
-    """Ids of builders that had this very directory before it got *builder_id*.
+    """Return the ids of builders that had the same directory on the same host before *builder_id* had it.
 
-    One that was at work since is the builder of another machine with the same name.
+    A builder that has run since then is not one of them: it is on another machine with the same host name.
 
-    :param notes: of all builders.
-    :param builder_id: of this builder; "" when it has none yet.
+    :param notes: the notes of all builders.
+    :param builder_id: the id of this builder; "" when it has none yet.
     """
     known = list(notes)
     since = next((note.since for note in known if note.builder_id == builder_id), now)

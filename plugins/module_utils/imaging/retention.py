@@ -1,18 +1,20 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is deleted, each with a reason: uploads first, then the build, its files, its record.
+"""Decide what is deleted, each with a reason: uploads first, then the build, its files, and its record.
 
-Kept, whatever fails, are of each configured image the two newest ready builds, and of each provider that lists it a
-ready upload of each of the two newest builds that it has. What a person has marked as deleting goes all the same.
+For each configured image the two newest ready builds are kept, whatever fails, and for each provider that lists the
+image a ready upload of each of the two newest builds that the provider has. A build or upload that an operator has
+marked as deleting is deleted in spite of this.
 
-* An upload whose image is not in the cloud any more counts for nothing, and its record goes.
-* Of several ready uploads of one build at a provider only the one stays that became ready last: launchers use that.
-* Uploads at providers that are not in this configuration are left to other builders. A build lives as long as it has
+* An upload whose image is not in the cloud any more does not count, and its record is deleted.
+* When a provider has several ready uploads of one build, only the one that became ready last stays: launchers use it.
+* Uploads at providers that are not in this configuration are left to other builders. A build stays as long as it has
   uploads.
-* A build becomes deleting when nothing holds it any more; its files go when its uploads are gone, and then its record.
-* What is under way is left alone. A build or upload of another builder counts as under way until it could not be any
-  more, even when its lock is free: that builder may only have lost its session.
+* A build becomes deleting when nothing needs it any more. Its files are deleted when its uploads are gone, and then its
+  record.
+* Work in progress is left alone. A build or upload of another builder counts as in progress until its time-out and
+  GRACE have passed, even when its lock is free: that builder may only have lost its session.
 """
 
 from __future__ import annotations
@@ -36,11 +38,11 @@ from .snapshot import (
 )
 
 KEPT = 2
-"""Ready builds of an image, and builds of it in a provider's cloud."""
+"""Number of ready builds of an image that are kept, and of builds in a provider's cloud."""
 GRACE = 600.0
-"""Seconds beyond its time-out for which another builder's work counts as under way."""
+"""Seconds beyond its time-out during which another builder's work counts as in progress."""
 FILE_GRACE = 60.0
-"""Seconds for which a file without a record is left alone."""
+"""Age in seconds below which a file without a record is left alone."""
 DEFAULT_BUILD_TIMEOUT = 28800.0
 
 
@@ -80,7 +82,7 @@ class MarkBuild:
 
 @dataclass(frozen=True)
 class DeleteFiles:
-    """Remove what is in images-dir. *names* are files and directories there."""
+    """Remove the files and directories *names* from images-dir."""
 
     image: str
     build_id: str
@@ -91,7 +93,7 @@ class DeleteFiles:
 
 @dataclass(frozen=True)
 class DeleteBuild:
-    """Remove the record of a build, and all below it."""
+    """Remove the record of a build and all znodes below it."""
 
     image: str
     build_id: str
@@ -103,7 +105,7 @@ Deletion: TypeAlias = "DeleteUpload | MarkBuild | DeleteFiles | DeleteBuild"
 
 
 def plan_deletions(view: ImagesView) -> list[Deletion]:
-    """What is to be deleted now, in this order. What follows from it comes with the next view."""
+    """Return what is deleted now, in this order. Deletions that depend on these are planned with the next view."""
     uploads: list[Deletion] = []
     marks: list[Deletion] = []
     files: list[Deletion] = []
@@ -130,7 +132,10 @@ def plan_deletions(view: ImagesView) -> list[Deletion]:
 
 
 def abandoned_builds(view: ImagesView) -> list[Build]:
-    """Builds of this builder in state building that no cycle makes any more: reap what is left, mark them failed."""
+    """Return this builder's builds in state building that no cycle works on any more.
+
+    The caller removes what is left of them and marks them failed.
+    """
     return [
         build
         for name in sorted(view.images)
@@ -143,14 +148,16 @@ def abandoned_builds(view: ImagesView) -> list[Build]:
 
 
 def kept_builds(view: ImagesView, state: ImageState) -> list[Build]:
-    """The current and the previous build of an image; none of an image that is not configured."""
+    """Return the current and the previous build of an image; none when the image is not configured."""
     return state.ready_builds()[:KEPT] if state.name in view.config.diskimages else []
 
 
 def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) -> list[Upload]:
-    """Ready uploads of the two newest builds that *provider* has, and of those that got there last; one of each.
+    """Return the ready uploads that *provider* keeps: of its two newest builds and of the two uploaded last.
 
-    :param lost: paths of those whose image is gone: they count for nothing.
+    Of each build only one upload is kept.
+
+    :param lost: paths of uploads whose image is gone; they do not count.
     """
     ready = {build.id: build for build in state.ready_builds()}
     there = [
@@ -159,7 +166,7 @@ def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) ->
         if upload.provider == provider and upload.state == UploadState.READY and upload.build_id in ready
         if upload.path not in lost
     ]
-    # A launcher takes what became ready last and has an image: of each build that one is the one that counts.
+    # A launcher takes the upload that became ready last and has an image: of each build only that one counts.
     by_time = sorted(there, key=lambda upload: (bool(upload.external_id), upload.state_time or 0.0, upload.path))
     used = {upload.build_id: upload for upload in by_time}
     builds = sorted(used, key=lambda build_id: age_order(ready[build_id]))[-KEPT:]
@@ -189,7 +196,7 @@ def is_being_built(view: ImagesView, build: Build) -> bool:
 
 
 def is_being_uploaded(view: ImagesView, upload: Upload) -> bool:
-    """True when a builder may be at work on the upload."""
+    """True when a builder may be working on the upload."""
     key = (upload.build_id, upload.provider)
     if key in view.uploading:
         return True
@@ -207,7 +214,7 @@ def is_being_uploaded(view: ImagesView, upload: Upload) -> bool:
 
 
 def holders(view: ImagesView, state: ImageState, build: Build) -> str:
-    """Why a build is kept, for people; "" when nothing holds it."""
+    """Return why a build is kept, for people; "" when nothing keeps it."""
     kept = [each.id for each in kept_builds(view, state)]
     if build.id in kept:
         return "current" if build.id == kept[0] else "previous"
@@ -235,7 +242,7 @@ def _uploads_of(view: ImagesView, state: ImageState, build: Build) -> Iterator[D
 
 
 def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: Upload) -> tuple[str, str] | None:
-    """Code and sentence, or None to leave it."""
+    """Return code and sentence, or None to keep the upload."""
     if upload.broken or upload.state not in UploadState.ALL:
         return None
     if upload.state == UploadState.DELETING:
@@ -272,7 +279,7 @@ def _mark(view: ImagesView, state: ImageState, build: Build) -> MarkBuild | None
     if build.id in {each.id for each in kept_builds(view, state)} or is_being_built(view, build):
         return None
     if build.state == BuildState.BUILDING and view.is_ours(build):
-        return None  # the builder here ends what is left of it first
+        return None  # this builder first removes what is left of it and marks it failed
     if any(upload.state != UploadState.DELETING for upload in state.uploads_of(build.id)):
         return None
     if state.name not in view.config.diskimages:
@@ -296,12 +303,12 @@ def _files_of_deleting(view: ImagesView, state: ImageState, build: Build) -> lis
 
 
 def _orphans(view: ImagesView) -> list[Deletion]:
-    """What is in images-dir and in no record."""
+    """Return deletions of the files in images-dir that belong to no record."""
     known = {build.id for state in view.images.values() for build in state.builds} | view.building
     known |= {build_id for state in view.images.values() for build_id in (*state.empty, *state.unreadable)}
     lost: dict[str, list[LocalFile]] = {}
     for file in view.files or ():
-        # Ten digits may be anything, a date for instance; and a young file may belong to a record not read yet.
+        # Ten digits may be anything, for instance a date. A young file may belong to a record that is not read yet.
         if len(file.build_id) == 32 and file.build_id not in known:
             lost.setdefault(file.build_id, []).append(file)
     return [
@@ -313,7 +320,7 @@ def _orphans(view: ImagesView) -> list[Deletion]:
 
 
 def _uploaded_formats(view: ImagesView, state: ImageState, build: Build) -> list[Deletion]:
-    """Formats that delete-after-upload allows to remove: every provider that takes them has the build."""
+    """Return deletions that delete-after-upload allows: every provider that takes the format has the build."""
     image = view.config.diskimages.get(state.name)
     users = [provider.name for provider in view.providers_of(state.name)]
     if image is None or not image.delete_after_upload or not users:
@@ -321,7 +328,7 @@ def _uploaded_formats(view: ImagesView, state: ImageState, build: Build) -> list
     if any(name not in view.provider_formats for name in users):
         return []
     if any(upload.path in view.lost for upload in state.uploads_of(build.id)):
-        return []  # it is uploaded again
+        return []  # the build is uploaded again
     found: list[Deletion] = []
     here = view.files_of(build.id)
     for name in sorted({file.format for file in here if file.format} - set(image.keep_formats)):
