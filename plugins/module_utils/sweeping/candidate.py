@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a sweep looks at: one thing in a cloud or in the tree, and whether it leaked."""
+"""A thing in a cloud or in the ZooKeeper tree that a sweep has found, and whether it leaked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Kind:
-    """The kinds of things."""
+    """The kinds of things that a sweep looks for."""
 
     SERVER = "server"
     PORT = "port"
@@ -30,7 +30,7 @@ class Kind:
 
 
 class Ownership:
-    """What a thing is to us. What is in use is not looked at any further and has none."""
+    """Whether a thing leaked or is foreign. A thing in use is not examined further and has neither value."""
 
     LEAKED = "leaked"
     FOREIGN = "foreign"
@@ -69,8 +69,8 @@ _TEXTS = {
 class LeakCandidate:
     """A thing that is not in use.
 
-    *created*: UNIX time, None when nothing tells. *min_age*: a floor of its own in seconds. *node_id*: the node whose
-    record decides; it is read afresh before anything is done.
+    *created*: UNIX time, None when it is unknown. *min_age*: seconds of age below which it is not deleted, instead of
+    the site's rule. *node_id*: the node whose record decides; the sweep reads the record again before it deletes.
     """
 
     kind: str
@@ -85,10 +85,10 @@ class LeakCandidate:
 
     @property
     def key(self) -> str:
-        """Unique among all things of a provider, or of the tree."""
+        """A key that is unique among all things of a provider, or of the tree."""
         return f"{self.kind}/{self.id}"
 
     @property
     def text(self) -> str:
-        """Why, for people."""
+        """The reason for *ownership*, as text for people."""
         return _TEXTS[self.code].format_map({"node": self.node_id, **self.figures})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ZooKeeper has of a provider that has left the configuration, and what is alive in it. Pure."""
+"""The records in ZooKeeper of a provider that has left the configuration, and what still needs them. No I/O."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..model.node import Node
 
 _SHOWN = 5
 _BY_NAME = ("image-uploads", "sightings", "tombstones", "met", "drain", "breakers", "providers")
-"""Folders of our subtree whose documents have the name of their provider. The last holds the lock of the provider."""
+"""Folders of our subtree whose documents are named after a provider. The last one holds the provider's lock."""
 _BY_FIELD = {"launches": "provider", "stuck": "provider", "pools": "provider_name"}
-"""Folders of our subtree → the field that has the name of the provider."""
+"""Folders of our subtree → the field of their documents that holds the provider's name."""
 FOLDERS = (*_BY_NAME, *_BY_FIELD, "freezes", "waits")
 
 
 @dataclass(frozen=True)
 class ProviderRecords:
-    """All that ZooKeeper has of the provider *name*.
+    """All records of the provider *name* in ZooKeeper.
 
-    *configured*: path of the configuration that still has it, "" for none. *launchers*: hosts of launchers that have
-    registered pools of it, or hold its lock. *pool_ids*: ids of those pools. *builds*: paths of its directories below
-    builds. *documents*: our own below FOLDERS, of all providers, by path.
+    *configured*: path of the configuration that still has the provider, "" for none. *launchers*: hosts of launchers
+    that have registered pools of the provider, or hold its lock. *pool_ids*: ids of those pools. *builds*: paths of the
+    provider's directories below builds. *documents*: our documents below FOLDERS, of all providers, by path.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ProviderRecords:
 
 
 def left_of(records: ProviderRecords) -> dict[str, list[str]]:
-    """What still needs the records, by its kind."""
+    """Return what still needs the records, by kind."""
     known = {node.id for node in records.nodes}
     found = {
         "configuration": [records.configured] if records.configured else [],
@@ -69,7 +69,7 @@ _WORDS = {
 
 
 def reasons_of(left: Mapping[str, Collection[str]]) -> list[str]:
-    """The same for people, a part of a sentence for each kind; none when the records may go."""
+    """Return part of a sentence for each kind in *left*; an empty list when the records may be deleted."""
     return [_reason(_WORDS[kind], names) for kind, names in left.items() if names]
 
 
@@ -80,7 +80,7 @@ def _reason(what: str, names: Collection[str]) -> str:
 
 
 def own_documents(records: ProviderRecords) -> list[str]:
-    """Paths below our subtree that go with the provider, the document with its lock last."""
+    """Return the paths below our subtree to delete with the provider; the znode that holds its lock is the last."""
     pools = {*records.pool_ids, *_documents(records, "pools")}
     found = [f"{folder}/{name}" for folder in _BY_FIELD for name in _documents(records, folder)]
     found += [path for path in (f"freezes/{pool_id}" for pool_id in sorted(pools)) if path in records.documents]
@@ -90,7 +90,7 @@ def own_documents(records: ProviderRecords) -> list[str]:
 
 
 def _documents(records: ProviderRecords, folder: str) -> Iterator[str]:
-    """Names of the documents in a folder that tell the provider's name."""
+    """Yield the names of the documents in a folder whose field names the provider."""
     for path, document in records.documents.items():
         where, _slash, name = path.partition("/")
         if where == folder and document.get(_BY_FIELD[folder]) == records.name:

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What in a provider's project leaked, what is foreign, and what is none of our business. Pure.
+"""Find what leaked and what is foreign in a provider's project. No I/O.
 
-Ownership is never told by looks, and not by a provider's name either, which another tree may use as well: ours is what
-carries the name of this provider and the id of this tree, or what a record or tombstone of this tree names. What a
-person claims is treated like it. Whatever belongs to a node that is known and not idle is in use.
+A name alone never proves ownership, nor does the provider's name, because another tree may use the same one. A thing
+is ours when it carries the name of this provider and the id of this tree, or when a record or tombstone of this tree
+names it. Things that the operator adopts (AdoptionRules) are treated as ours. Everything that belongs to a known node
+that is not idle is in use.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ _Item: TypeAlias = "Server | Port | FloatingIp | Volume | Image"
 
 _GONE = ("DELETED", "SOFT_DELETED")
 STRANGE = frozenset({"other-tree", "no-tree", "no-node"})
-"""Codes of what bears the provider's name, and is not this tree's as far as anything proves."""
+"""Codes of things that carry the provider's name although nothing proves that they belong to this tree."""
 _MARK_ALONE = "stackci_launch="
 
 
 @dataclass(frozen=True)
 class AdoptionRules:
-    """What the operator adopts for this tree, although nothing on it proves that it is. No cycle does so by itself.
+    """The things that the operator adopts for this tree without proof. No cycle adopts anything by itself.
 
-    *sites*: ids of trees that are gone. *unmarked*: seconds of age from which on things that name the provider and no
-    tree are claimed; None: not at all.
+    *sites*: ids of trees that are gone. *unmarked*: adopt things that name the provider and no tree when they are at
+    least this old, in seconds; None: never.
     """
 
     sites: Collection[str] = ()
@@ -64,7 +65,7 @@ class AdoptionRules:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the cloud shows; None for what was not asked for. *servers* is needed for ports, volumes and records."""
+    """The cloud's listings; None for those not requested. Ports, volumes and launch records need *servers*."""
 
     servers: Mapping[str, Server] | None = None
     ports: Collection[Port] | None = None
@@ -75,10 +76,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Known:
-    """What ZooKeeper says, read after the cloud was.
+    """The records in ZooKeeper, read after the cloud.
 
-    *nodes* of all providers by id, None for a record that cannot be read; *launch_ids*: nodes with a launch record;
-    *site*: the id of the tree; *claims*: what a person declares to be ours.
+    *nodes*: of all providers, by id, None for a record that cannot be read. *launch_ids*: ids of nodes with a launch
+    record. *site*: the id of the tree. *claims*: what the operator adopts.
     """
 
     provider: str
@@ -92,7 +93,7 @@ class Known:
     claims: AdoptionRules = AdoptionRules()
 
     def is_ours(self, site: str) -> bool:
-        """True for the id of this tree."""
+        """True when *site* is the id of this tree."""
         return bool(site) and site == self.site
 
     def idle(self, node_id: str) -> bool:
@@ -103,18 +104,18 @@ class Known:
         return node.state == NodeState.READY and not self.is_locked(node_id)
 
     def launch_of(self, node_id: str) -> Launch | None:
-        """The launch record of a node of this provider."""
+        """Return the launch record of a node of this provider, or None."""
         launch = self.launch(node_id)
         return launch if launch is not None and launch.provider == self.provider else None
 
     @cached_property
     def server_ids(self) -> set[str]:
-        """The servers of all known nodes."""
+        """The ids of the servers of all known nodes."""
         return {str(node.external_id) for node in self.nodes.values() if node is not None and node.external_id}
 
 
 def find(seen: Seen, known: Known) -> list[LeakCandidate]:
-    """Everything that leaked or is foreign, of the kinds that were asked for."""
+    """Return everything that leaked or is foreign, of the kinds that were requested."""
     return [candidate for rule in RULES.values() for candidate in rule(seen, known)]
 
 
@@ -131,9 +132,9 @@ def _foreign(kind: str, item: _Item, code: str, **figures: str) -> LeakCandidate
 def _strange(
     kind: str, item: _Item, site: str, known: Known, *, excepted: bool, node_id: str | None = None
 ) -> LeakCandidate:
-    """What names this provider, but another tree or none: the operator's to adopt, unless it is *excepted*.
+    """Judge a thing that names this provider, but another tree or none: the operator may adopt it unless *excepted*.
 
-    In another tree the number of its node means another node.
+    A thing that names another tree gets no node id: there the same number means another node.
     """
     claims = known.claims
     if site and not excepted and site in claims.sites:
@@ -173,9 +174,9 @@ def _server(server: Server, known: Known) -> LeakCandidate | None:
 
 
 def _may_be_coming(server: Server, node_id: str, known: Known) -> bool:
-    """True where a record is about to name the server: Nodepool's launcher writes its id when it has been created.
+    """True when a node record may soon name the server: Nodepool's launcher writes the id only after the create.
 
-    What we create is named by the marks in its launch record before.
+    Our own creates need no such exception: the launch record holds their marks before the create is sent.
     """
     if node_id not in known.nodes or known.launch_of(node_id) is not None:
         return False
@@ -184,7 +185,7 @@ def _may_be_coming(server: Server, node_id: str, known: Known) -> bool:
 
 
 def _names_server(server: Server, node_id: str, known: Known) -> bool:
-    """True when a record or tombstone of this tree names the very server, or the mark that it alone bears."""
+    """True when a record or tombstone of this tree names the server's id or its unique mark."""
     node, launch, mark = known.nodes.get(node_id), known.launch_of(node_id), server.launch_mark
     if node is not None and node.external_id == server.id:
         return True
@@ -195,7 +196,7 @@ def _names_server(server: Server, node_id: str, known: Known) -> bool:
 
 
 def _server_leak(server: Server, node_id: str, known: Known) -> str:
-    """Why a server of this provider and tree leaked, "" when it did not."""
+    """Return the code for why a server of this provider and tree leaked, "" when it did not."""
     mark = server.launch_mark
     if node_id not in known.nodes:
         return "node-unknown"
@@ -247,7 +248,7 @@ def _floating_ip(floating: FloatingIp, known: Known) -> LeakCandidate | None:
 
 
 def _buried_address(floating: FloatingIp, known: Known) -> str | None:
-    """The node whose tombstone names the floating IP, or its mark where that is all it bears."""
+    """Return the node whose tombstone names the floating IP's id, or its mark when its description has only a mark."""
     graves = known.tombstones()
     if floating.id in graves.floating_ips:
         return graves.floating_ips[floating.id]
@@ -257,7 +258,7 @@ def _buried_address(floating: FloatingIp, known: Known) -> str | None:
 
 
 def _names_address(floating: FloatingIp, written: Written, node_id: str, known: Known) -> bool:
-    """True when a record or tombstone of this tree names the very floating IP, or the mark that it alone bears."""
+    """True when a record or tombstone of this tree names the floating IP's id or its unique mark."""
     launch = known.launch_of(node_id)
     if launch is not None and (floating.id == launch.floating_ip_id or written.mark in launch.marks):
         return True
@@ -321,7 +322,7 @@ def _images(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
 
 
 def _image(image: Image, upload: Upload | None, build: str, number: str, known: Known) -> LeakCandidate | None:
-    """An image of this provider that no upload has; *upload*: the record with its numbers."""
+    """Judge an image of this provider that no upload record names; *upload*: the record with the image's numbers."""
     named = upload is not None and is_unique(build) and not image.site
     if not known.is_ours(image.site) and not named:
         return _strange(Kind.IMAGE, image, image.site, known, excepted=upload is not None)
@@ -333,7 +334,7 @@ def _image(image: Image, upload: Upload | None, build: str, number: str, known: 
 
 
 def _launches(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
-    """Records of nodes that are gone: they are the evidence as long as something of the node is left."""
+    """Yield launch records of nodes that are gone, once nothing of the node is left: until then they are evidence."""
     if seen.servers is None:
         return
     marks = {server.launch_mark for server in seen.servers.values() if server.status not in _GONE}
@@ -361,4 +362,4 @@ RULES: dict[str, Callable[[Seen, Known], Iterator[LeakCandidate]]] = {
     Kind.IMAGE: _images,
     Kind.LAUNCH: _launches,
 }
-"""How each kind of thing at a provider is judged."""
+"""Kind of thing at a provider → the function that judges it."""

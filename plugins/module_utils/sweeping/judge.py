@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of the leaked things may be deleted now: seen twice at a distance, old enough, and within the bound. Pure."""
+"""Decide which leaked things may be deleted now: those seen twice, old enough, and within the bound. No I/O."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from ..model.stored import BadDocument, made
 from .candidate import LeakCandidate, Ownership
 
 FORGOTTEN_AFTER = 7 * 86400.0
-"""Seconds after which the sighting of a kind that is not looked for any more is dropped."""
+"""Seconds after which a sighting is dropped when its kind is not looked for any more."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 
 
 class Verdict:
-    """What is done about a thing."""
+    """The decisions about a thing."""
 
     DUE = "due"
     WAITING = "waiting"
-    """Seen once, or twice within too short a time."""
+    """Seen once, or first seen too short a time ago."""
     YOUNG = "young"
     PAUSED = "paused"
-    """Its deletion failed a moment ago."""
+    """Its last deletion was tried too short a time ago."""
     BEYOND = "beyond-bound"
     FOREIGN = "foreign"
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The site's caution. Seconds, and deletions in one sweep of one provider."""
+    """The site's limits: ages in seconds, and the number of deletions in one sweep of one provider."""
 
     min_age: float = 600.0
     distance: float = 60.0
@@ -42,7 +42,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Sighting:
-    """When a leaked thing was seen first, and what came of its deletions so far. UNIX seconds."""
+    """When a leaked thing was seen first, and the result of its deletions so far. Times are UNIX seconds."""
 
     first: float
     tries: int = 0
@@ -50,11 +50,11 @@ class Sighting:
     answer: str = ""
 
     def attempt(self, now: float, answer: str) -> Sighting:
-        """Its deletion was asked for; *answer* is what went wrong, "" when it was accepted."""
+        """Return the sighting after a deletion was requested; *answer* is the error, "" when it was accepted."""
         return Sighting(self.first, self.tries + 1, now, answer)
 
     def as_of(self, now: float) -> Sighting:
-        """As it can be meant: nothing was seen or tried later than now, whatever clock it was stored by."""
+        """Return the sighting with no time later than *now*: the clock that it was stored by may have been ahead."""
         first, tried = min(self.first, now), min(self.tried, now)
         return self if (first, tried) == (self.first, self.tried) else replace(self, first=first, tried=tried)
 
@@ -64,12 +64,12 @@ class Sighting:
         return backoff(self.tries, first=_FIRST_PAUSE, most=_LONGEST_PAUSE)
 
     def document(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the document to store."""
         return asdict(self)
 
     @classmethod
     def from_document(cls, document: Any) -> Self | None:
-        """From what is stored; None when it cannot be read."""
+        """Read what is stored; None when it cannot be read."""
         try:
             return made(cls, document)
         except BadDocument:
@@ -78,7 +78,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Row:
-    """A thing and what is done about it."""
+    """A thing and the decision about it."""
 
     candidate: LeakCandidate
     verdict: str
@@ -86,7 +86,7 @@ class Row:
     sighting: Sighting | None = None
 
     def document(self) -> dict[str, Any]:
-        """For people and results."""
+        """Return the row for texts and results."""
         shown: dict[str, Any] = {
             "kind": self.candidate.kind,
             "id": self.candidate.id,
@@ -106,19 +106,19 @@ class Row:
 
 @dataclass
 class Judgement:
-    """*sightings* is what the next sweep must know."""
+    """The result of a sweep. *sightings* is stored for the next sweep."""
 
     rows: list[Row] = field(default_factory=list)
     sightings: dict[str, Sighting] = field(default_factory=dict)
 
     @property
     def due(self) -> list[Row]:
-        """What may be deleted now."""
+        """The rows that may be deleted now."""
         return [row for row in self.rows if row.verdict == Verdict.DUE]
 
     @property
     def pending(self) -> bool:
-        """True when something is on its way to be deleted: another look is worth a call."""
+        """True when something leaked: another sweep is worth its calls."""
         return any(row.candidate.ownership == Ownership.LEAKED for row in self.rows)
 
 
@@ -131,8 +131,9 @@ def judge(
 ) -> Judgement:
     """Decide about everything that was found.
 
-    :param kinds: the kinds that were looked for: what is of these and was not found has vanished and is forgotten.
-    :param seen_at: when the look began.
+    :param kinds: the kinds that were looked for. A thing of these kinds that was not found is gone, and its sighting is
+        dropped.
+    :param seen_at: UNIX time at which the sweep began to read.
     """
     result = Judgement(
         sightings={

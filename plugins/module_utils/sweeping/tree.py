@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What in the ZooKeeper tree has lost its owner. Pure."""
+"""Find what has lost its owner in the ZooKeeper tree. No I/O."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..model.request import NodeRequest, RequestState
 from .candidate import Kind, LeakCandidate, Ownership
 
 REQUEST_LOCK_AGE = 8 * 3600.0
-"""Nodepool's: from the znode's mtime on."""
+"""Age in seconds from which a request's lock is deleted, counted from the znode's mtime. Nodepool's value."""
 PARTED_AFTER = 86400.0
-"""Seconds after which the document of a pool that no launcher serves any more goes."""
+"""Seconds after which the document of a pool that no launcher serves any more is deleted."""
 
 
 @dataclass(frozen=True)
 class TreeView:
-    """The tree as far as sweeping is concerned; nothing in it is locked.
+    """The parts of the tree that a sweep judges; none of them is locked.
 
-    *request_locks*: request id → mtime of its lock directory (UNIX time). *documents*: our own by path. *pools*: ids
-    of registered pools, ours and foreign.
+    *request_locks*: request id → mtime of its lock directory (UNIX time). *documents*: our documents by path. *pools*:
+    ids of all registered pools, also those of other launchers.
     """
 
     empty_nodes: Collection[str] = ()
@@ -37,7 +37,7 @@ class TreeView:
 
 
 def find_in_tree(view: TreeView, now: float) -> list[LeakCandidate]:
-    """Everything in the tree that has no owner any more."""
+    """Return everything in the tree that has no owner any more."""
     return [candidate for rule in TREE_RULES.values() for candidate in rule(view, now)]
 
 
@@ -83,7 +83,7 @@ def _wait(request_id: str, document: Mapping[str, Any], view: TreeView, now: flo
 
 
 def _lease(name: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
-    """A lease is over when its time is, and nothing that it names is left."""
+    """Judge a lease: it is over when its time is over and nothing that it names is left."""
     over, sets = seconds(document.get("expires_at")), document.get("sets")
     if over is None or not isinstance(sets, list) or now < over:
         return None
@@ -103,7 +103,7 @@ def _freeze(pool_id: str, document: Mapping[str, Any], view: TreeView, now: floa
 
 
 def _breaker(provider: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
-    """Breakers are by provider; one goes when no pool of the provider is known any more."""
+    """Judge a breaker: it is deleted when no pool of its provider is known any more."""
     known = [item.get("provider_name") for key, item in view.documents.items() if key.startswith("pools/")]
     return None if provider in known or _in_force(document, now) else ("owner-gone", None, f"provider {provider}")
 
@@ -116,12 +116,12 @@ def _pool(pool_id: str, document: Mapping[str, Any], view: TreeView, now: float)
 
 
 def _in_force(document: Mapping[str, Any], now: float) -> bool:
-    """True for freezes and breakers of which one is not over yet."""
+    """True when one of the document's freezes or breakers is not over yet."""
     return any(isinstance(item, Mapping) and (seconds(item.get("until")) or 0) > now for item in document.values())
 
 
 def _stuck(name: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
-    """What a cycle noted of a deletion that did not get on; as long as one tries, it is written again."""
+    """Judge a cycle's note of a deletion that made no progress; a cycle that still tries writes it again."""
     node_id, tried = document.get("node"), seconds(document.get("tried"))
     if node_id in [*view.node_ids] or tried is None:
         return None
@@ -136,7 +136,7 @@ OWNERS: dict[str, Callable[[str, Mapping[str, Any], TreeView, float], Found]] = 
     "pools": _pool,
     "stuck": _stuck,
 }
-"""Folder of our own subtree → what its documents belong to."""
+"""Folder of our subtree → the function that judges its documents."""
 
 TREE_RULES: dict[str, Callable[[TreeView, float], Iterator[LeakCandidate]]] = {
     Kind.EMPTY_NODE: _empty_nodes,
@@ -144,4 +144,4 @@ TREE_RULES: dict[str, Callable[[TreeView, float], Iterator[LeakCandidate]]] = {
     Kind.LOST_REQUEST: _lost_requests,
     Kind.DOCUMENT: _documents,
 }
-"""How each kind of thing in the tree is judged."""
+"""Kind of thing in the tree → the function that judges it."""
