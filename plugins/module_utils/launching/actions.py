@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a plan is made of: actions, each with its reason."""
+"""The actions of a plan, each with its reason."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from ..model.reasons import Reason
 
 PoolReason = tuple[str, Reason]
-"""What a pool (``provider/pool``) says about a request."""
+"""A pool (``provider/pool``) and its reason about a request."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One node of a set: a ready node to take, or (None) one to launch."""
+    """One node of a set: a ready node to take, or (*node_id* None) a node to launch."""
 
     label: str
     node_id: str | None = None
@@ -46,7 +46,7 @@ class Decline:
 class Wait:
     """The request stays as it is.
 
-    *pools*: why each pool cannot serve it now, the best one first, then why others never can.
+    *pools*: why each pool cannot serve it now, the best pool first; then why the other pools never can.
     """
 
     request_id: str
@@ -68,7 +68,8 @@ class LaunchSpare:
 class DeleteNode:
     """Delete a node and what belongs to it.
 
-    *version*: of the record that this was decided on; where there is another by now it has to be decided anew.
+    *version*: the version of the record that the decision was made on. When the record has changed since, the node is
+    not deleted and a later plan decides again.
     """
 
     node_id: str
@@ -78,7 +79,7 @@ class DeleteNode:
 
 @dataclass(frozen=True)
 class FreeNode:
-    """Take the allocation from a ready node whose request is gone; it serves another request."""
+    """Remove the allocation of a ready node whose request is gone, so that the node can serve another request."""
 
     node_id: str
     reason: Reason
@@ -94,7 +95,7 @@ class DropRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is to be done, in the order in which it was decided."""
+    """Everything to do, in the order in which it was decided."""
 
     admit: tuple[Admit, ...] = ()
     decline: tuple[Decline, ...] = ()

@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a cloud answers creates: for how long one is waited for, and how many are sent side by side.
+"""How long the launcher waits for the answer to a create, and how many creates it sends in parallel.
 
-nova answers POST /servers when it has looked at quota, image and networks and has stored the server. On a busy control
-plane that takes minutes, and the work is done whether a client still waits or not. So a create is waited for as long as
-creates of this cloud have lately needed, many times over; a launcher that sends it again too early makes two servers.
+nova answers POST /servers after it has checked quota, image and networks and has stored the server. On a busy control
+plane that takes minutes, and nova finishes the work even when the client does not wait any more. So the launcher waits
+for many times the longest recent answer; a launcher that sends a create again too early makes two servers.
 
-Answers that get slower while there are many at once tell that there are too many. What is usual is the median of the
-quickest time lately; it rises slowly, so that slowness which the launcher itself has caused does not become usual. A
-cloud that never was quick is another matter: its answers take their time however few are under way. There the window
-opens while the launcher waits.
+Answers that get slower while many creates are in parallel show that these are too many. The usual time is the median
+of recent answers when the cloud was quickest. It rises slowly, so that a delay that the launcher itself causes does not
+become usual. A cloud that was never quick answers slowly even when few creates are under way: there the launcher sends
+more creates while it waits.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ from ..model.api_timeouts import MOST_CREATES
 
 SAMPLES = 50
 MANY_TIMES = 10.0
-"""A create may take so many times the longest of late: answers have a long tail."""
+"""A create may take this many times the longest recent answer: answers have a long tail."""
 MARGIN = 1.25
-"""What was asked for without being answered may take so many times the longest of late to be seen."""
+"""The server of an unanswered create may need this many times the longest recent answer until it is listed."""
 MOST_DOUBLINGS = 6
 
 RECENT = 16
-"""Of so many answers the median is what they take now: single ones vary by a factor of ten on a busy cloud."""
+"""Number of answers whose median is the present time: single answers vary by a factor of ten on a busy cloud."""
 FEW = 5
-"""With fewer nothing is usual yet."""
+"""Number of answers below which there is no usual time."""
 RISE = 1.005
 RISE_ALONE = 1.1
-"""When hardly any server is on its way and the answers are slow all the same, it is not for our sake."""
+"""Factor by which the usual time rises when few servers are in flight: then the launcher does not cause the delay."""
 ALONE = 8
-"""So few are hardly any."""
+"""Number of servers in flight up to which they count as few."""
 QUICK = 3.0
-"""Nothing that is answered within so many seconds is slow."""
+"""Seconds within which an answer never counts as slow."""
 STRAINED = 3.0
-"""Answers that take more than so many times what is usual hold the number."""
+"""The number in parallel stops growing when answers take more than this many times the usual time."""
 SLOW = 5.0
-"""And more than this lower it."""
+"""The number in parallel is lowered when answers take more than this many times the usual time."""
 FEWEST = 4
 FEWER = 0.8
-"""By so much with each slow answer."""
+"""Factor on the number in parallel with each slow answer."""
 PATIENT = 3.0
-"""After so many seconds without an answer from a cloud that never was quick more are sent …"""
+"""Seconds without an answer after which more creates are sent to a cloud that was never quick."""
 OPENS_IN = 2.0
-"""… twice as many after each of these."""
+"""Seconds in which the number that is sent then doubles."""
 
 
 @dataclass
 class Answers:
     """The answers to a provider's creates. Times in seconds.
 
-    :param floor: a create is waited for at least so long.
-    :param first: for so long while nothing is known.
-    :param most: and never for longer.
+    :param floor: the launcher waits at least this long for a create,
+    :param first: this long before any answer is known,
+    :param most: and never longer than this.
     """
 
     floor: float
@@ -67,19 +67,19 @@ class Answers:
     most: float
     samples: deque[float] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     given_up: int = 0
-    """Creates without an answer since the last answer; those that were under way together count once."""
+    """Unanswered creates since the last answer; those that were under way together count once."""
     usual: float = 0.0
-    """What an answer takes when the cloud is well; 0 while too little is known."""
+    """Seconds that an answer takes when the cloud is not overloaded; 0 while too little is known."""
     at_once: float = MOST_CREATES
-    """So many may be without an answer at the same time."""
+    """How many creates may be unanswered at the same time."""
     _given_up_at: float = 0.0
 
     def add(self, seconds: float, unanswered: int, in_flight: int) -> None:
-        """A create was answered, or its server found, so long after it was sent.
+        """Record that a create was answered, or its server found, *seconds* after it was sent.
 
-        :param unanswered: how many were without an answer just now, this one included.
-        :param in_flight: how many servers were asked for and not yet ACTIVE, those included; the most of when it was
-            sent and of now.
+        :param unanswered: how many creates were unanswered just before, this one included.
+        :param in_flight: how many servers were requested and not yet ACTIVE, the unanswered ones included: the larger
+            of the numbers when the create was sent and now.
         """
         self.samples.append(round(max(0.0, seconds), 2))
         self.given_up = 0
@@ -95,39 +95,39 @@ class Answers:
 
     @property
     def present(self) -> float:
-        """What answers take now; 0 while nothing is known."""
+        """Seconds that answers take now; 0 while nothing is known."""
         return median(list(self.samples)[-RECENT:]) if self.samples else 0.0
 
     @property
     def strained(self) -> bool:
-        """True while answers take much longer than is usual."""
+        """True while answers take much longer than usual."""
         return bool(self.usual) and self.present > max(QUICK, STRAINED * self.usual)
 
     @property
     def never_quick(self) -> bool:
-        """True for a cloud of which no quick answer is known."""
+        """True when the cloud has given no quick answer so far."""
         return not 0 < self.usual < QUICK and min(self.samples, default=QUICK) >= QUICK
 
     def opened(self, waited: float) -> float:
-        """By how many times the window is wider because an answer has been waited for so long; 1 at most clouds."""
+        """Return the factor on the number in parallel after *waited* seconds without an answer; 1 at most clouds."""
         if not self.never_quick or waited <= PATIENT:
             return 1.0
         return float(min(MOST_CREATES, 2.0 ** ((waited - PATIENT) / OPENS_IN)))
 
     def give_up(self, sent_at: float, now: float) -> None:
-        """A create that was sent at *sent_at* was not answered in its time: the next ones get twice as long."""
+        """Record that a create sent at *sent_at* was not answered in time: the next ones get twice the time."""
         if sent_at >= self._given_up_at:
             self.given_up += 1
             self._given_up_at = now
 
     @property
     def longest(self) -> float:
-        """The longest of late; 0 while nothing is known."""
+        """The longest recent answer; 0 while nothing is known."""
         return max(self.samples, default=0.0)
 
     @property
     def patience(self) -> float:
-        """For how long the next create is waited for."""
+        """How long the launcher waits for the next create."""
         if not self.samples:
             return self.first
         doubled = self.floor * 2.0 ** min(self.given_up, MOST_DOUBLINGS)
@@ -135,15 +135,15 @@ class Answers:
 
     @property
     def settle(self) -> float:
-        """How long after its answer was lost a create may still turn up as a server, as far as lately seen."""
+        """How long after its answer was lost a create may still appear as a server, judged by recent answers."""
         return min(self.most, MARGIN * self.longest)
 
     def document(self) -> dict[str, Any]:
-        """What the next cycle wants to know."""
+        """Return the document for the next cycle."""
         return {"seconds": list(self.samples), "usual": round(self.usual, 2), "at_once": self.at_once}
 
     def learn(self, document: Any) -> None:
-        """What an earlier cycle has stored; what makes no sense is left out."""
+        """Read what an earlier cycle has stored; values that cannot be understood are left out."""
         document = document if isinstance(document, dict) else {}
         stored = document.get("seconds")
         for seconds in stored[-SAMPLES:] if isinstance(stored, list) else ():

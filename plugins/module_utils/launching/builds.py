@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many servers a cloud builds side by side best: learned from the time to ACTIVE.
+"""Learn from the time to ACTIVE how many servers a cloud builds in parallel best.
 
-A cloud with room to spare builds a hundred servers in the time of one. One that is busy with as many as it can build
-takes longer for each one more, and builds no more of them in a minute; a control plane that collapses builds fewer.
-Only the latter are held back: as long as the time to ACTIVE does not grow in step with the number in flight there is
-no limit. When it does, there is one, and it follows the ratio of the usual time to the present one, as the limits of
-service meshes follow the gradient of latency (Netflix concurrency-limits, ``Gradient2Limit``; Envoy, adaptive
-concurrency): what is in flight settles where a short queue keeps the cloud busy.
+A cloud with free capacity builds a hundred servers in the time of one. A cloud that is fully busy takes longer with
+each further server and builds no more of them in a minute; an overloaded control plane builds fewer.
+Only busy and overloaded clouds get a limit: as long as the time to ACTIVE does not grow in step with the number in
+flight there is none. The limit follows the ratio of the usual time to the present time, as the limits of service
+meshes follow the gradient of latency (Netflix concurrency-limits, ``Gradient2Limit``; Envoy, adaptive concurrency). The
+number in flight settles where a short queue keeps the cloud busy.
 """
 
 from __future__ import annotations
@@ -23,54 +23,54 @@ from typing import Any
 from ..model.stored import is_number
 
 RECENT = 32
-"""So many of the last builds tell whether the time grows with the number in flight."""
+"""Number of the last builds that show whether the time grows with the number in flight."""
 FEW = 5
-"""With fewer nothing is usual yet."""
+"""Number of builds below which there is no usual time."""
 KINDS = 20
-"""Flavors whose usual time is kept."""
+"""Number of flavors whose usual time is kept."""
 SHORTEST, LONGEST = 0.01, 86400.0
-"""What takes less or more counts as so long."""
+"""Bounds in seconds: a shorter or longer time counts as the bound."""
 RISE = 1.002
-"""By so much the usual time may rise with each build: what the launcher itself has caused does not become usual."""
+"""Factor by which the usual time may rise with each build; small, so that self-made load does not become usual."""
 RISE_ALONE = 1.1
-"""By so much where the launcher is not the cause: hardly anything is in flight, or half as many take as long."""
+"""The same where the launcher is not the cause: few servers are in flight, or half as many take as long."""
 ALONE = 3
 
 CONTRAST = 2.0
-"""The number in flight must have differed by so much before anything is said about what it does."""
+"""Factor by which the numbers in flight must differ before their effect on the time is judged."""
 SLOWER = 1.5
-"""Times that differ by less than this do not differ."""
+"""Factor below which two times count as equal."""
 IN_STEP = 0.75
-"""The time grows with this power of the number in flight, or more: then hardly more is built in a minute."""
+"""When the time grows with this power of the number in flight or more, hardly more is built in a minute."""
 
 CAUTIOUS = 8
-"""So many may be in flight when nothing is known but that creates are answered much slower than usual."""
+"""The first limit when creates are answered much slower than usual and too little is known about builds."""
 FEWEST = 3.0
 MOST = 1000.0
-"""A limit that has grown so large is none."""
+"""A limit that reaches this number is dropped."""
 QUEUE = 3.0
-"""So many more than the cloud can work on keep it busy."""
+"""Number of servers beyond those that the cloud can work on: this queue keeps it busy."""
 TOLERANCE = 1.5
-"""The time may be so many times the usual one before the limit is lowered: waiting for a short while costs nothing."""
+"""The time may be this many times the usual one before the limit is lowered: a short queue costs nothing."""
 EASY = 1.3
-"""Below this many times the usual time the limit grows by one with each build."""
+"""Up to this many times the usual time the limit grows by one with each build."""
 WEIGHT = 0.2
-"""Of the newest figure in the limit."""
+"""Weight of the newest value in the limit."""
 BINDING = 0.7
-"""A build tells something about the limit if at least this part of it was in flight when it was asked for …"""
+"""A build counts for the limit when at least this part of the limit was in flight at the time of its create …"""
 BEYOND = 1.4
-"""… and not more than so many times as much: what was asked for before the limit was lowered is slow for that."""
+"""… and at most this many times the limit: creates from before the limit was lowered are slow for that reason."""
 FEWER = 0.8
-"""By so much after a server in ERROR under load."""
+"""Factor on the limit after a server went to ERROR under load."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """A server that was asked for.
+    """A server that was requested.
 
     :param asked_at: UNIX time at which its create was sent.
-    :param beside: how many were in flight then, this one included.
-    :param kind: its flavor: what takes differently long.
+    :param beside: how many servers were in flight then, this one included.
+    :param kind: its flavor; each flavor has its own usual time.
     """
 
     asked_at: float
@@ -81,7 +81,7 @@ class Build:
 @dataclass(frozen=True)
 class _Sample:
     time: float
-    """What it took, as a multiple of the usual time where nothing else is said."""
+    """Duration as a multiple of the usual time, unless stated otherwise."""
     beside: int
 
 
@@ -90,27 +90,27 @@ class Builds:
     """The builds of one provider. Times in seconds."""
 
     limit: float | None = None
-    """So many may be in flight; None: without a bound."""
+    """How many servers may be in flight; None: no limit."""
     usual: dict[str, float] = field(default_factory=dict)
-    """Kind → what it takes while the cloud is not busy."""
+    """Kind → seconds that a build takes while the cloud is not busy."""
     _last: dict[str, deque[_Sample]] = field(default_factory=dict)
-    """Kind → its last builds, with their seconds."""
+    """Kind → its last builds, their durations in seconds."""
     _samples: deque[_Sample] = field(default_factory=lambda: deque(maxlen=RECENT))
     _lowered_at: float = 0.0
     _began_at: float = 0.0
-    """When the limit began: what was asked for before shared the cloud with more than the limit allows."""
+    """When the limit began: builds requested before then shared the cloud with more than the limit allows."""
     _highest: float = 0.0
     """The highest limit since builds were last as quick as usual."""
 
     def allowed(self, most: float) -> float:
-        """How many may be in flight where the configuration allows *most*."""
+        """Return how many servers may be in flight when the configuration allows *most*."""
         return most if self.limit is None else min(most, float(math.floor(self.limit)))
 
     def strain(self, now: float) -> None:
-        """Creates are answered much slower than usual here.
+        """Begin a limit because creates are answered much slower than usual.
 
-        A control plane that answers many creates at once has no time to build: so the limit begins with what has lately
-        been built, and builds tell whether there may be more.
+        A control plane that answers many creates at once has no time to build. So the limit begins with the highest
+        recent number in flight, and later builds show whether it may rise.
         """
         if self.limit is None:
             self._begin(min(MOST, float(max([CAUTIOUS, *(one.beside for one in self._samples)]))), now)
@@ -118,9 +118,9 @@ class Builds:
     # -- what happened -------------------------------------------------------------------------------------------
 
     def active(self, build: Build, now: float, under_way: Sequence[Build] = ()) -> None:
-        """A server became ACTIVE, as far as is known at *now*.
+        """Record that a server became ACTIVE, as seen at *now*.
 
-        :param under_way: what is in flight still: what has taken longer than usual already tells something, too.
+        :param under_way: the builds still in flight; those that already take longer than usual count, too.
         """
         first = build.kind not in self.usual
         seconds, beside = min(LONGEST, max(SHORTEST, now - build.asked_at)), max(1, build.beside)
@@ -137,14 +137,14 @@ class Builds:
             self._follow()
 
     def is_late(self, build: Build, now: float) -> bool:
-        """True for a build that has taken longer than usual already."""
+        """True when the build already takes longer than usual."""
         usual = self.usual.get(build.kind)
         return usual is not None and now - build.asked_at > SLOWER * usual
 
     def failed(self, build: Build, now: float) -> None:
-        """A server went to ERROR, or never became ACTIVE. Of a cloud that is not busy that says nothing.
+        """Record that a server went to ERROR, or never became ACTIVE. When the cloud is not busy the limit stays.
 
-        Those that were under way together count once.
+        Failures of servers that were under way together count once.
         """
         if build.beside <= FEWEST or build.asked_at < self._lowered_at or self.present < SLOWER:
             return
@@ -153,19 +153,19 @@ class Builds:
 
     @property
     def present(self) -> float:
-        """What builds take now as a multiple of what is usual; 1 while too little is known."""
+        """Present duration of builds as a multiple of the usual one; 1 while too little is known."""
         lately = [sample.time for sample in self._samples][-max(FEW, int((self.limit or 0) / 2)) :]
         return median(lately) if len(lately) >= FEW else 1.0
 
     @property
     def _lowered_in_vain(self) -> bool:
-        """The limit has been halved, and builds are still slow: the cloud is slower for another reason."""
+        """True when the limit was halved and builds are still slow: the cloud is slower for another reason."""
         return self.limit is not None and CONTRAST * self.limit <= self._highest and self.present > TOLERANCE
 
     # -- what follows --------------------------------------------------------------------------------------------
 
     def _learn(self, build: Build, sample: _Sample) -> list[_Sample]:
-        """Put the usual time of its kind right; the last builds of that kind, in seconds."""
+        """Update the usual time of the build's kind; return the last builds of that kind, in seconds."""
         last = self._last.setdefault(build.kind, deque(maxlen=FEW))
         last.append(sample)
         if len(last) == FEW:
@@ -181,14 +181,14 @@ class Builds:
         return list(last)
 
     def _look(self, now: float, under_way: Iterable[Build]) -> None:
-        """Is there too much in flight?"""
+        """Begin a limit when too much is in flight."""
         done = [*self._samples]
         late = [
             _Sample((now - build.asked_at) / self.usual[build.kind], max(1, build.beside))
             for build in under_way
             if self.is_late(build, now)
         ]
-        # What is not done yet may take much longer still: where it makes the picture milder it is left aside.
+        # An unfinished build may still take much longer: such builds count only when they make the limit lower.
         found = [_limit_for(known) for known in ((done, [*done, *late]) if late else (done,))]
         limit = min((limit for limit in found if limit is not None), default=None)
         if limit is not None:
@@ -199,7 +199,7 @@ class Builds:
         self._samples.clear()
 
     def _follow(self) -> None:
-        """Change the limit by what builds take now."""
+        """Adjust the limit to the present duration of builds."""
         if len(self._samples) < FEW:
             return
         limit, present = self.limit or FEWEST, self.present
@@ -214,12 +214,12 @@ class Builds:
     # -- from cycle to cycle -------------------------------------------------------------------------------------
 
     def document(self) -> dict[str, Any]:
-        """What the next cycle wants to know."""
+        """Return the document for the next cycle."""
         limit = None if self.limit is None else round(self.limit, 2)
         return {"limit": limit, "usual": {kind: round(seconds, 2) for kind, seconds in self.usual.items()}}
 
     def learn(self, document: Any) -> None:
-        """What an earlier cycle has stored; what makes no sense is left out."""
+        """Read what an earlier cycle has stored; values that cannot be understood are left out."""
         document = document if isinstance(document, dict) else {}
         limit, usual = document.get("limit"), document.get("usual")
         self.limit = float(limit) if is_number(limit) and FEWEST <= limit <= MOST else None
@@ -233,7 +233,7 @@ class Builds:
 
 
 def _limit_for(known: Sequence[_Sample]) -> float | None:
-    """The limit that follows from builds; None where the time does not grow with the number in flight."""
+    """Compute the limit from builds; None when the time does not grow in step with the number in flight."""
     half = len(known) // 2
     if half < FEW:
         return None

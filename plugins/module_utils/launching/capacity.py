@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Head-room while a plan is being made: what is left in each pool, provider and tenant.
+"""The head-room that is left in each pool, provider and tenant while a plan is made.
 
-Everything that the plan promises is taken from it at once, also what it reserves for requests that must wait, so that
-nothing is promised twice and no request jumps the queue.
+Everything that the plan promises or reserves for waiting requests is subtracted at once, so that nothing is promised
+twice and no request overtakes an earlier one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .snapshot import PoolState, Snapshot
 
 
 class Rooms:
-    """The head-room of a snapshot, counted down."""
+    """The remaining head-room of a snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._providers = snapshot.providers
@@ -43,11 +43,11 @@ class Rooms:
         self._charges: dict[str | None, int] = {}
 
     def stamp(self, pool: PoolState, tenant: str | None) -> tuple[int, int]:
-        """Differs from an earlier one when anything has changed that is asked for the pool and the tenant here."""
+        """Return a value that changes whenever the head-room of the pool's provider or of the tenant changes."""
         return self._changes[pool.provider], self._charges.get(tenant, 0)
 
     def in_pool(self, pool: PoolState) -> Limits:
-        """What a new node of the pool may use: the pool's own maxima and, unless ignored, the provider's limits."""
+        """Return what new nodes of the pool may use by the pool's maxima and, unless ignored, the provider's limits."""
         if pool.ignore_provider_quota:
             return self._of_pool[pool.id]
         if pool.id not in self._both:
@@ -55,54 +55,54 @@ class Rooms:
         return self._both[pool.id]
 
     def frozen(self, pool: PoolState) -> Limits:
-        """What a new node of the pool may use of the frozen resources; its used-up reservations are taken off."""
+        """Return what new nodes of the pool may use of the frozen resources, less what the plan has taken so far."""
         return self._of_freeze[pool.id]
 
     def of_tenant(self, tenant: str | None) -> Limits:
-        """What a tenant may still use; unbounded for one without limits."""
+        """Return what a tenant may still use; unbounded for a tenant without limits."""
         return self._of_tenant.get(tenant or "", Limits())
 
     def launches_left(self, pool: PoolState) -> float:
-        """How many more launches max-concurrency allows now."""
+        """Return how many more launches max-concurrency allows now."""
         provider = self._providers[pool.provider]
         return provider.max_concurrency - self._launching[pool.provider] - self._promised.get(pool.provider, 0)
 
     def launching(self, pool: PoolState) -> int:
-        """How many launches of the provider are in flight, those planned in this plan included."""
+        """Return how many launches of the provider are in flight, those of this plan included."""
         return self._launching[pool.provider]
 
     def may_queue(self, pool: PoolState, launches: int) -> bool:
-        """True when the pool can begin so many launches soon. A set larger than that goes alone."""
+        """True when the pool can begin this many launches soon. A larger set may begin when no other is queued."""
         return launches <= self._admissible[pool.id] or self._queued[pool.id] == 0
 
     def close_queue(self, pool: PoolState) -> None:
-        """An earlier request waits to begin its launches here: no later request may begin others before it."""
+        """Allow no more launches in the pool: an earlier request waits to begin its own."""
         if self._admissible[pool.id] != 0 or self._queued[pool.id] == 0:
             self._admissible[pool.id] = 0
             self._queued[pool.id] += 1
             self._changes[pool.provider] += 1
 
     def may_build(self, pool: PoolState) -> bool:
-        """True while the provider's cloud has fewer servers to build than it builds side by side best.
+        """True while the provider's cloud has fewer servers to build than it builds in parallel best.
 
-        A set may be larger than what is left: its launches are begun one after the other.
+        A set may be larger than the remaining number: its launches are begun one after the other.
         """
         return self._builds_left[pool.provider] > 0
 
     def close_builds(self, pool: PoolState) -> None:
-        """An earlier request waits for that: no later request may begin launches at the provider before it."""
+        """Allow no more launches at the provider: an earlier request waits until the cloud has built others."""
         if self._builds_left[pool.provider] > 0:
             self._builds_left[pool.provider] = 0
             self._changes[pool.provider] += 1
 
     def reserve_launches(self, pool: PoolState, launches: int) -> None:
-        """An earlier request waits for max-concurrency: no pool of the provider may use up what it waits for."""
+        """Reserve launches in all pools of the provider for an earlier request that waits for max-concurrency."""
         if launches > self._promised.get(pool.provider, 0):
             self._promised[pool.provider] = launches
             self._changes[pool.provider] += 1
 
     def admit(self, pool: PoolState, need: Resources, tenant: str | None, launches: int) -> None:
-        """Gives the room of *need* (new nodes) to a request that is admitted."""
+        """Subtract *need* (new nodes) and the launches of a request that is admitted."""
         self._deduct(pool, need)
         self._launching[pool.provider] += launches
         self._queued[pool.id] += launches
@@ -126,7 +126,7 @@ class Rooms:
         return pool.provider in self._reserved
 
     def missing(self, pool: PoolState) -> tuple[Resources, Resources]:
-        """What the reservations lack: (in the pool's own maxima, in the provider's limits)."""
+        """Return what the reservations lack: (in the pool's own maxima, in the provider's limits)."""
         in_provider = Limits() if pool.ignore_provider_quota else self._of_provider[pool.provider]
         return _below_zero(self._of_pool[pool.id].both(self._of_freeze[pool.id])), _below_zero(in_provider)
 
@@ -144,6 +144,6 @@ def _below_zero(room: Limits) -> Resources:
 
 
 def worst_shortage(short: Mapping[str, tuple[float, float]]) -> tuple[str, float, float]:
-    """The resource that is missing most: (name, needed, left), relative to what is needed."""
+    """Return the resource with the largest shortage relative to the need: (name, needed, left)."""
     name, (needed, left) = max(short.items(), key=lambda item: ((item[1][0] - item[1][1]) / item[1][0], item[0]))
     return name, needed, left

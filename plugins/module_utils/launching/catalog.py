@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cloud offers, and what a label asks for that is not there. Pure."""
+"""Compare what a cloud offers with what labels need. No I/O."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from ..model.resources import Limits, Resources
 
 @dataclass(frozen=True)
 class Catalog:
-    """One reading of a cloud; None for what is not known: nothing is said of that.
+    """One reading of a cloud. None means unknown: no check uses that field.
 
-    *images*: what was found for a name or an id, None where nothing was.
-    *bounds*: the project's quota.
+    *images*: name or id → the image found, None when there is none. *bounds*: the project's quota.
     """
 
     flavors: Sequence[Flavor] | None = None
@@ -37,7 +36,7 @@ class Catalog:
 
 
 def misses(pool: Pool, label: PoolLabel, catalog: Catalog) -> list[str]:
-    """What the label asks for and the cloud does not have, images and quota apart; each with a remedy."""
+    """Return what the label needs and the cloud does not have, without images and quota; each with a remedy."""
     return [
         *_flavor(label, catalog.flavors),
         *_networks(pool, label, catalog.networks),
@@ -48,7 +47,7 @@ def misses(pool: Pool, label: PoolLabel, catalog: Catalog) -> list[str]:
 
 
 def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
-    """A cloud-image that is not there."""
+    """Yield a sentence for a cloud-image that the cloud does not have."""
     wanted = settings.image_id or settings.image_name
     if settings.kind != "cloud-image" or wanted is None or catalog.images.get(wanted, wanted) is not None:
         return
@@ -58,12 +57,12 @@ def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
         yield f"the cloud has no image named {wanted!r}: correct image-name of cloud-image {settings.name!r}"
     else:
         remedy = f"correct image-name of cloud-image {settings.name!r}"
-        # The names were read at another moment: the image may have been there.
+        # The names were read at another time: they may still contain the image.
         yield not_offered("image", wanted, [name for name in catalog.image_names if name != wanted], remedy)
 
 
 def too_large(need: Resources, pool: Pool, bounds: Limits | None, provider: str) -> Iterator[str]:
-    """What one node needs beyond what its pool or the project may ever have."""
+    """Yield a sentence for each resource of which one node needs more than its pool or the project may ever have."""
     limits = [(pool.limits, reasons.TOO_LARGE_FOR_POOL, f"{provider}/{pool.name}")]
     if bounds is not None and not pool.ignore_provider_quota:
         limits.append((bounds, reasons.TOO_LARGE_FOR_CLOUD, provider))
@@ -73,9 +72,9 @@ def too_large(need: Resources, pool: Pool, bounds: Limits | None, provider: str)
 
 
 def grouped(rows: Iterable[tuple[str, str, str]]) -> list[str]:
-    """A sentence for each thing that is wrong with labels, however many of a pool it concerns.
+    """Return one sentence for each problem of a pool, with all labels that have it.
 
-    :param rows: (where, label, what is wrong).
+    :param rows: (where, label, problem).
     """
     labels: dict[tuple[str, str], list[str]] = {}
     for where, label, text in rows:
@@ -106,7 +105,7 @@ def _networks(pool: Pool, label: PoolLabel, networks: Sequence[Network] | None) 
 
 
 def _zones(pool: Pool, zones: Sequence[str] | None) -> Iterator[str]:
-    """One of them is enough: the others are not used."""
+    """Yield sentences when the cloud has none of the pool's zones. One is enough: the others are not used."""
     if not zones or not pool.availability_zones or set(pool.availability_zones) & set(zones):
         return
     for name in pool.availability_zones:
@@ -129,7 +128,7 @@ def _security_groups(pool: Pool, groups: Sequence[SecurityGroup] | None) -> Iter
 
 
 def unused_zones(pool: Pool, zones: Iterable[str] | None) -> list[str]:
-    """Zones of the pool that the cloud does not have, while it has others of them."""
+    """Return the zones of the pool that the cloud does not have; none when it has no zone of the pool at all."""
     known = set(zones or pool.availability_zones)
     unknown = [name for name in pool.availability_zones if name not in known]
     return unknown if len(unknown) < len(pool.availability_zones) else []

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be done next for a lease: a pure function of what was asked and what is seen.
+"""Plan the next actions for a lease from what was asked for and what is seen in ZooKeeper. No I/O.
 
-Each action may be followed by a kill. Planning again from what is seen then leads to the same end, without a second
-request for a set and without a node that is forgotten.
+The process may be killed after any action. A new plan from what is then seen leads to the same end, without a second
+request for a set and without a lost node.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..model.request import NodeRequest, RequestState
 
 @dataclass(frozen=True)
 class Action:
-    """Something to do, and why."""
+    """An action and its reason."""
 
     reason: str
 
@@ -41,14 +41,14 @@ class Begin(Action):
 
 @dataclass(frozen=True)
 class Ask(Action):
-    """Create the request of a set and note it."""
+    """Create the request of a set and note it in the lease."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Adopt(Action):
-    """Note a request that was made for a set by a run that was killed before it noted it."""
+    """Note a set's request in the lease: a run created it and was killed before it noted it."""
 
     number: int
     request: str
@@ -56,7 +56,7 @@ class Adopt(Action):
 
 @dataclass(frozen=True)
 class Forget(Action):
-    """Note that a set has no request any more, so that it is asked for again."""
+    """Note that a set has no request any more, so that a new one is created."""
 
     number: int
 
@@ -98,7 +98,7 @@ class End(Action):
 
 @dataclass(frozen=True)
 class LeaseView:
-    """What is seen in ZooKeeper: requests and nodes that may have to do with the lease, by id."""
+    """The requests and nodes in ZooKeeper that may belong to the lease, by id."""
 
     requests: Mapping[str, NodeRequest] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class LeaseView:
 
 @dataclass
 class LeasePlan:
-    """What to do now. *failures*: request → sentence; *waiting*: the requests that a launcher has to move on."""
+    """What to do now. *failures*: request → sentence. *waiting*: requests for which a launcher has to act first."""
 
     actions: list[Action] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -123,11 +123,11 @@ def plan_present(
     seen: Collection[str] = (),
     broken: Collection[str] = (),
 ) -> LeasePlan:
-    """What leads to a lease of which every set is held.
+    """Plan the way to a lease whose sets are all held.
 
-    :param seen: requests that were there a while ago; when one is gone, it was deleted on purpose.
-    :param broken: fulfilled requests of which a node turned out not to be theirs.
-    :raises LeaseError: the lease exists with other labels or another count.
+    :param seen: requests that existed a while ago; when one is gone, a client deleted it on purpose.
+    :param broken: fulfilled requests with a node that turned out not to belong to them.
+    :raises LeaseError: when the lease exists with other labels or another count.
     """
     if lease is None:
         return LeasePlan(actions=[*_strays(spec.name, None, view), Begin("there is no lease of this name yet")])
@@ -146,7 +146,7 @@ def plan_present(
 
 
 def plan_absent(name: str, lease: Lease | None, view: LeaseView) -> LeasePlan:
-    """What leads to nothing being left of a lease. The document goes last: without it nothing else is left."""
+    """Plan the removal of a lease. Its document is deleted last: when it is gone, nothing else is left."""
     reason = "the lease is to be released"
     plan = LeasePlan()
     wanted = set(lease.request_ids) if lease else set()
@@ -177,7 +177,7 @@ def _renewal(lease: Lease, view: LeaseView, lost: list[str]) -> LeasePlan:
 
 
 def _strays(name: str, lease: Lease | None, view: LeaseView) -> list[Action]:
-    """Remains of an earlier lease of this name, and second requests for one set."""
+    """Return actions that remove what is left of an earlier lease of this name, and second requests for a set."""
     actions: list[Action] = []
     kept_requests: set[str] = set()
     kept_nodes = set(lease.node_ids) if lease else set()
@@ -267,5 +267,5 @@ def _take_over(
 
 
 def _give_up(plan: LeasePlan, number: int, request: NodeRequest, reason: str) -> None:
-    """Nodes of the request that are held already are strays from now on."""
+    """Drop the request. Nodes of it that are held already count as strays in the next plan."""
     plan.actions += [DropRequest(reason, request.id), Forget(reason, number)]

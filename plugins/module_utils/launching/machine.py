@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One launch as a resumable machine: what happened goes in, what is to be done next comes out.
+"""The state machine of one launch. It can be resumed: events go in, the next step comes out.
 
-Nothing here acts. An event changes the record; :func:`next_step` says what the cycle must do about it. The cycle stores
-the record before it carries the step out, so that a killed cycle is continued by the next one at the same place.
+The functions only change the record: each event has one, and :func:`next_step` returns what the cycle must do next. The
+cycle stores the record before it carries out the step, so that after a kill the next cycle continues at the same place.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from ..model.cloud import Server
 from ..model.launch import Launch, Phase
 
 SETTLE_SECONDS = 10.0
-"""How long a create without an answer may still turn up as a server before another one is made."""
+"""Seconds during which an unanswered create may still appear as a server; only then another one is made."""
 HALF_MADE = 60.0
-"""A server without a host whose create was never answered may be so old, at least, before it counts as half made."""
+"""Least age in seconds at which a server without a host, whose create was never answered, counts as half made."""
 HALF_MADE_BOOTS = 5.0
-"""And so many times the longest boot known."""
+"""And the least age as a multiple of the longest known boot."""
 API_PAUSE = 30.0
-"""Seconds until a create that the API could not do is tried again, at the most."""
+"""Most seconds until a create that failed for the API's sake is tried again."""
 
 
 class Step(Enum):
-    """What the cycle has to do for a launch."""
+    """What the cycle must do for a launch."""
 
     WAIT = "wait"
     CREATE = "create"
     WATCH = "watch"
-    """Look at the server list (for the server's state, or for our mark)."""
+    """Read the server list, for the server's state or for the launch's mark."""
     ADDRESS = "address"
     SCAN = "scan"
     CLEAR = "clear"
-    """Delete the server of a failed attempt, to the end."""
+    """Delete the server of a failed attempt and wait until it is gone."""
     FINISH = "finish"
     GIVE_UP = "give-up"
 
 
 class Failure(Enum):
-    """Why an attempt failed; the class decides what follows."""
+    """The class of a failure; it decides what follows."""
 
     QUOTA = "quota"
     CAPACITY = "no capacity"
@@ -56,9 +56,10 @@ class Failure(Enum):
 
 
 DOES_NOT_COUNT = frozenset({Failure.QUOTA, Failure.API, Failure.IMAGE})
-"""Not the launch's fault: tried again when the API is well, the pool's freeze is over or with another image."""
+"""Failures that the launch did not cause. It is tried again when the API works, when the pool's freeze is over, or with
+another image."""
 SPACED = frozenset({Failure.API, Failure.REFUSED, Failure.IMAGE})
-"""The cloud was asked and said no, which takes no time: the next try comes a while later."""
+"""Failures that the cloud reports at once, so that the launcher waits before the next try."""
 
 
 _STEPS = {
@@ -76,7 +77,7 @@ _STEPS = {
 
 @dataclass(frozen=True)
 class LaunchRules:
-    """The provider's settings that decide: seconds and the number of attempts."""
+    """The provider's settings for launches: times in seconds and the number of attempts."""
 
     launch_timeout: float
     boot_timeout: float
@@ -84,14 +85,14 @@ class LaunchRules:
 
 
 def next_step(launch: Launch, now: float) -> Step:
-    """What is to be done for the launch at this moment."""
+    """Return what the cycle must do for the launch now."""
     if launch.phase in (Phase.QUEUED, Phase.ADDRESSING) and now < launch.not_before:
         return Step.WAIT
     return _STEPS[launch.phase]
 
 
 def begin_attempt(launch: Launch, mark: str, now: float) -> None:
-    """A create is about to be sent with *mark*."""
+    """Record that a create with *mark* is about to be sent."""
     launch.mark = mark
     if not launch.started:
         launch.started = now
@@ -103,13 +104,13 @@ def begin_attempt(launch: Launch, mark: str, now: float) -> None:
 
 
 def adopt(launch: Launch, now: float, settle: float = 0.0) -> None:
-    """Another cycle's launch is taken over.
+    """Take over another cycle's launch.
 
-    A create that it had under way may or may not have been made: its server is looked for from when the create was
-    sent, not from the adoption. A server that was up is looked at once more: this cycle has no listing with its
-    addresses yet, and a floating IP that was asked for shows there if it came about.
+    A create that was under way may or may not have made a server. The time to look for it counts from when the create
+    was sent, not from the adoption. A server that was ACTIVE is looked up once more: this cycle has no listing with its
+    addresses yet, and the listing shows whether a requested floating IP was made.
 
-    :param settle: seconds after which the server of a create shows, as far as the cloud has shown lately.
+    :param settle: seconds within which the server of a create is listed, judged by recent creates.
     """
     launch.adopted += 1
     launch.adopted_at = now
@@ -120,7 +121,7 @@ def adopt(launch: Launch, now: float, settle: float = 0.0) -> None:
 
 
 def created(launch: Launch, server_id: str, now: float) -> None:
-    """nova accepted the create."""
+    """Record that nova accepted the create."""
     launch.server_id = server_id
     launch.created_at = now
     launch.answered = True
@@ -128,12 +129,12 @@ def created(launch: Launch, server_id: str, now: float) -> None:
 
 
 def create_unclear(launch: Launch, now: float, settle: float = 0.0, silent_until: float = 0.0) -> None:
-    """The create may or may not have been done: its server must be looked for before another is made.
+    """Record that the create may or may not have made a server: the cycle looks for it before it makes another one.
 
-    :param settle: for so many seconds, as far as the cloud has shown lately.
-    :param silent_until: the create was given up although nothing was wrong but that no answer came; until this time at
-        the latest one may still come of it. A second one is looked for as long as of the first one a server may come:
-        so there is one too many at the most.
+    :param settle: seconds for which to look, judged by recent creates.
+    :param silent_until: not 0 when the create was given up only because no answer came: until this time a server may
+        still appear. If a second create is given up before then, the launcher looks for a server until that time, so
+        that there is at most one server too many.
     """
     launch.look_until = now + settle
     if silent_until:
@@ -145,10 +146,10 @@ def create_unclear(launch: Launch, now: float, settle: float = 0.0, silent_until
 
 
 def found(launch: Launch, mark: str, server_id: str, now: float) -> bool:
-    """The list shows a server of one of the launch's creates, the present one or one that was given up.
+    """Record that the list shows a server of one of the launch's creates: the present one or one that was given up.
 
-    :return: True when it is the launch's now: nothing has come of any other so far. If the present create makes a
-        server all the same, that is the one too many.
+    :return: True when the launch takes the server, because no other create has made one so far. If the present create
+        makes a server later, that one is superfluous and is deleted.
     """
     if launch.phase not in (Phase.QUEUED, Phase.CREATING, Phase.UNCLEAR):
         return False
@@ -166,11 +167,11 @@ def found(launch: Launch, mark: str, server_id: str, now: float) -> bool:
 
 
 def is_half_made(launch: Launch, server: Server | None, longest_boot: float, now: float) -> bool:
-    """True for a server of which nothing will come: nova-api ended between storing it and handing it on.
+    """True for a server that will never boot: nova-api ended after storing it and before passing it on.
 
-    It stays in BUILD without a host for ever. Only the time tells it from one that waits for its turn.
+    It stays in BUILD without a host for ever. Only its age distinguishes it from a server that still waits for a host.
 
-    :param longest_boot: seconds that boots of this provider have taken of late; 0 while nothing is known.
+    :param longest_boot: the longest recent boot of this provider in seconds; 0 while nothing is known.
     """
     if server is None or launch.answered or launch.phase != Phase.BOOTING:
         return False
@@ -182,7 +183,7 @@ def is_half_made(launch: Launch, server: Server | None, longest_boot: float, now
 def seen(
     launch: Launch, server: Server | None, listed_from: float, now: float, rules: LaunchRules, needs_address: bool
 ) -> Failure | None:
-    """A listing that was asked for at *listed_from* shows the launch's server, or (None) does not.
+    """Record what a listing requested at *listed_from* shows: the launch's server, or None.
 
     :return: the class of the failure when the attempt has failed; the caller then calls :func:`failed`.
     """
@@ -205,7 +206,7 @@ def seen(
     if server.status == "ERROR":
         return fault_class(server.fault or "")
     if server.status == "ACTIVE":
-        # Another cycle got a floating IP that this list does not show, or not any more: it is looked for first.
+        # Another cycle got a floating IP that this list may not show: look for it before a new one is requested.
         launch.floating_doubt |= needs_address and launch.floating_ip_id is not None
         launch.active_at = now
         launch.enter(Phase.ADDRESSING if needs_address else Phase.REACHING, now)
@@ -216,7 +217,7 @@ def seen(
 
 
 def addressed(launch: Launch, floating_ip_id: str, address: str, now: float) -> None:
-    """A floating IP is attached."""
+    """Record that a floating IP is attached."""
     launch.floating_ip_id = floating_ip_id
     launch.floating_address = address
     launch.floating_doubt = False
@@ -224,7 +225,7 @@ def addressed(launch: Launch, floating_ip_id: str, address: str, now: float) -> 
 
 
 def address_refused(launch: Launch, now: float, random: Callable[[], float]) -> None:
-    """There is no floating IP to be had at the moment: the server is kept, and one asked for again."""
+    """Record that no floating IP is available now: the server is kept, and the launcher asks again later."""
     _wait_a_while(launch, now, random)
 
 
@@ -234,14 +235,14 @@ def _wait_a_while(launch: Launch, now: float, random: Callable[[], float]) -> No
 
 
 def reached(launch: Launch, now: float) -> None:
-    """The node answers and its host keys are known."""
+    """Record that the node answers and its host keys are known."""
     launch.enter(Phase.READY, now)
 
 
 def failed(
     launch: Launch, failure: Failure, text: str, now: float, rules: LaunchRules, random: Callable[[], float]
 ) -> None:
-    """The present attempt failed; decides between clearing up, trying again later and giving up."""
+    """Record that the attempt failed; decide between cleaning up, another attempt later, and giving up."""
     if failure in SPACED:
         _wait_a_while(launch, now, random)
     if failure not in DOES_NOT_COUNT:
@@ -256,7 +257,7 @@ def failed(
 
 
 def cleared(launch: Launch, now: float) -> None:
-    """The failed attempt's server is gone: the next attempt may begin."""
+    """Record that the failed attempt's server is gone: the next attempt may begin."""
     launch.server_id = None
     launch.floating_ip_id = None
     launch.floating_address = None
@@ -265,7 +266,7 @@ def cleared(launch: Launch, now: float) -> None:
 
 
 def fault_class(text: str) -> Failure:
-    """Sort the fault text of a server in ERROR (texts of nova; openstack-observed)."""
+    """Classify the fault text of a server in ERROR (texts of nova; openstack-observed)."""
     lowered = text.lower()
     if "quota" in lowered or "number of ports exceeded" in lowered:
         return Failure.QUOTA

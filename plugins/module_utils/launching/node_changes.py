@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an operator wants of a node, and what that makes of its record: pure."""
+"""Decide how a node's record changes when an operator wants it held, released or deleted. No I/O."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMING = frozenset({NodeState.INIT, NodeState.BUILDING, NodeState.TESTING})
 
 @dataclass(frozen=True, kw_only=True)
 class NodeWish:
-    """What an operator wants of nodes. The other fields belong to ``held``; None leaves what a held node has.
+    """The state that an operator wants for nodes. The other fields belong to ``held``; None keeps the present value.
 
     :param state: ``held``, ``released`` or ``absent``.
     :param hold_expiration: seconds from the beginning of the hold; 0 for no limit.
@@ -35,11 +35,11 @@ class NodeWish:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a node.
+    """The decision about a node.
 
-    :ivar node: its new record; None when nothing is to be written.
-    :ivar refusal: why the wish is not granted, as a sentence without its end; "" when it is.
-    :ivar busy: the refusal ends by itself: a requestor or a launcher is at work on the node.
+    :ivar node: its new record; None when nothing is written.
+    :ivar refusal: why the wish is refused, a sentence without a full stop; "" when it is granted.
+    :ivar busy: True when a requestor or a launcher works on the node: the wish can be granted later.
     """
 
     node: Node | None = None
@@ -58,9 +58,9 @@ def decide(
 ) -> Verdict:
     """Decide about a node that no other client has locked.
 
-    :param request: the request that the node is allocated to, if it exists.
-    :param lease: the name of the lease that the node is held for, if there is one.
-    :param done: as if the requestor or launcher that is at work on the node were done with it.
+    :param request: the request that the node is allocated to, None when there is none.
+    :param lease: the name of the lease that holds the node, None when there is none.
+    :param done: True: decide as if the requestor or launcher that works on the node had finished.
     """
     if node.broken:
         return Verdict(refusal=f"the record of node {node.id} cannot be used: {node.lack()}")
@@ -85,7 +85,7 @@ _TAKING = frozenset({RequestState.PENDING, RequestState.FULFILLED})
 
 
 def is_granted(node: Node, wish: NodeWish) -> bool:
-    """Return True when a node is as it is wanted."""
+    """Return True when a node already has the wanted state."""
     if wish.state == RELEASED:
         return node.state != NodeState.HOLD
     if wish.state == ABSENT:
@@ -94,7 +94,7 @@ def is_granted(node: Node, wish: NodeWish) -> bool:
 
 
 def at_work(node: Node, request: NodeRequest | None) -> str:
-    """Return who is at work on a locked node and why, as its record tells: what follows "node 0000000007 is"."""
+    """Return who works on a locked node and why, by its record: the text that follows "node 0000000007 is"."""
     launcher = f"by the launcher {node.launcher}" if node.launcher else "by a launcher"
     requestor = (request.requestor if request else None) or node.requestor or "its requestor"
     asked = f" for request {node.allocated_to}" if node.allocated_to else ""
@@ -113,7 +113,7 @@ def at_work(node: Node, request: NodeRequest | None) -> str:
 
 
 def _marks(node: Node, wish: NodeWish) -> tuple[str | None, str | None, int | None]:
-    """Comment, job and expiration of a hold."""
+    """Return comment, job and expiration of the hold."""
     held = node if node.state == NodeState.HOLD else Node()
     limit = held.hold_expiration if wish.hold_expiration is None else (wish.hold_expiration or None)
     return (
@@ -124,7 +124,7 @@ def _marks(node: Node, wish: NodeWish) -> tuple[str | None, str | None, int | No
 
 
 def _held(node: Node, wish: NodeWish, now: float) -> Verdict:
-    """A node that is held already keeps the time from which its expiration counts."""
+    """Hold a node. A node that is held already keeps the time from which its expiration counts."""
     changed = node.clone()
     changed.comment, changed.hold_job, changed.hold_expiration = _marks(node, wish)
     if node.state != NodeState.HOLD:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ways in which a request could be served: pool, availability zone, and which ready nodes would be taken."""
+"""The ways to serve a request: pool, availability zone, and the ready nodes to take."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .verdict import need_of
 
 @dataclass(frozen=True)
 class Option:
-    """One way to serve a request. *need* is what its launches use, *reused* the ready nodes it takes."""
+    """One way to serve a request. *need*: the resources of its launches. *reused*: the ready nodes that it takes."""
 
     pool: PoolState
     az: str | None
@@ -33,22 +33,22 @@ class Option:
 
     @property
     def to_launch(self) -> list[str]:
-        """The labels that must be launched."""
+        """The labels whose nodes must be launched."""
         return [slot.label for slot in self.slots if slot.node_id is None]
 
     @property
     def unseen(self) -> bool:
-        """True when it takes a node that is not to be had yet."""
+        """True when it takes a node that may not be handed out yet."""
         return any(node.unseen for node in self.reused)
 
     @property
     def whole(self) -> Resources:
-        """What the whole set uses, reused nodes included."""
+        """The resources of the whole set, reused nodes included."""
         return self.need + total(node.resources for node in self.reused)
 
 
 class Stock:
-    """Idle ready nodes by pool, oldest first (those that are not to be had yet last), and how busy each zone is."""
+    """Idle ready nodes by pool, oldest first (those that may not be handed out yet last), and the load of each zone."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._idle: dict[str, list[ReadyNode]] = {pool.id: [] for pool in snapshot.pools}
@@ -57,27 +57,27 @@ class Stock:
         self._load = {pool.id: Counter(dict(pool.az_load)) for pool in snapshot.pools}
 
     def idle(self, pool_id: str) -> list[ReadyNode]:
-        """What is left of the pool's idle nodes."""
+        """Return the pool's remaining idle nodes."""
         return self._idle[pool_id]
 
     def use(self, option: Option) -> None:
-        """Takes the option's ready nodes out of the stock; its zone is busier by the nodes to launch."""
+        """Take the option's ready nodes out of the stock, and add its launches to the load of its zone."""
         taken = {node.id for node in option.reused}
         self._idle[option.pool.id] = [node for node in self._idle[option.pool.id] if node.id not in taken]
         if option.az is not None:
             self._load[option.pool.id][option.az] += len(option.to_launch)
 
     def remove(self, node: ReadyNode) -> None:
-        """The node is given up."""
+        """Take a node out of the stock: it is deleted."""
         self._idle[node.pool_id].remove(node)
 
     def quietest_az(self, pool: PoolState) -> str | None:
-        """The zone with the fewest of our nodes; None where the cloud has no zones."""
+        """Return the zone with the fewest of our nodes; None when the cloud has no zones."""
         load = self._load[pool.id]
         return min(load, key=lambda az: (load[az], az), default=None)
 
     def options(self, request: OpenRequest, pools: Sequence[PoolState]) -> Iterator[Option]:
-        """Every way to serve the request. All nodes of a set are in one pool and zone (Nodepool's rule)."""
+        """Yield every way to serve the request. All nodes of a set are in one pool and zone (Nodepool's rule)."""
         for pool in pools:
             idle = self._idle[pool.id] if request.reuse else []
             zones = dict.fromkeys(node.az for node in idle if set(node.labels) & set(request.labels))
@@ -102,7 +102,10 @@ class Stock:
 
 
 def rank(option: Option, rooms: Rooms) -> tuple[int, int, float, str, str]:
-    """Smaller is better: priority, most reuse, most room for its size, then names so that the plan is stable."""
+    """Return the sort key of an option; smaller is better.
+
+    It contains the priority, the number of reused nodes, the room relative to the need, and names for a stable plan.
+    """
     room = rooms.in_pool(option.pool)
     fill = max((need / room[name] if room[name] > 0 else 1e9 for name, need in option.need.items()), default=0.0)
     return (option.pool.priority, -len(option.reused), fill, option.pool.where, option.az or "")

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which request gets which nodes from where: the heart of the launcher, without any side effect.
+"""Decide which request gets which nodes from which pool. No I/O.
 
-Requests are looked at in their order. Each goes to the best of all our pools at once: nodes that are ready are reused,
-new ones are launched only where the whole set fits. A request that does not fit reserves room in the pool where it
-lacks least; what comes later in the queue gets only what is left beyond that.
+Requests are handled in their order. For each the best of all our pools is chosen: ready nodes are reused, and new nodes
+are launched only where the whole set fits. A request that does not fit reserves room in the pool where it lacks least;
+later requests get only what is left.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from .verdict import (
 
 
 def place(snapshot: Snapshot) -> Plan:
-    """Decide for every open request, then what idle nodes must make room, then min-ready."""
+    """Decide about every open request, then about idle nodes that must make room, then about min-ready."""
     return _Placement(snapshot).run()
 
 
 @dataclass(eq=False, slots=True)
 class _Obstacle:
-    """Why a request cannot have one of its options now; *rank* and *stamp* are of when it was looked at."""
+    """Why a request cannot use one of its options now; *rank* and *stamp* are those at the time of the check."""
 
     reason: Reason
     option: Option
@@ -51,7 +51,7 @@ class _Obstacle:
 
 
 def kind_of(request: OpenRequest) -> Hashable:
-    """Requests of one kind are alike in all but their place in the queue."""
+    """Return a key that is equal for requests that differ only in their place in the queue."""
     return request.labels, request.reuse, request.provider, request.tenant, request.declined_by
 
 
@@ -63,7 +63,7 @@ class _Placement:
         self._verdicts: dict[tuple[str, tuple[str, ...]], Reason | None] = {}
         self._silent: dict[tuple[str, ...], tuple[PoolReason, ...]] = {}
         self._queues: dict[Hashable, list[_Obstacle]] = {}
-        """By kind: what requests that must wait wait for."""
+        """Kind of request → the obstacles for which requests of this kind wait."""
         self._waiting: list[tuple[OpenRequest, PoolState]] = []
         self._all_pools = snapshot.all_pools
 
@@ -87,7 +87,7 @@ class _Placement:
         kind = kind_of(request)
         queue = self._queues.get(kind)
         if queue is not None:
-            # Room only shrinks while a plan is made: what is like one that has to wait has to wait, too.
+            # Room only shrinks while a plan is made: when one request of a kind waits, the later ones wait, too.
             for obstacle in queue:
                 self._look_again(request, obstacle)
             return self._wait(request, sorted(queue, key=lambda obstacle: obstacle.rank))
@@ -118,7 +118,7 @@ class _Placement:
         return self._wait(request, obstacles)
 
     def _may_soon_go_before(self, obstacle: _Obstacle, option: Option) -> bool:
-        """True when a pool with a smaller priority number only waits for the first answers of its API."""
+        """True when the obstacle's pool has a smaller priority number and only waits for its API's first answers."""
         pool = obstacle.option.pool
         unread = obstacle.reason.code == reasons.FACTS_UNREAD and self._snapshot.providers[pool.provider].fresh
         return unread and pool.priority < option.pool.priority
@@ -127,7 +127,7 @@ class _Placement:
         return self._rooms.stamp(option.pool, request.tenant)
 
     def _look_again(self, request: OpenRequest, obstacle: _Obstacle) -> None:
-        """Bring the figures up to date."""
+        """Update the reason and the rank of an obstacle."""
         stamp = self._stamp(request, obstacle.option)
         if stamp != obstacle.stamp:
             obstacle.stamp = stamp
@@ -135,7 +135,7 @@ class _Placement:
             obstacle.rank = rank(obstacle.option, self._rooms)
 
     def _never(self, pool: PoolState, request: OpenRequest) -> Reason | None:
-        """The verdict depends on the labels only: many requests ask for the same ones."""
+        """Return why the pool can never serve the request. Cached by labels: many requests have the same ones."""
         key = (pool.id, request.labels)
         if key not in self._verdicts:
             self._verdicts[key] = never(pool, request, self._snapshot)
@@ -143,9 +143,9 @@ class _Placement:
 
     def _decline(self, request: OpenRequest, verdicts: dict[str, Reason], others_left: bool) -> Decline | Wait:
         if others_left:
-            # Stock rule: a pool that merely lacks a label stays silent while another pool is able.
+            # Nodepool's rule: a pool that merely lacks a label does not decline while another pool is able.
             verdicts = {key: reason for key, reason in verdicts.items() if reason.code != reasons.LABEL_UNKNOWN}
-        # Where there is no pool at all none has declined; others may be about to be configured.
+        # When there is no pool at all none has declined, and pools may be configured soon.
         none_left = bool(self._all_pools) and not others_left
         fail = none_left and self._all_pools <= (request.declined_by | set(verdicts) | self._absent(request))
         if verdicts or fail:
@@ -153,7 +153,7 @@ class _Placement:
         return Wait(request.id, Reason(reasons.NOT_ACTING, {"where": "any pool that offers its labels"}))
 
     def _absent(self, request: OpenRequest) -> set[str]:
-        """Known pools without a launcher at the moment and that lack a label: they could only decline."""
+        """Return known pools that have no launcher now and lack a label: they could only decline."""
         wanted = set(request.labels)
         return {pool.id for pool in self._snapshot.others if not pool.present and not wanted <= pool.labels}
 
@@ -169,9 +169,9 @@ class _Placement:
         return Admit(request.id, option.pool.id, option.az, option.slots, reason)
 
     def _wait_for_answer(self, request: OpenRequest, option: Option, asked: PoolState) -> Wait:
-        """It is served in a moment: no other request gets what is kept for it, and nothing is launched instead.
+        """Keep the option for the request until a cloud answers: no other request gets it, and nothing is launched.
 
-        :param asked: whose cloud has not answered yet.
+        :param asked: the pool whose cloud has not answered yet.
         """
         self._rooms.admit(option.pool, option.need, None, len(option.to_launch))
         self._rooms.charge_tenant(request.tenant, option.whole)
@@ -179,7 +179,7 @@ class _Placement:
         return Wait(request.id, Reason(reasons.FACTS_UNREAD, {"where": asked.where}))
 
     def _wait(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> Wait:
-        """Say why, and keep room in the pool where the request lacks least."""
+        """Return why the request waits, and reserve room in the pool where it lacks least."""
         for obstacle in obstacles:
             if obstacle.reason.code == reasons.STARTING:
                 self._rooms.close_queue(obstacle.option.pool)
@@ -201,7 +201,7 @@ class _Placement:
         return Wait(request.id, reason, pools)
 
     def _silent_pools(self, request: OpenRequest) -> tuple[PoolReason, ...]:
-        """The pools that can never serve these labels; they do not decline while another pool can."""
+        """Return the pools that can never serve these labels; they do not decline while another pool can serve them."""
         if request.labels not in self._silent:
             known = {pool.where: self._never(pool, request) for pool in self._snapshot.pools}
             self._silent[request.labels] = tuple(
@@ -210,7 +210,7 @@ class _Placement:
         return self._silent[request.labels]
 
     def _reserve_for_tenant(self, request: OpenRequest, obstacles: Sequence[_Obstacle]) -> None:
-        """Keep room within the tenant's limit, or its small requests would pass a large one for ever."""
+        """Reserve room within the tenant's limit; otherwise its small requests would overtake a large one for ever."""
         limits = self._snapshot.tenant_limits.get(request.tenant or "")
         if limits is None:
             return
@@ -220,7 +220,7 @@ class _Placement:
             self._rooms.charge_tenant(request.tenant, possible[0].whole)
 
     def _hindrance(self, request: OpenRequest, option: Option) -> Reason | None:
-        """What keeps an option from being taken now."""
+        """Return why the option cannot be used now; None when it can."""
         short = self._rooms.of_tenant(request.tenant).short_of(option.whole)
         if short:
             return self._tenant_limit(request, option, short)
@@ -248,14 +248,14 @@ class _Placement:
             return building(pool, self._snapshot)
         if not self._rooms.may_queue(pool, len(labels)):
             return Reason(reasons.STARTING, {"where": pool.where})
-        # A set larger than max-concurrency is let through alone: it could never run otherwise.
+        # A set larger than max-concurrency is admitted when no other launch is in flight: it could never run otherwise.
         launching = self._rooms.launching(pool)
         if launching > 0 and len(labels) > self._rooms.launches_left(pool):
             return Reason(reasons.CONCURRENCY, {"where": pool.where, "launching": launching})
         return None
 
     def _tenant_limit(self, request: OpenRequest, option: Option, short: Mapping[str, tuple[float, float]]) -> Reason:
-        """What exceeds the whole limit is told first: no node that is given back ends that."""
+        """Return the reason, first for a resource that exceeds the whole limit: no returned node can end that."""
         limits = self._snapshot.tenant_limits.get(request.tenant or "", Limits())
         beyond = limits.short_of(option.whole)
         resource, needed, left = worst_shortage({name: short[name] for name in beyond if name in short} or short)
@@ -269,7 +269,7 @@ def _lack(reason: Reason) -> float:
 
 
 def _by_pool(obstacles: Sequence[_Obstacle]) -> tuple[PoolReason, ...]:
-    """The obstacle of the best option of each pool."""
+    """Return the obstacle of the best option of each pool."""
     best: dict[str, Reason] = {}
     for item in obstacles:
         best.setdefault(item.option.pool.where, item.reason)
@@ -277,5 +277,5 @@ def _by_pool(obstacles: Sequence[_Obstacle]) -> tuple[PoolReason, ...]:
 
 
 def _most_telling(candidates: Sequence[Reason]) -> Reason:
-    """A limit tells more than a passing trouble; the first in rank otherwise."""
+    """Return the first limit, because it tells more than temporary trouble; without a limit the first reason."""
     return next((reason for reason in candidates if reason.is_limit), candidates[0])

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When to look at a cloud's server list next: often enough to notice at once, rarely enough to cost little.
+"""Decide when the launcher reads a cloud's server list next: soon enough to notice changes, with few calls.
 
-One listing serves all nodes of a provider. While servers boot that cannot be up yet, only a sparse look is taken, for
-early errors; in the time in which servers of this provider have come up before, the list is read quickly, the quicker
-the more servers are expected and the less their times differ. The same holds for servers that are being deleted, where
-quickly matters only while a request waits for the room.
+One listing serves all nodes of a provider. While the booting servers cannot be up yet, the list is read rarely, to
+notice early errors. At the age at which servers of this provider usually come up, it is read often: the more servers
+are expected and the less their times differ, the more often. The same holds for servers that are being deleted, but
+there speed matters only while a request waits for the room.
 """
 
 from __future__ import annotations
@@ -22,62 +22,62 @@ from ..model.stored import is_number
 SPARSE = 5.0
 QUICK, CALM = 0.5, 1.5
 COST = 1.2
-"""A look is worth its call where servers that are up have waited so many seconds for it, all of them together."""
+"""A reading is worth its call when servers that are up have waited this many seconds for it, summed over all."""
 QUICK_WHEN_FULL, COST_WHEN_FULL = 0.25, 0.12
-"""The same while a request waits for room: each node that is ready sooner frees its place sooner."""
+"""The same while a request waits for room: a node that is ready sooner is used sooner and frees its place sooner."""
 NARROWEST = 0.1
-"""Seconds by which times differ at least."""
+"""Least spread of times in seconds."""
 EARLY, LATE = 0.95, 2.0
-"""Of the shortest and of the longest time so far: in between it is expected."""
+"""Factors on the shortest and the longest time so far; a server is expected in between."""
 OVERDUE_SHARE = 0.05
 RAREST = 30.0
-"""What is overdue is looked at at growing distances."""
+"""Longest interval in seconds between readings for an overdue server; the intervals grow up to it."""
 LEISURE = 3.0
-"""Between two looks for deletions that no request waits for."""
+"""Seconds between two readings for deletions that no request waits for."""
 UNKNOWN_FIRST = 2.0
 UNKNOWN_BOOT = 3.0
 UNKNOWN_SHARE = 0.15
-"""While nothing is known: looks at growing distances, this part of the oldest age so far."""
+"""While nothing is known the intervals grow: each is this part of the highest age."""
 UNCLEAR = 2.0
 FEW = 6
-"""So many are looked for as soon as each of them is expected, also where a list is slow."""
+"""Up to this number of servers, even a slow list is read as soon as each of them is expected."""
 NEWS = 6
-"""Of more a slow list is read when it is expected to show so many that are done …"""
+"""With more servers a slow list is read when this many are expected to be done since the last reading …"""
 NEWS_SHARE, NEWS_MOST = 1 / 2, 12.0
-"""… or after this part of the usual time, and after so many seconds in any case."""
+"""… or after this part of the usual time, and at the latest after this many seconds."""
 ENDING_SHARE = 1 / 5
-"""The part of it where half of them or more have taken the usual time already."""
+"""The part of the usual time instead when at least half of the servers have already taken the usual time."""
 LATELY = 10
-"""So many of the last ones tell the usual time: those of the first burst took longer."""
+"""Number of the last samples that give the usual time: those of the first burst took longer."""
 SAMPLES = 50
 STAMP = 0.5
-"""What two stamps of whole seconds may hide, on average."""
+"""Seconds by which the difference of two time stamps in whole seconds may be too short, on average."""
 
 
 @dataclass
 class Times:
-    """How long something took at a provider lately (boots: create to ACTIVE; deletions), in seconds."""
+    """Recent durations at a provider in seconds: of boots (create to ACTIVE) or of deletions."""
 
     samples: deque[float] = field(default_factory=lambda: deque(maxlen=SAMPLES))
 
     def add(self, seconds: float) -> None:
-        """It happened once more."""
+        """Add one duration."""
         self.samples.append(round(seconds, 2))
 
     def add_seen(self, seconds: float, told: float | None) -> None:
-        """It happened once more, and was seen after *seconds*.
+        """Add one duration that was noticed after *seconds*.
 
-        What is looked for late is seen late, and would be looked for as late the next time: so it counts as not much
-        more than what the cloud has *told*, where it tells.
+        A change that is looked for late is noticed late, and would be looked for late again. So the duration counts as
+        at most slightly longer than the one that the cloud reports (*told*), when it reports one.
         """
         self.add(seconds if told is None else min(seconds, max(0.0, told) + STAMP))
 
     def earliest(self) -> float | None:
-        """From which age on it may well have happened; None while nothing is known."""
+        """Return the age in seconds from which it may have happened; None while nothing is known."""
         return EARLY * min(self.samples) if self.samples else None
 
     def learn(self, document: object) -> None:
-        """What an earlier cycle has stored; what makes no sense is left out."""
+        """Read what an earlier cycle has stored; values that cannot be understood are left out."""
         found = document if isinstance(document, list) else []
         self.samples.extend(float(seconds) for seconds in found if is_number(seconds) and seconds >= 0)
 
@@ -91,13 +91,13 @@ def watch_due(
     full: bool = False,
     first: float = UNKNOWN_FIRST,
 ) -> float:
-    """Seconds until the next look for what has been going on for *ages* seconds.
+    """Return the seconds until the next reading, for boots or deletions that began *ages* seconds ago.
 
-    :param age_of_list: seconds since the last look.
-    :param hurry: a request waits for it.
-    :param full: another request waits for room.
-    :param first: the least distance of looks while nothing is known.
-    :return: negative or 0 for now, infinite when nothing is going on.
+    :param age_of_list: seconds since the last reading.
+    :param hurry: True when a request waits for the result.
+    :param full: True when another request waits for room.
+    :param first: the shortest interval of readings while nothing is known.
+    :return: negative or 0 for now, infinite when there are no *ages*.
     """
     if not ages:
         return float("inf")
@@ -113,7 +113,7 @@ def watch_due(
         if age < earliest:
             due = min(due, SPARSE - min(age, age_of_list))
         nearest = min(nearest, max(0.0, earliest - age))
-        # What is not expected yet, but before the next look at leisure would show it, is worth a quicker one.
+        # A server that is expected before the next calm reading counts as expected now.
         expected += earliest - age < CALM
     pace = _pace(expected, median(times.samples) - earliest, full=full) if expected else CALM
     due = min(due, max(nearest, pace - age_of_list))
@@ -121,8 +121,9 @@ def watch_due(
 
 
 def _pace(expected: int, spread: float, *, full: bool) -> float:
-    """Seconds between two looks. When *r* servers come up in a second, they wait r · d² / 2 seconds together from one
-    look to the next one *d* seconds later.
+    """Return the seconds between two readings.
+
+    When *r* servers come up in a second, they wait r · d² / 2 seconds in sum between two readings *d* seconds apart.
 
     :param spread: seconds within which half of the *expected* servers come up.
     """
@@ -132,9 +133,9 @@ def _pace(expected: int, spread: float, *, full: bool) -> float:
 
 
 def news_in(ages: Sequence[float], times: Times, *, hurry: bool = True) -> float:
-    """Seconds between two looks at a list that is slow, while servers boot, or are being deleted, for *ages* seconds.
+    """Return the seconds between two readings of a slow list, for boots or deletions that began *ages* seconds ago.
 
-    :param hurry: a request waits for it, and a few are looked for as soon as each of them is expected.
+    :param hurry: True when a request waits for the result; then up to FEW servers are looked for as soon as expected.
     :return: 0 while nothing is known.
     """
     number = len(ages)
@@ -145,12 +146,12 @@ def news_in(ages: Sequence[float], times: Times, *, hurry: bool = True) -> float
     if hurry and number <= FEW:
         share = 0.0
     elif hurry:
-        # The end of a burst comes together, and the cloud may have nothing to do until it is seen.
+        # The last servers of a burst finish together, and the cloud may be idle until the launcher notices it.
         ending = sum(age >= usual for age in ages) * 2 >= number
         share = min(ENDING_SHARE if ending else NEWS_SHARE, NEWS / number)
     return min(NEWS_MOST, share * usual)
 
 
 def unclear_due(age_of_list: float) -> float:
-    """Seconds until the next look for a server whose create was not answered."""
+    """Return the seconds until the next reading for a server whose create was not answered."""
     return UNCLEAR - age_of_list

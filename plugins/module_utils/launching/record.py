@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node record says at each step of a launch (Nodepool's schema)."""
+"""Fill in a node record at each step of a launch (Nodepool's schema)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..model.resources import Resources
 
 
 def new_node(provider: Provider, pool: Pool, pool_id: str, label: str, request: NodeRequest | None, now: float) -> Node:
-    """The record as it is created, in state init."""
+    """Return the record as it is created, in state init."""
     node = Node(
         provider=provider.name,
         pool=pool.name,
@@ -33,7 +33,7 @@ def new_node(provider: Provider, pool: Pool, pool_id: str, label: str, request: 
 
 
 def allocate(node: Node, request: NodeRequest | None) -> None:
-    """Ties the node to a request, or (None) to none."""
+    """Allocate the node to a request, or (None) remove its allocation."""
     node.allocated_to = request.id if request else None
     if request is not None:
         node.tenant_name = request.tenant_name
@@ -41,7 +41,7 @@ def allocate(node: Node, request: NodeRequest | None) -> None:
 
 
 def begin(node: Node, image: ImageSettings, upload: Upload | None, need: Resources, now: float) -> None:
-    """Second step: the launcher holds the lock and knows image and size."""
+    """Fill in the second step, state building: the launcher holds the lock and knows image and size."""
     take_image(node, image, upload)
     node.connection_type = image.connection_type
     node.connection_port = image.connection_port
@@ -50,7 +50,7 @@ def begin(node: Node, image: ImageSettings, upload: Upload | None, need: Resourc
 
 
 def take_image(node: Node, image: ImageSettings, upload: Upload | None) -> None:
-    """What it boots from; the second time where the first image turned out to be gone."""
+    """Fill in the image that the node boots from; once more when the first image turned out to be gone."""
     node.image_id = upload.path if upload is not None else image.name
     node.username = (upload.username if upload is not None else None) or image.username or DEFAULT_USERNAME
     node.python_path = (upload.python_path if upload is not None else None) or image.python_path
@@ -60,7 +60,7 @@ def take_image(node: Node, image: ImageSettings, upload: Upload | None) -> None:
 def active(
     node: Node, provider: Provider, server: Server, addresses: ReachedAddresses, floating_address: str | None
 ) -> None:
-    """The server is up: where it is and how it is reached."""
+    """Fill in where the ACTIVE server is and how it is reached."""
     node.external_id = server.id
     node.cloud = provider.cloud
     node.region = provider.region_name
@@ -69,7 +69,7 @@ def active(
     node.public_ipv4 = floating_address or addresses.public_ipv4
     node.private_ipv4 = addresses.private_ipv4 or node.public_ipv4
     node.public_ipv6 = addresses.public_ipv6
-    # Nodepool would give up here; where no floating IP is wanted the private address is the one that is meant.
+    # Nodepool would give up here. Without a floating IP the private address is the intended one.
     node.interface_ip = floating_address or addresses.interface_ip or addresses.private_ipv4
     if server.resources is not None and node.resources is not None:
         measured = {name: int(amount) for name, amount in server.resources.items()}
@@ -77,6 +77,6 @@ def active(
 
 
 def ready(node: Node, host_keys: tuple[str, ...], now: float) -> None:
-    """Reachable: it may be handed out."""
+    """Set state ready: the node is reachable and may be handed out."""
     node.host_keys = list(host_keys)
     node.set_state(NodeState.READY, now)

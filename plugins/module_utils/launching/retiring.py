@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes that the configuration has left behind: no request can get them any more."""
+"""Find nodes that no request can get any more since the configuration changed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..model.reasons import Reason
 
 
 def retirement(provider: Provider, pool_name: str | None, labels: Iterable[str]) -> Reason | None:
-    """Why nothing may be launched for any of the *labels* in a pool, and no request can get what is ready there.
+    """Return why a pool launches no node for any of the *labels*, so that no request gets its ready nodes with them.
 
-    None while the pool offers one of them.
+    :return: None while the pool offers one of the labels.
     """
     pool = provider.pools.get(pool_name or "")
     where = f"{provider.name}/{pool_name or '?'}"
@@ -31,18 +31,18 @@ def retirement(provider: Provider, pool_name: str | None, labels: Iterable[str])
 
 
 class Places:
-    """Where nodes may stay: what the launcher acts for, by name. One that left the configuration has no pools."""
+    """The providers that the launcher acts for, by name. A provider that left the configuration has no pools."""
 
     def __init__(self, providers: Mapping[str, Provider]) -> None:
         self._providers = providers
         self._known: dict[tuple[str, ...], Reason | None] = {}
 
     def retired(self, node: Node) -> Reason | None:
-        """Why a node will never be given to a request; None for one that may be, and for those of other launchers."""
+        """Return why no request can get the node; None when one can, and for nodes of other launchers."""
         provider = self._providers.get(node.provider or "")
         if provider is None or node.pool is None:
             return None
-        # Thousands of nodes share a few places.
+        # Thousands of nodes share a few combinations of provider, pool and labels.
         key = (provider.name, node.pool, *node.type)
         if key not in self._known:
             self._known[key] = retirement(provider, node.pool, node.type)

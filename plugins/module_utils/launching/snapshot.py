@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the plan looks at: plain values, gathered by the cycle, with no way back to the world."""
+"""The input of the plan: plain values that the cycle has gathered. They have no access to ZooKeeper or a cloud."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..model.resources import Limits, Resources
 
 @dataclass(frozen=True)
 class LabelOffer:
-    """What one node of a label costs in a pool, or why it cannot be launched.
+    """The resources of one node of a label in a pool, or why it cannot be launched.
 
-    *never*: a permanent reason. *not_now*: a temporary one. Both None: it can be launched.
+    *never*: a permanent reason. *not_now*: a temporary reason. Both None: it can be launched.
     """
 
     resources: Resources = field(default_factory=Resources)
@@ -27,12 +27,12 @@ class LabelOffer:
 
 @dataclass(frozen=True)
 class ProviderState:
-    """A provider that we act for.
+    """A provider that this launcher acts for.
 
-    *bounds*: the cloud's limits at the last reading, None before the first. *largest*: the most that two readings
-    showed, None before the second. *others*: what others use in the project. *used*: what our nodes use, those in
-    flight and those still being deleted included. *freeing*: the part of it that is being deleted. *blocked*: why
-    nothing may be launched now.
+    *bounds*: the cloud's limits at the last reading, None before the first. *largest*: the highest limits that two
+    readings showed, None before the second. *others*: the usage of others in the project. *used*: the usage of our
+    nodes, those in flight and those being deleted included. *freeing*: the part of *used* that is being deleted.
+    *blocked*: why nothing may be launched now.
     """
 
     name: str
@@ -45,16 +45,16 @@ class ProviderState:
     max_concurrency: float = math.inf
     blocked: Reason | None = None
     best_at_once: float = math.inf
-    """So many servers the cloud builds side by side best, as far as it was learned."""
+    """How many servers the cloud builds in parallel best, as learned so far."""
     builds_left: float = math.inf
-    """How many more launches may be taken on for that."""
+    """How many more launches that number allows."""
     fresh: bool = False
-    """True in its first seconds while nothing has failed: what is unread will be known in a moment."""
+    """True in the first seconds while no call has failed: the cloud's first answers are expected soon."""
 
 
 @dataclass(frozen=True)
 class PoolState:
-    """A pool that we act for. *az_load*: how many of our nodes are in each availability zone that may be used."""
+    """A pool that this launcher acts for. *az_load*: usable availability zone → number of our nodes in it."""
 
     id: str
     provider: str
@@ -68,23 +68,23 @@ class PoolState:
     az_load: Mapping[str, int] = field(default_factory=dict)
     blocked: Reason | None = None
     frozen: Mapping[str, Reason] = field(default_factory=dict)
-    """Resource → why no more of it may be used now than was used when a create was refused."""
+    """Frozen resource → why its use may not exceed the usage at which a create was refused."""
     frozen_room: Resources = field(default_factory=Resources)
-    """What may be used of the frozen resources all the same."""
+    """How much of the frozen resources may still be used."""
     queued: int = 0
-    """Launches taken on whose create is not sent yet."""
+    """Number of admitted launches whose create is not sent yet."""
     admissible: float = math.inf
-    """How many more launches may be taken on now."""
+    """How many more launches may be admitted now."""
 
     @property
     def where(self) -> str:
-        """How people call it."""
+        """The pool's name for people: ``provider/pool``."""
         return f"{self.provider}/{self.name}"
 
 
 @dataclass(frozen=True)
 class OtherPool:
-    """A registered pool of another launcher, or (*present* False) one that is known but not registered now."""
+    """A registered pool of another launcher, or (*present* False) a known pool that is not registered now."""
 
     id: str
     provider: str
@@ -99,7 +99,8 @@ class OtherPool:
 class ReadyNode:
     """A free ready node: unallocated and not locked.
 
-    *version*: of its record. *unseen*: not to be handed out yet, the cloud's answer about its server is waited for.
+    *version*: the version of its record. *unseen*: it may not be handed out yet, because the cloud has not answered
+    whether its server exists.
     """
 
     id: str
@@ -130,7 +131,7 @@ class OpenRequest:
 
 @dataclass(frozen=True)
 class SpareNeed:
-    """A label with min-ready: how many are wanted and how many are ready or on their way, unallocated."""
+    """A label with min-ready: how many nodes are wanted, and how many unallocated ones are ready or in flight."""
 
     label: str
     wanted: int
@@ -139,7 +140,7 @@ class SpareNeed:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The world at one moment, as far as placing is concerned."""
+    """Everything that placement needs, at one moment."""
 
     providers: Mapping[str, ProviderState] = field(default_factory=dict)
     pools: Sequence[PoolState] = ()
@@ -148,11 +149,11 @@ class Snapshot:
     ready: Sequence[ReadyNode] = ()
     spares: Sequence[SpareNeed] = ()
     tenant_room: Mapping[str, Limits] = field(default_factory=dict)
-    """What tenants with limits may still use."""
+    """Tenant with limits → what it may still use."""
     tenant_limits: Mapping[str, Limits] = field(default_factory=dict)
-    """What they may use in all."""
+    """Tenant with limits → what it may use in all."""
 
     @property
     def all_pools(self) -> frozenset[str]:
-        """Ids of the pools that may serve requests, ours and others': one that all have declined fails."""
+        """Ids of all pools, ours and those of other launchers: a request that all of them have declined fails."""
         return frozenset({pool.id for pool in self.others} | {pool.id for pool in self.pools})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a create asks for: flavor, image, zone, networks and the metadata that ties the server to its node."""
+"""The content of a create: flavor, image, zone, networks, and the metadata that links the server to its node."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SERVER_NAME_PREFIX = "np"
 
 
 def server_name(node_id: str) -> str:
-    """Nodepool's server name; at most 15 characters because Windows truncates longer ones."""
+    """Return Nodepool's server name; at most 15 characters, because Windows truncates longer ones."""
     return SERVER_NAME_PREFIX + node_id
 
 
@@ -47,8 +47,9 @@ def server_spec(
     request: Mapping[str, Any],
     site: str,
 ) -> ServerSpec:
-    """The create of a launch. *request* feeds dynamic-instance-properties; flavor and image are in the record.
+    """Return the create of a launch. Flavor and image come from the launch record.
 
+    :param request: the values for dynamic-instance-properties.
     :param site: the id of the tree.
     """
     return ServerSpec(
@@ -70,7 +71,7 @@ def server_spec(
 def metadata(
     launch: Launch, provider: Provider, pool: Pool, label: PoolLabel, request: Mapping[str, Any]
 ) -> dict[str, str]:
-    """nova metadata of the server: groups < the user's properties < Nodepool's keys < our mark."""
+    """Return the server's nova metadata. Later keys win: groups, the user's properties, Nodepool's keys, our mark."""
     return {
         META_GROUPS: ",".join((provider.name, label.image_name, label.name)),
         **label.instance_properties,
@@ -85,7 +86,7 @@ def metadata(
 
 
 def dynamic_properties(templates: Mapping[str, str], request: Mapping[str, Any]) -> dict[str, str]:
-    """The templates filled in with the request; one that cannot be formatted is left out, as in Nodepool."""
+    """Format the templates with the request; one that cannot be formatted is left out, as in Nodepool."""
     filled: dict[str, str] = {}
     values = SimpleNamespace(**request)
     for key, template in templates.items():
@@ -99,7 +100,7 @@ def dynamic_properties(templates: Mapping[str, str], request: Mapping[str, Any])
 
 
 def _reaches_into_objects(template: str) -> bool:
-    """True for a template that is broken or names a private attribute, by which anything could be printed."""
+    """True when a template is broken or names a private attribute, which could reveal any data of the process."""
     try:
         names = [name or "" for _text, name, _spec, _conversion in Formatter().parse(template)]
     except ValueError:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What happens around the queue: idle nodes that must make room for it, and spare nodes when there is room to spare."""
+"""Plan which idle nodes are deleted to make room for waiting requests, and which spare nodes are launched."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .verdict import building, never, not_now
 def make_room(
     snapshot: Snapshot, rooms: Rooms, stock: Stock, waiting: Sequence[tuple[OpenRequest, PoolState]]
 ) -> Iterator[DeleteNode]:
-    """Idle nodes to delete so that the waiting requests will fit, oldest first.
+    """Yield the idle nodes to delete so that the waiting requests fit, oldest first.
 
-    What is being deleted already counts as room to come, so that nothing is given up twice for the same shortage.
+    Nodes that are being deleted count as future room, so that no second node is deleted for the same shortage.
     """
     first: dict[str, tuple[OpenRequest, PoolState]] = {}
     for request, pool in waiting:
@@ -65,8 +65,10 @@ def _oldest(idle: Sequence[ReadyNode], missing: Resources) -> Iterator[ReadyNode
 def spares(
     snapshot: Snapshot, rooms: Rooms, stock: Stock, needs: Sequence[SpareNeed]
 ) -> tuple[list[LaunchSpare], dict[str, int], dict[str, str]]:
-    """What to launch for min-ready, and per label how many had no place, and why. Never at the cost of a waiting
-    request."""
+    """Return what to launch for min-ready, and per label how many nodes had no place and why.
+
+    A spare node never takes room from a waiting request.
+    """
     launches: list[LaunchSpare] = []
     unmet: dict[str, int] = {}
     why: dict[str, str] = {}
@@ -102,7 +104,7 @@ def _place_for_spare(snapshot: Snapshot, rooms: Rooms, stock: Stock, label: str)
 
 
 def _why_no_place(snapshot: Snapshot, rooms: Rooms, label: str) -> str:
-    """What keeps each pool that offers the label from holding one more, by the names of the pools."""
+    """Return why each pool that offers the label cannot hold one more node, in the order of the pools' names."""
     offering = sorted((pool for pool in snapshot.pools if label in pool.offers), key=lambda pool: pool.where)
     texts = (_hindrance(snapshot, rooms, pool, label) for pool in offering)
     return "; ".join(dict.fromkeys(texts)) or "no pool that this launcher acts for offers it"

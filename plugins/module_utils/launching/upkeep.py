@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about nodes and requests that no cycle works on: the rules for garbage, age and lost owners."""
+"""Decide about nodes and requests that no cycle works on: the rules for garbage, age and lost owners."""
 
 from __future__ import annotations
 
@@ -32,38 +32,39 @@ GARBAGE = frozenset(
     }
 )
 ORPHAN_SECONDS = 30.0
-"""An unlocked node in init or building without a launch record this old was left by a launcher that died."""
+"""Age in seconds from which an unlocked node in init or building without a launch record counts as left by a launcher
+that died."""
 
 
 @dataclass(frozen=True)
 class Idle:
-    """What is there and free: not locked, and not being worked on by this cycle."""
+    """Nodes and requests that are neither locked nor worked on by this cycle."""
 
     nodes: Iterable[Node]
     requests: Iterable[NodeRequest]
     owners: Container[str]
     """Ids of requests that nodes may be allocated to: pending, fulfilled or failed and not yet collected."""
     launches: Container[str]
-    """Ids of nodes that have a launch record: they are adopted, not deleted."""
+    """Ids of nodes with a launch record: the launcher adopts them instead of deleting them."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
-    """What the launcher acts for, by name: nodes that have no place there any more are not kept."""
+    """The providers that the launcher acts for, by name: nodes without a place there any more are deleted."""
     lost: Callable[[Node], Reason | None] = lambda node: None
-    """Why the server of a ready node is of no use any more."""
+    """Returns why the server of a ready node cannot be used any more, or None."""
     since: Callable[[Node], float] = lambda node: node.state_time or 0.0
-    """When a node came into its state, whatever clock has written that down."""
+    """Returns when a node came into its state, corrected for a wrong clock of the writer."""
     created_at: Callable[[str], float | None] = lambda request_id: None
-    """When ZooKeeper created the request with that id."""
+    """Returns when ZooKeeper created the request with that id, or None."""
 
 
 def owners(requests: Iterable[NodeRequest]) -> set[str]:
-    """Requests that nodes may be allocated to. One in state requested has none: what says so was left behind."""
+    """Return the ids of requests that may have nodes; in state requested, an allocation is a leftover."""
     return {request.id for request in requests if request.state != RequestState.REQUESTED}
 
 
 def upkeep(
     idle: Idle, labels: Mapping[str, Label], max_hold_age: float, now: float
 ) -> Iterator[DeleteNode | FreeNode | DropRequest]:
-    """Everything that is due, in the order of ids."""
+    """Yield everything that is due, nodes first, each in the order of ids."""
     places = Places(idle.providers)
     for node in sorted(idle.nodes, key=lambda node: node.id):
         action = _for_node(node, idle, places, labels, max_hold_age, now)
@@ -86,7 +87,7 @@ def _for_node(
     if node.state in (NodeState.INIT, NodeState.BUILDING):
         if node.id not in idle.launches and age > ORPHAN_SECONDS:
             return DeleteNode(node.id, Reason(reasons.OWNER_GONE), node.version)
-        # Launches are adopted first: what is still idle cannot be adopted.
+        # Launches are adopted before: a node that is still idle here could not be adopted.
         reason = None if node.allocated_to in idle.owners else places.retired(node)
         return None if reason is None else DeleteNode(node.id, reason, node.version)
     if node.state == NodeState.READY:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a pool could ever serve a request, and whether it may do so now, before any head-room is looked at."""
+"""Decide whether a pool can ever serve a request, and whether it may do so now, without regard to head-room."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .snapshot import (
 
 
 def need_of(pool: PoolState, labels: Iterable[str]) -> Resources:
-    """What new nodes for the labels would use in the pool."""
+    """Return the resources that new nodes for the labels would use in the pool."""
     return total(pool.offers[label].resources for label in labels)
 
 
 def never(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Reason | None:
-    """Why the pool can never serve the request as things are configured; None when it could."""
+    """Return why the pool can never serve the request with this configuration; None when it can."""
     if pool.limits[INSTANCES] <= 0:
         return Reason(reasons.POOL_DISABLED, {"where": pool.where})
     for label in request.labels:
@@ -49,7 +49,7 @@ def never(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Reason |
 
 
 def not_now(pool: PoolState, labels: Iterable[str], snapshot: Snapshot) -> Reason | None:
-    """Why nothing may be launched for these labels at the moment, room apart; None when it may."""
+    """Return why nothing may be launched for these labels now, without regard to room; None when it may."""
     provider = snapshot.providers[pool.provider]
     if provider.blocked is not None:
         return provider.blocked
@@ -65,12 +65,15 @@ def not_now(pool: PoolState, labels: Iterable[str], snapshot: Snapshot) -> Reaso
 
 
 def building(pool: PoolState, snapshot: Snapshot) -> Reason:
-    """The cloud has as many servers to build as it builds side by side best."""
+    """Return the reason that the cloud already has as many servers to build as it builds in parallel best."""
     return Reason(reasons.BUILDING, {"where": pool.provider, "count": snapshot.providers[pool.provider].best_at_once})
 
 
 def unconfirmed(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Reason | None:
-    """Larger than the cloud could be by its only reading so far: neither declined for good nor worth a reservation."""
+    """Return why the request exceeds the cloud's limits by the only reading so far; None when it does not.
+
+    A single reading may be wrong: the request is not declined for ever, and no room is reserved for it.
+    """
     provider = snapshot.providers[pool.provider]
     if provider.bounds is None or provider.largest is not None or pool.ignore_provider_quota:
         return None
@@ -78,16 +81,16 @@ def unconfirmed(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Re
 
 
 def others_able(request: OpenRequest, others: Sequence[OtherPool]) -> list[OtherPool]:
-    """Pools of other launchers that offer all labels and have not declined."""
+    """Return the pools of other launchers that offer all labels and have not declined."""
     wanted = set(request.labels)
     return [pool for pool in others if pool.id not in request.declined_by and wanted <= pool.labels]
 
 
 def preferred(request: OpenRequest, able: Sequence[PoolState], others: Sequence[OtherPool]) -> list[PoolState]:
-    """Those of our able pools that may serve under the rules that stock launchers keep too.
+    """Return those of our able pools that may serve the request by the rules of Nodepool's launchers.
 
-    A preferred provider is honoured while one of its pools is able; a pool of another launcher with a smaller priority
-    number goes first unless it is paused (Nodepool's rules for choosing requests).
+    Only the preferred provider serves while one of its pools is able. A pool of another launcher with a smaller
+    priority number goes first unless it is paused (Nodepool's rules for choosing requests).
     """
     present = [pool for pool in others if pool.present]
     pools = list(able)
