@@ -13,9 +13,9 @@ MOST_SHOWN = 10
 
 
 def near(name: str, names: Iterable[str]) -> list[str]:
-    """Return the three names that are most like *name*, the nearest first.
+    """Return up to three names that are most similar to *name*, the most similar first.
 
-    Ids are numbers with leading zeros: one that was typed without them is found, too.
+    Ids are numbers with leading zeros: an id that was typed without them is found, too.
     """
     there = sorted(set(names))
     exact = [known for known in there if name.isdigit() and known.lstrip("0") == name.lstrip("0")]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows of servers and node records → hosts of an inventory. Pure."""
+"""Convert rows of servers and node records to hosts of an inventory. No I/O."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..model.cloud import META_GROUPS
 from .known_hosts import known_hosts_lines
 
 GROUPS = ("provider", "label", "pool", "image", "az", "status", "state", "lease")
-"""Keys of a row, and prefixes of the groups by their values. ``state`` is that of the node record, ``status`` that of
-the server."""
+"""Keys of a row, and prefixes of the groups by their values. ``state`` is from the node record, ``status`` from the
+server."""
 
 RESERVED_GROUPS = frozenset({"all", "ungrouped"})
 RESERVED_NAMES = RESERVED_GROUPS | {"localhost", "127.0.0.1", "::1"}
-"""No node gets one of these: a play for the controller or for all hosts must not reach a server that was named so."""
+"""Names that no node gets: a play for the controller or for all hosts must not reach a server of that name."""
 
 RECORD_KEYS = (
     "state",
@@ -49,7 +49,7 @@ PLAIN_CONNECTIONS = ("", "ssh")
 
 @dataclass(frozen=True)
 class Selection:
-    """Which nodes become hosts; an empty choice means any."""
+    """Which nodes become hosts; an empty field means any."""
 
     labels: Sequence[str] = ()
     pools: Sequence[str] = ()
@@ -58,7 +58,7 @@ class Selection:
     leases: Sequence[str] = ()
 
     def takes(self, row: Mapping[str, Any]) -> bool:
-        """True when the row passes every choice."""
+        """True when the row matches every field."""
         choices = {
             "label": self.labels,
             "pool": self.pools,
@@ -71,7 +71,7 @@ class Selection:
 
 @dataclass
 class Host:
-    """A host: its name, the (not yet sanitized) names of its groups, its variables."""
+    """A host: its name, the names of its groups (not yet sanitized), and its variables."""
 
     name: str
     groups: list[str] = field(default_factory=list)
@@ -79,9 +79,9 @@ class Host:
 
 
 def of_servers(records: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[str]]:
-    """The records that may name a server, and the ids of those that name something else.
+    """Return the records that may name a server, and the ids of the other records.
 
-    Other drivers of Nodepool keep whatever they need as ``external_id``, a dictionary for instance.
+    Other drivers of Nodepool use ``external_id`` for other values, for instance a dictionary.
     """
     sorted_out: tuple[list[Mapping[str, Any]], list[str]] = [], []
     for record in records:
@@ -93,7 +93,7 @@ def of_servers(records: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, 
 
 
 def enriched(rows: Iterable[dict[str, Any]], records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows with what their node records know. A record counts only for the very server that it names."""
+    """Add the fields of node records to rows. A record is used only for the server that it names."""
     by_server = {(record["id"], record["external_id"]): record for record in records}
     result = []
     for row in rows:
@@ -112,14 +112,14 @@ def hosts(
     metadata_groups: bool = False,
     name_of: Callable[[dict[str, Any]], str] = lambda variables: "",
 ) -> list[Host]:
-    """The hosts in order of node ids.
+    """Return the hosts in the order of node ids.
 
-    :param hostname: ``name``, ``node_id``, ``server_id`` or ``address``. Where that is not unique, the server's id is
-        added to each of those that share it.
-    :param metadata_groups: also the groups that nova's metadata of a server names.
-    :param name_of: takes the variables of a host and returns its name, "" for the one by *hostname*.
-    :param connect_with: which address becomes ansible_host: the first kind that the node has.
-    :param known_hosts: file that ssh shall believe for nodes whose host keys are recorded.
+    :param hostname: ``name``, ``node_id``, ``server_id`` or ``address``. Hosts with the same name get the server's id
+        added to it.
+    :param metadata_groups: True: add the groups that the server's nova metadata names.
+    :param name_of: takes the variables of a host and returns its name, "" for the name by *hostname*.
+    :param connect_with: kinds of addresses; the first kind that the node has becomes ansible_host.
+    :param known_hosts: path of the file that ssh uses for nodes with recorded host keys.
     """
     chosen = sorted(filter(selection.takes, rows), key=lambda row: (row["node_id"], row["server_id"]))
     addresses = [address_of(row, connect_with) for row in chosen]
@@ -138,7 +138,7 @@ def hosts(
 
 
 def groups_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The groups that nova's metadata names: separated by commas, or as the list of JSON that Nodepool 0.x wrote."""
+    """Return the groups in nova metadata: separated by commas, or in the JSON list that Nodepool 0.x wrote."""
     text = str(metadata.get(META_GROUPS) or "")
     names: Any = text.split(",")
     if text.lstrip().startswith("["):
@@ -149,7 +149,7 @@ def groups_of(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def address_of(row: Mapping[str, Any], connect_with: Sequence[str]) -> str:
-    """The first address of the preferred kinds, ``""`` when there is none."""
+    """Return the first address of the preferred kinds, ``""`` when there is none."""
     for kind in connect_with:
         if kind == "recorded":
             if row.get("address"):
@@ -162,7 +162,7 @@ def address_of(row: Mapping[str, Any], connect_with: Sequence[str]) -> str:
 
 
 def all_known_hosts(found: Iterable[Host]) -> str:
-    """The text of a known_hosts file for all hosts with recorded keys."""
+    """Return the text of a known_hosts file for all hosts with recorded keys."""
     lines: list[str] = []
     for host in found:
         row = host.variables["nodepool"]

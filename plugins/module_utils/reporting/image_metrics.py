@@ -21,7 +21,7 @@ UNKNOWN = "unknown"
 
 
 def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> None:
-    """Add what is known of all images of the tree and of the configuration."""
+    """Add the gauges of all images in the tree and in the configuration."""
     wanted = {(provider.name, image) for provider in config.providers.values() for image in provider.diskimages}
     for name, diskimage in config.diskimages.items():
         gauges.set(catalog.IMAGE_REBUILD_AGE, name, value=diskimage.rebuild_age)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows about disk images: builds, uploads, what is due and why."""
+"""Rows about disk images: builds, uploads, and what is due and why."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from ..model.image import Build, Upload, UploadState
 from .info.fields import age, age_text
 
 STALE_AFTER = 2
-"""An image is stale when it is older than so many times its rebuild-age."""
+"""An image is stale when it is older than this many times its rebuild-age."""
 REMOVED = "removed"
 
 
 def images_result(view: ImagesView, images: Collection[str], providers: Collection[str]) -> dict[str, Any]:
-    """What image_info tells.
+    """Return the result of image_info.
 
-    :param images, providers: only these; empty for all.
+    :param images, providers: show only these; empty for all.
     """
 
     def wanted(image: str, provider: str) -> bool:
@@ -78,9 +78,9 @@ def images_result(view: ImagesView, images: Collection[str], providers: Collecti
 
 
 def builds_result(view: ImagesView, images: Collection[str]) -> dict[str, Any]:
-    """What dib_image_info tells.
+    """Return the result of dib_image_info.
 
-    :param images: only these; empty for all.
+    :param images: show only these; empty for all.
     """
     deletions = [
         deletion
@@ -108,7 +108,7 @@ def builds_result(view: ImagesView, images: Collection[str]) -> dict[str, Any]:
 
 
 def image_row(view: ImagesView, state: ImageState) -> dict[str, Any]:
-    """An image: whether it is due for a build, and why or why not."""
+    """Return the row of an image: whether a build is due, and why or why not."""
     known = state.name in view.config.diskimages
     case = judge_build(view, state.name) if known else None
     ready = state.ready_builds()
@@ -136,7 +136,7 @@ def image_row(view: ImagesView, state: ImageState) -> dict[str, Any]:
 
 
 def build_row(view: ImagesView, state: ImageState, build: Build, deletion: Deletion | None = None) -> dict[str, Any]:
-    """A build, with what of it is on this disk."""
+    """Return the row of a build, with its files on this disk."""
     return {
         "image": state.name,
         "build_id": build.id,
@@ -158,7 +158,7 @@ def build_row(view: ImagesView, state: ImageState, build: Build, deletion: Delet
 
 
 def upload_row(view: ImagesView, state: ImageState, upload: Upload, deletion: Deletion | None = None) -> dict[str, Any]:
-    """An upload; *stale* and *build_age* are about the build, however late it was uploaded."""
+    """Return the row of an upload; *stale* and *build_age* refer to the build, not to the time of the upload."""
     build = state.build(upload.build_id)
     newest = max(
         (each for each in state.uploads if _can_boot(each) and each.provider == upload.provider),
@@ -185,7 +185,7 @@ def upload_row(view: ImagesView, state: ImageState, upload: Upload, deletion: De
 
 
 def deletion_row(deletion: Deletion) -> dict[str, Any]:
-    """Something that is due to be deleted. *what*: upload, build (to be marked), files or record."""
+    """Return the row of a deletion that is due. *what*: upload, build (to be marked), files or record."""
     told = {"code": deletion.code, "reason": deletion.reason}
     if isinstance(deletion, DeleteUpload):
         upload = deletion.upload

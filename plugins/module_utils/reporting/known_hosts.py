@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 
 def known_hosts_lines(address: str, port: int, keys: Iterable[str]) -> list[str]:
-    """One line for each key; none without a proper address. A key is ``"<type> <base64>"``."""
+    """Return one line for each key; none when the address is invalid. A key is ``"<type> <base64>"``."""
     if len(address.split()) != 1:
         return []
     name = address if port == 22 else f"[{address}]:{port}"
@@ -19,9 +19,11 @@ def known_hosts_lines(address: str, port: int, keys: Iterable[str]) -> list[str]
 
 
 def write_known_hosts(path: str, text: str) -> None:
-    """Put *text* in place at once, so that a running ssh reads the old or the new file and never half of one.
+    """Replace the file atomically, so that a running ssh reads the old or the new file and never part of one.
 
-    Nothing is written when the file has this text already. Raises OSError.
+    Nothing is written when the file already has this text.
+
+    :raises OSError: when the file cannot be read or written.
     """
     try:
         with open(path, encoding="utf-8") as file:

@@ -24,7 +24,7 @@ from .nodes import node_row
 
 
 def lease_result(name: str, status: LeaseStatus) -> dict[str, Any]:
-    """The lease as a module returns it."""
+    """Return the lease as a module's result."""
     return {
         "lease": name,
         "complete": status.done and not status.failures,
@@ -39,7 +39,7 @@ def _all(wanted: int) -> str:
 
 
 def progress_line(status: LeaseStatus) -> str:
-    """``3 of 5 nodes ready; request 100-0000000012 waits: 2 instances needed, 0 left in cloud1/main``."""
+    """Return ``3 of 5 nodes ready; request 100-0000000012 waits: 2 instances needed, 0 left in cloud1/main``."""
     if status.failures:
         return f"{status.ready} of {amount(status.wanted, 'node')} ready; {status.failures[0]}"
     if status.done:
@@ -55,7 +55,7 @@ def progress_line(status: LeaseStatus) -> str:
 
 
 def lease_diff(before: LeaseStatus, after: LeaseStatus) -> dict[str, Any]:
-    """Ids and states before and after."""
+    """Return ids and states before and after."""
     shown = {"before": _summary(before), "after": _summary(after)}
     if not after.wanted:
         shown["after"]["nodes"] = dict.fromkeys(shown["before"]["nodes"], NodeState.USED)
@@ -63,7 +63,7 @@ def lease_diff(before: LeaseStatus, after: LeaseStatus) -> dict[str, Any]:
 
 
 def preview_diff(status: LeaseStatus) -> dict[str, Any]:
-    """Ids and states as they are and as they would be."""
+    """Return ids and states as they are and as the planned actions would make them."""
     before = _summary(status)
     requests = dict(before["requests"])
     nodes = dict(before["nodes"])
@@ -80,7 +80,7 @@ def preview_diff(status: LeaseStatus) -> dict[str, Any]:
 
 
 def _sentence(action: Action) -> str:
-    """What would be done and why."""
+    """Return a sentence about what would be done and why."""
     verbs = {
         "Begin": "ask for a new set of nodes",
         "Ask": "ask for the nodes of a set",
@@ -103,10 +103,10 @@ def _summary(status: LeaseStatus) -> dict[str, dict[str, str]]:
 
 
 def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = False) -> dict[str, Any]:
-    """The whole result of a turn.
+    """Return the whole result of a turn.
 
-    :raises DeadlineExceeded: the time was over, with the last state.
-    :raises LeaseError: a request failed or was deleted.
+    :raises DeadlineExceeded: when the time is over; it has the last state.
+    :raises LeaseError: when a request failed or was deleted.
     """
     name = turn.spec.name
     status = outcome.after

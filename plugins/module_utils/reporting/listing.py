@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lists the servers of several clouds side by side, each within one deadline.
+"""List the servers of several clouds in parallel, within one deadline.
 
-A cloud that fails or does not answer never holds up the others; what to do about it is the caller's decision.
+A cloud that fails or does not answer never delays the others; the caller decides what to do about it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .nodes import node_row, server_row
 class CloudSource:
     """One listing: a project of a cloud, and the providers that use it.
 
-    :param name: for messages and the cache.
-    :param provider: how to log in.
-    :param providers: names of providers whose servers are wanted; None for all.
+    :param name: the name in messages and in the cache.
+    :param provider: the settings for the login.
+    :param providers: names of the providers whose servers are wanted; None for all.
     """
 
     name: str
@@ -39,10 +39,10 @@ class CloudSource:
 
 
 def sources_of_config(config: NodepoolConfig, wanted: Collection[str] = ()) -> list[CloudSource]:
-    """One source for each cloud and region, however many providers share it.
+    """Return one source for each cloud and region, even when several providers share it.
 
     :param wanted: names of providers; empty for all.
-    :raises ConfigError: a wanted provider is not in the configuration.
+    :raises ConfigError: when a wanted provider is not in the configuration.
     """
     unknown = sorted(set(wanted) - set(config.providers))
     if unknown:
@@ -60,20 +60,20 @@ def sources_of_config(config: NodepoolConfig, wanted: Collection[str] = ()) -> l
 
 
 def sources_of_clouds(clouds: Sequence[str], wanted: Collection[str] = ()) -> list[CloudSource]:
-    """One source for each entry of clouds.yaml."""
+    """Return one source for each of *clouds*, which are entries of clouds.yaml."""
     providers = frozenset(wanted) or None
     return [CloudSource(cloud, Provider(name=cloud, cloud=cloud), providers) for cloud in dict.fromkeys(clouds)]
 
 
 def list_servers(source: CloudSource, clouds_config: str | None) -> list[dict[str, Any]]:
-    """The nodes of a source as rows: servers that carry nodepool's metadata, and only those of its providers."""
+    """Return the nodes of a source as rows: servers with Nodepool's metadata, and only those of its providers."""
     client = CloudClient(source.provider, clouds_config=clouds_config)
     rows = [row for server in client.list_servers() if (row := server_row(server)) is not None]
     return [row for row in rows if source.providers is None or row["provider"] in source.providers]
 
 
 def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
-    """All node records of the tree as rows, by one reading without a watch. Nothing else of the tree is read."""
+    """Return all node records of the tree as rows. Nothing else is read, and no watch is set."""
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False, roots=(paths.NODES,), locks=())
         return [
@@ -95,9 +95,10 @@ def fetch_all(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, list[dict[str, Any]] | Exception]:
-    """Do all of *work* side by side and give back what each returned or raised.
+    """Do all of *work* in parallel and return what each function returned or raised.
 
-    What is not over after *deadline* seconds is given up: its thread is left alone and its answer is an error.
+    A function that has not returned after *deadline* seconds is given up: its thread is left alone and its answer is an
+    error.
     """
     answers: dict[str, list[dict[str, Any]] | Exception] = {}
 

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The metrics of ``/metrics``: names, labels and texts.
 
-The prefix is the collection's. Sites that map Nodepool's statsd metrics by a statsd exporter have names that begin with
-``nodepool_`` and other labels. Units are base units (seconds, bytes), points in time are UNIX times.
+The prefix is the collection's own, because sites that map Nodepool's statsd metrics with a statsd exporter have names
+that begin with ``nodepool_`` and have other labels. Units are base units (seconds, bytes), points in time are UNIX
+times.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from ..model.counters import FAMILIES, MOST_SERIES, OTHER, Family, Labels
 
 PREFIX = "stackci_nodepool_"
 LONGEST_LABEL = 128
-"""Letters of a label's value."""
+"""Most characters of a label's value."""
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. *name* has no prefix; that of a counter ends in ``_total``."""
+    """A metric. *name* is without the prefix; the name of a counter ends in ``_total``."""
 
     name: str
     text: str
@@ -30,7 +31,7 @@ class Metric:
 
     @property
     def full_name(self) -> str:
-        """As Prometheus shows it."""
+        """The name as Prometheus shows it."""
         return PREFIX + self.name
 
 
@@ -121,7 +122,7 @@ GAUGES = tuple(value for value in list(vars().values()) if isinstance(value, Met
 
 
 def of_family(family: Family) -> Metric:
-    """The metric of counters or histograms that cycles hand on."""
+    """Return the metric of a family of counters or histograms that cycles store."""
     if family.buckets:
         return Metric(family.name, family.text, family.labels, HISTOGRAM)
     return Metric(f"{family.name}_total", family.text, family.labels, COUNTER)
@@ -141,21 +142,21 @@ class Gauges:
         self.values: dict[Metric, dict[Labels, float]] = {metric: {} for metric in GAUGES}
 
     def set(self, metric: Metric, *labels: str | None, value: float) -> None:
-        """It is at *value*."""
+        """Set the gauge to *value*."""
         self.values[metric][self._key(metric, labels)] = value
 
     def add(self, metric: Metric, *labels: str | None, value: float = 1) -> None:
-        """So many more."""
+        """Increase the gauge by *value*."""
         key = self._key(metric, labels)
         self.values[metric][key] = self.values[metric].get(key, 0) + value
 
     def _key(self, metric: Metric, labels: tuple[str | None, ...]) -> Labels:
-        """The label values, cleaned; beyond the bound of series all are :data:`OTHER`."""
+        """Return the cleaned label values; when a metric has MOST_SERIES series, new ones are all :data:`OTHER`."""
         key = tuple(cleaned(label) for label in labels)
         known = self.values[metric]
         return key if key in known or len(known) < MOST_SERIES else (OTHER,) * len(key)
 
 
 def cleaned(label: str | None) -> str:
-    """A label's value: not too long, and without what cannot be encoded."""
+    """Return a label's value, cut to LONGEST_LABEL and without characters that cannot be encoded."""
     return (label or "")[:LONGEST_LABEL].encode("utf-8", "replace").decode("utf-8")

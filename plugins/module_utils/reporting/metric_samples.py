@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The values of the gauges of ``/metrics``, and the sums of all counters, from one reading of the tree.
+"""Compute the gauges of ``/metrics`` and the sums of all counters from one reading of the tree.
 
-Documents are written by other programs: what is in them is bounded in length, kind and number here.
+Other programs write the documents, so their content is limited here in length, kind and number.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ RESOURCES: Mapping[str, tuple[str, int]] = {
     PORTS: (PORTS, 1),
     FLOATING_IPS: ("floating_ips", 1),
 }
-"""Nodepool's word → the value of the label resource, and its unit in base units."""
+"""Nodepool's name of a resource → the value of the label ``resource``, and its unit in base units."""
 REASONS = frozenset(
     value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str) and name[:1] != "_"
 )
 
 
 def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauges:
-    """All gauges that the tree tells of.
+    """Return all gauges of the tree.
 
     :param now: UNIX time.
     """
@@ -71,10 +71,10 @@ def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauge
 
 
 def counters_in(reading: TreeReading, config: NodepoolConfig) -> Counters:
-    """The counters of all hosts, added up; a document that cannot be used is left out: its cycle tells of it.
+    """Return the sums of the counters of all hosts. An unusable document is left out: its cycle reports it.
 
-    Launches and leaks of the configuration's providers are there from the beginning: without a 0 before it, Prometheus
-    does not see the first one.
+    The counters of launches and leaks of the configuration's providers begin with 0: Prometheus does not see the first
+    increase of a counter that did not exist before.
     """
     total = Counters()
     for provider in config.providers.values():
@@ -93,7 +93,7 @@ def counters_in(reading: TreeReading, config: NodepoolConfig) -> Counters:
 
 
 def _add_cycles(gauges: Gauges, reading: TreeReading) -> None:
-    """When cycles ended, and when those that run showed a sign of work; of several the last one."""
+    """Add when cycles ended last, and when running cycles last showed progress; of several cycles the latest."""
     for found in reading.below(f"{paths.OWN}/{COUNTERS}"):
         host, cycle, ended = (found.document.get(key) for key in ("host", "cycle", "ended"))
         moment = seconds(ended)

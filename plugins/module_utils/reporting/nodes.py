@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes as rows: what a playbook needs in order to use one, by its record and as the cloud shows it."""
+"""Rows of nodes with what a playbook needs to use them, from node records and from servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..model.node import Node
 
 
 def node_row(node: Node) -> dict[str, Any]:
-    """One node with its connection. Times are UNIX seconds; an address that it does not have is ``""``."""
+    """Return the row of a node with its connection. Times are UNIX seconds; a missing address is ``""``."""
     return {
         "id": node.id,
         "label": node.type[0] if node.type else "",
@@ -51,7 +51,7 @@ def node_row(node: Node) -> dict[str, Any]:
 
 
 def server_row(server: Server) -> dict[str, Any] | None:
-    """One server as plain JSON values; None when it is no node: it lacks the metadata of its provider or node id."""
+    """Return the row of a server; None when it is no node, because its metadata has no provider or no node id."""
     metadata = dict(server.metadata)
     if not metadata.get(META_PROVIDER) or not metadata.get(META_NODE_ID):
         return None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The summary of a cycle's result in sentences: what was done, what failed and why, what is wrong, what waits."""
+"""Summarize a cycle's result in sentences: what was done, what failed and why, what is wrong, what waits."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def builds_summary(result: Result, failures: Sequence[str]) -> dict[str, Any]:
 
 
 def _why(reasons: Iterable[Mapping[str, Any]]) -> str:
-    """Each reason once."""
+    """Join the reasons, each one once."""
     return "; ".join(dict.fromkeys(str(reason["text"]) for reason in reasons)) or "no pool offers its labels"
 
 

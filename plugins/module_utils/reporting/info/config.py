@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A configuration as it is meant: every option with its effective value and where that comes from."""
+"""Every option of a configuration with its effective value and where that value comes from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...model.config.types import NodepoolConfig, Pool, Provider
 from ...model.resources import Limits
 
 MASK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
-"""What Ansible itself shows in place of a secret."""
+"""The text that Ansible itself shows in place of a secret."""
 DEFAULT = "default"
 SECURE = "secure file"
 _NESTED = frozenset(
@@ -27,12 +27,12 @@ _NESTED = frozenset(
 _TOP = ("images_dir", "elements_dir", "build_log_dir", "build_log_retention", "max_hold_age")
 _WEBAPP = {"webapp_port": "port", "webapp_listen_address": "listen_address"}
 _SUMMED = ("elements", "env-vars")
-"""What a diskimage takes over from all its parents."""
+"""Options that a diskimage inherits from all its parents."""
 
 
 @dataclass(frozen=True)
 class _Section:
-    """A part of the file. *kind* is what its options come from, *upper* where some are inherited from."""
+    """A section of the file. *kind*: the origin shown for its options. *upper*: sections that it inherits from."""
 
     path: Path
     raw: Mapping[str, Any]
@@ -41,10 +41,10 @@ class _Section:
 
 
 def setting_rows(config: NodepoolConfig, source: Source, secure: Source | None = None) -> list[dict[str, Any]]:
-    """All options in the order of the manual.
+    """Return all options in the order of the manual.
 
-    :param source: nodepool.yaml as it was read.
-    :param secure: secure.conf as it was read.
+    :param source: the content of nodepool.yaml.
+    :param secure: the content of secure.conf.
     """
     rows = [row for part in (_top, _labels, _diskimages, _providers) for row in part(config, source)]
     for row in rows:
@@ -122,7 +122,7 @@ def _limits(source: Source, section: _Section, limits: Limits) -> Iterator[dict[
 def _sections(
     source: Source, path: Path, key: str, kind: str, raw: Mapping[str, Any] | None = None
 ) -> Iterator[_Section]:
-    """The items of a list; of several with one name the last counts."""
+    """Yield the items of a list; of several items with the same name only the last."""
     entries = (source.data or {} if raw is None else raw).get(key) or []
     last = {item["name"]: place for place, item in enumerate(entries)}
     for place in last.values():
@@ -132,7 +132,7 @@ def _sections(
 def _options(
     source: Source, section: _Section, values: Any, inherited: tuple[str, ...] = ()
 ) -> Iterator[dict[str, Any]]:
-    """The options of a section."""
+    """Yield the options of a section."""
     for item in dataclasses.fields(values):
         if item.name not in _NESTED:
             key = item.name.replace("_", "-")
@@ -141,7 +141,7 @@ def _options(
 
 
 def _row(source: Source, section: _Section, key: str, value: Any) -> dict[str, Any]:
-    """One option."""
+    """Return the row of one option."""
     given = next((part for part in (section, *section.upper) if part.raw.get(key) is not None), None)
     return {
         "section": path_text(source.data, section.path) or "top",
@@ -153,7 +153,7 @@ def _row(source: Source, section: _Section, key: str, value: Any) -> dict[str, A
 
 
 def _shown(key: str, value: Any, hidden: frozenset[str]) -> Any:
-    """A value as JSON; what may be secret is masked, the names in a private section are not."""
+    """Return a value as JSON. Values that may be secret are masked; the names in a private section are not."""
     if isinstance(value, Mapping):
         private = key in PRIVATE_SECTIONS
         return {name: MASK if private else _shown(str(name), item, hidden) for name, item in value.items()}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a request will still wait, where the boots and deletions seen lately allow an honest estimate."""
+"""Estimate how long a request still waits, when recent boots and deletions allow an estimate."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .requests import WAITS
 
 PROVIDERS = f"{paths.OWN}/providers"
 LATELY = 3600.0
-"""Seconds; deletions before that tell nothing about the present."""
+"""Seconds after which a deletion does not count for the estimate any more."""
 FEWEST = 5
-"""Deletions from which a rate is told."""
+"""Number of deletions from which a rate is computed."""
 SILENCE = 4.0
-"""Where nothing was deleted for so many times the mean distance, the rate is over."""
+"""When nothing was deleted for this many times the mean interval, the rate does not hold any more."""
 BEHIND = 120.0
-"""A launcher stores once a minute what it has learned. What it wrote less than so many seconds ago is its latest."""
+"""Seconds during which a stored document counts as a launcher's latest one: launchers store once a minute."""
 UNTOLD = "it cannot be told: it depends on when others give nodes back or an operator mends something"
 
 Expected = tuple["float | None", str]
-"""Seconds, None where they cannot be told, and on what that rests."""
+"""Seconds, None when they cannot be estimated, and the basis of the estimate."""
 
 
 def expected_wait(
@@ -43,10 +43,10 @@ def expected_wait(
     reading: TreeReading,
     now: float,
 ) -> Expected:
-    """How long the request of *row* will still wait.
+    """Estimate how long the request of *row* still waits.
 
     :param rows: all requests.
-    :param reason: why it waits.
+    :param reason: why the request waits.
     :param launches: its nodes with their launches.
     """
     if row["state"] in RequestState.FINISHED:
@@ -80,7 +80,7 @@ def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, n
 def _until_room(
     row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], wait: Mapping[str, Any], reading: TreeReading, now: float
 ) -> Expected:
-    """By the rate at which nodes of the pool were deleted lately."""
+    """Estimate the wait by the rate at which nodes of the pool were deleted recently."""
     where, left = text(wait.get("where")) or "", wait.get("left")
     if wait.get("resource") != INSTANCES:
         return None, f"it cannot be told: it waits for {text(wait.get('resource')) or 'room'}, and nodes differ in that"
@@ -89,7 +89,7 @@ def _until_room(
     if len(gone) < FEWEST or gone[-1] <= gone[0]:
         return None, f"it cannot be told: fewer than {FEWEST} nodes of {where} were deleted within the last hour"
     distance = (gone[-1] - gone[0]) / (len(gone) - 1)
-    # What was deleted since the launcher stored that is not known here.
+    # Deletions after the launcher's last write are unknown here.
     silence = _stored_at(reading, provider, now) - gone[-1]
     if silence > SILENCE * distance:
         return None, f"it cannot be told: no node of {where} was deleted for {span(silence)}"
@@ -103,7 +103,7 @@ def _until_room(
 
 
 def _wanted_before(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], where: str, reading: TreeReading) -> int:
-    """Nodes that requests earlier in the queue want from the same pool."""
+    """Return how many nodes earlier requests in the queue want from the same pool."""
     wanted = 0
     for item in rows:
         if item["place"] is None or item["place"] >= (row["place"] or 0):
@@ -118,14 +118,14 @@ def _boots(reading: TreeReading, provider: str | None) -> list[float]:
 
 
 def _deletions(reading: TreeReading, provider: str, pool: str, now: float) -> list[float]:
-    """When nodes of the pool were deleted within the last hour, the earliest first."""
+    """Return the times at which nodes of the pool were deleted within the last hour, the earliest first."""
     items = (item for item in _learned(reading, provider, "gone") if isinstance(item, dict))
     times = [float(item["at"]) for item in items if item.get("pool") == pool and is_number(item.get("at"))]
     return sorted(at for at in times if now - LATELY <= at <= now)
 
 
 def _stored_at(reading: TreeReading, provider: str, now: float) -> float:
-    """The moment for which it is known what was deleted: that of the last writing, *now* where no launcher writes."""
+    """Return the time up to which deletions are known: that of the last write, *now* when no launcher writes."""
     found = reading.one(f"{PROVIDERS}/{provider}")
     return found.written if found is not None and 0 <= now - found.written < BEHIND else now
 

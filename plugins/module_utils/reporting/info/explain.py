@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One request in full: its place, what each pool says, what it waits behind, what unblocks it, what happened so far."""
+"""Explain one request: its place, each pool's reason, the requests ahead, what ends the wait, and its history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAUNCHES = f"{paths.OWN}/launches"
 ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS)
 MOST_AHEAD = 10
 OURS = "stackci-PoolWorker."
-"""How the ids of pools of this collection's launchers begin."""
+"""The prefix of the ids of pools of this collection's launchers."""
 
 _RAISED = "its limit in tenant-resource-limits is raised"
 _ENDS = {
@@ -48,7 +48,7 @@ _ENDS = {
 
 
 def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request_id: str, now: float) -> dict[str, Any]:
-    """All that is known of a request.
+    """Return everything that is known about a request.
 
     :param rows: all requests in the order in which they are served.
     """
@@ -79,7 +79,7 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
 
 
 def _end(code: str, figures: Mapping[str, Any]) -> str | None:
-    """What would end the wait."""
+    """Return what would end the wait."""
     needed: Any = figures.get("needed")
     limit: Any = figures.get("limit")
     if code == reasons.TENANT_LIMIT and is_number(needed) and is_number(limit) and needed > limit:
@@ -88,12 +88,12 @@ def _end(code: str, figures: Mapping[str, Any]) -> str | None:
 
 
 def nodes_of(reading: TreeReading, request_id: str) -> list[Found]:
-    """The nodes that belong to a request."""
+    """Return the nodes that belong to a request."""
     return [found for found in reading.below(paths.NODES) if found.document.get("allocated_to") == request_id]
 
 
 def launch_path(node_id: str) -> str:
-    """The record of a node's launch."""
+    """Return the path of a node's launch record."""
     return f"{LAUNCHES}/{paths.segment(node_id)}"
 
 
@@ -120,7 +120,7 @@ def _summary(row: Mapping[str, Any], reason: Mapping[str, Any] | None, launches:
 
 
 def _pools(reading: TreeReading) -> list[Mapping[str, Any]]:
-    """All known pools by id, with whether they are registered now."""
+    """Return all known pools, sorted by id, with *registered*: whether they are registered now."""
     known: dict[str, Mapping[str, Any]] = {}
     for found, registered in pool_documents(reading):
         pool_id = text(found.document.get("id")) if registered else found.name
@@ -132,7 +132,7 @@ def _pools(reading: TreeReading) -> list[Mapping[str, Any]]:
 def _pool_row(
     pool: Mapping[str, Any], reading: TreeReading, row: Mapping[str, Any], wait: Mapping[str, Any], now: float
 ) -> dict[str, Any]:
-    """What a pool says about a request."""
+    """Return the row of a pool: its reason about a request."""
     where = f"{text(pool.get('provider_name')) or '?'}/{text(pool.get('name')) or '?'}"
     code, said, figures = _verdict(pool, where, reading, row, wait, now)
     return {
@@ -155,7 +155,7 @@ def _verdict(
     wait: Mapping[str, Any],
     now: float,
 ) -> tuple[str, str, dict[str, Any]]:
-    """Code, sentence and figures."""
+    """Return code, sentence and figures of a pool's reason."""
     if pool["id"] in row["declined_by"]:
         declined = [item for item in _past(reading, row["id"], "reasons") if item.get("where") == where]
         why = "; ".join(str(item.get("text")) for item in declined) or "it declined and did not say why"
@@ -176,7 +176,7 @@ def _verdict(
 
 
 def _past(reading: TreeReading, request_id: str, key: str) -> list[dict[str, Any]]:
-    """What is kept of pools that declined the request (*reasons*) or had it in vain (*taken_back*)."""
+    """Return what is stored of pools that declined the request (*reasons*) or lost it again (*taken_back*)."""
     found = reading.one(f"{DECLINES}/{request_id}")
     return _documents(found.document.get(key)) if found is not None else []
 
@@ -188,7 +188,7 @@ def _documents(value: Any) -> list[dict[str, Any]]:
 def _behind(
     reading: TreeReading, rows: Iterable[Mapping[str, Any]], row: Mapping[str, Any], wait: Mapping[str, Any]
 ) -> list[str]:
-    """The requests before it that wait for the same pool or tenant."""
+    """Return the earlier requests that wait for the same pool or tenant."""
     key = "tenant" if wait.get("code") == reasons.TENANT_LIMIT else "where"
     wanted = wait.get(key)
     found = []
@@ -203,7 +203,7 @@ def _behind(
 
 
 def _launch_row(reading: TreeReading, node: Found, now: float) -> dict[str, Any]:
-    """A node of the request with its launch."""
+    """Return the row of a node of the request with its launch."""
     found = reading.one(launch_path(node.name))
     try:
         launch = Launch.from_document(found.document) if found is not None else None
@@ -231,7 +231,7 @@ def _history(
     launches: Iterable[Mapping[str, Any]],
     now: float,
 ) -> Iterator[dict[str, Any]]:
-    """What happened, the earliest first; what has no time of its own comes where it belongs."""
+    """Yield the events, the earliest first; an event without a time comes at its place in the order of events."""
 
     def event(name: str, since: float | None, sentence: str) -> dict[str, Any]:
         return {"event": name, "age": since, "age_text": age_text(since), "text": sentence}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields of documents that anybody may have written, as fields of rows: a wrong one is told, and the row goes on."""
+"""Read fields of documents that any client may have written. A wrong field is reported; the others are still read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Reader = Callable[[Any], Any]
 
 
 def items(value: Any) -> list[Any] | None:
-    """A list of anything, or None."""
+    """Return *value* when it is a list, or None."""
     return value if isinstance(value, list) else None
 
 
@@ -37,15 +37,15 @@ _WORDS: Mapping[Reader, str] = {
     items: "a list",
 }
 EARLIEST, LATEST = 0.0, 4e9
-"""UNIX times of documents; beyond these a time is none."""
+"""Bounds of valid UNIX times in documents."""
 
 
 class Fields:
-    """Reads the fields of one document.
+    """A reader of the fields of one document.
 
     :param document: the JSON object.
-    :param problem: why there is none, None when there is one.
-    :ivar problems: a sentence's part about each field that cannot be used.
+    :param problem: why there is no document, None when there is one.
+    :ivar problems: part of a sentence about each field that cannot be used.
     """
 
     def __init__(self, document: Mapping[str, Any], problem: str | None = None) -> None:
@@ -53,15 +53,15 @@ class Fields:
         self.problems: list[str] = [problem] if problem else []
 
     def need(self, *keys: str) -> None:
-        """Tell of those of *keys* that are missing, unless there is no document at all."""
+        """Report those of *keys* that are missing, unless there is no document at all."""
         if not self.problems:
             absent = [key for key in keys if not self._document.get(key) and self._document.get(key) in (None, "", [])]
             self.problems += [f"it has no {key!r}" for key in absent]
 
     def read(self, key: str, reader: Reader = text) -> Any:
-        """The value of *key*: None where it is null or missing, and, with a problem, where it is of a wrong type.
+        """Return the value of *key*; None when it is null, missing, or, with a problem reported, of a wrong type.
 
-        :param reader: of :mod:`model.documents`. A list is never None, but empty.
+        :param reader: a function of :mod:`model.documents`. With ``words`` a missing value is an empty list.
         """
         value = self._document.get(key)
         if reader is text and value.__class__ is str:
@@ -76,7 +76,7 @@ class Fields:
         return read
 
     def moment(self, key: str) -> float | None:
-        """A UNIX time."""
+        """Return the UNIX time of *key*; None when it is missing or, with a problem reported, not a valid time."""
         value = self._document.get(key)
         if value.__class__ is not float:
             value = self.read(key, seconds)
@@ -87,12 +87,12 @@ class Fields:
 
 
 def age(since: float | None, now: float) -> float | None:
-    """Seconds that have passed since a UNIX time; 0 for one that is to come (a clock that is ahead)."""
+    """Return the seconds since a UNIX time; 0 for a time in the future (a clock that is ahead)."""
     return None if since is None else round(max(0.0, now - since), 1)
 
 
 def age_text(seconds_: float | None) -> str | None:
-    """An age as Nodepool's command line shows it: ``DD:HH:MM:SS``."""
+    """Format an age as Nodepool's command line does: ``DD:HH:MM:SS``."""
     if seconds_ is None:
         return None
     minutes, second = divmod(int(seconds_), 60)
@@ -102,11 +102,11 @@ def age_text(seconds_: float | None) -> str | None:
 
 
 def refuse_unknown(option: str, asked: Iterable[str], names: Iterable[str], where: str) -> None:
-    """Make sure that all names that were asked for exist.
+    """Check that all names in *asked* exist.
 
     :param option: the module's option.
-    :param where: what does not know the name, as the beginning of a sentence: ``ZooKeeper has no node``.
-    :raises ConfigError: naming those that do not, with the nearest that do.
+    :param where: the beginning of the error's sentence: ``ZooKeeper has no node``.
+    :raises ConfigError: when names do not exist; the message has the most similar names that do.
     """
     there = set(names)
     problems = [f"{option}: {where} {name!r}; {hint(name, there)}" for name in sorted(set(asked) - there)]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The disk images of a tree as lines of text: ages of the newest build and of its uploads, and what is under way."""
+"""The disk images of a tree as lines of text: the ages of builds and uploads, and what is in progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .fields import age
 
 
 def image_lines(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[str]:
-    """A line for each disk image of the configuration or of the tree."""
+    """Yield a line for each disk image in the configuration or in the tree."""
     for image in sorted({*config.diskimages, *reading.names(paths.IMAGES)}):
         builds = [found for found in reading.below(paths.builds(image)) if is_build_id(found.name)]
         takers = {name for name, provider in config.providers.items() if image in provider.diskimages}
@@ -31,7 +31,7 @@ def image_lines(config: NodepoolConfig, reading: TreeReading, now: float) -> Ite
 
 
 def _build_parts(builds: Iterable[Found], now: float) -> Iterator[str]:
-    """The newest ready build, and what came after it."""
+    """Yield the newest ready build, a build in progress, and a failure after the newest ready build."""
     documents = [found.document for found in builds]
     ready, begun, failed = (
         _newest(documents, state, now) for state in (BuildState.READY, BuildState.BUILDING, BuildState.FAILED)
@@ -64,6 +64,6 @@ def _providers(image: str, build_id: str) -> str:
 
 
 def _newest(documents: Iterable[Mapping[str, Any]], state: str, now: float) -> float | None:
-    """Age of the newest in that state."""
+    """Return the age of the newest document in that state."""
     times = (seconds(item.get("state_time")) for item in documents if text(item.get("state")) == state)
     return min((passed for since in times if (passed := age(since, now)) is not None), default=None)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Labels: which pools offer them, which nodes there are of them, how many are asked for."""
+"""Rows of labels: the pools that offer them, their nodes, and how many nodes are requested."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .requests import request_rows
 
 ROOTS = (paths.NODES, paths.REQUESTS)
 LOCKS = (paths.NODES,)
-"""Where :func:`label_rows` asks for locks: a free node is unlocked."""
+"""Where :func:`label_rows` needs the locks: a free node is unlocked."""
 COMING = (NodeState.READY, NodeState.BUILDING, NodeState.INIT)
-"""Of these a free node counts for min-ready."""
+"""States in which an unallocated node counts for min-ready."""
 
 
 def label_rows(
     config: NodepoolConfig, reading: TreeReading, now: float, requests: Sequence[Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
-    """All labels of the configuration and of the tree, by name.
+    """Return all labels of the configuration and of the tree, sorted by name.
 
-    :param requests: the rows of all requests, where the caller has them already.
+    :param requests: the rows of all requests, when the caller already has them.
     """
     offered, absent = _pools(reading)
     states: dict[str, Counter[str]] = defaultdict(Counter)
@@ -70,7 +70,7 @@ def label_rows(
 
 
 def kind_of_node(node: Found) -> tuple[tuple[str, ...], str, bool, bool]:
-    """Labels and state of a node, whether it is free, whether it counts for min-ready."""
+    """Return a node's labels and state, whether it is free, and whether it counts for min-ready."""
     state, unused = text(node.document.get("state")), node.document.get("allocated_to") is None
     return (
         tuple(words(node.document.get("type"))),
@@ -81,7 +81,7 @@ def kind_of_node(node: Found) -> tuple[tuple[str, ...], str, bool, bool]:
 
 
 def _pools(reading: TreeReading) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Label → pools that are registered, and those that are only remembered."""
+    """Return two mappings from label to pools: to registered pools, and to pools that only have a stored document."""
     offered: dict[str, set[str]] = defaultdict(set)
     remembered: dict[str, set[str]] = defaultdict(set)
     for pool, registered in pool_documents(reading):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Leases: who has which nodes under which name, and for how long."""
+"""Rows of leases: their names, nodes, requests and expiry."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ROOT = f"{paths.OWN}/{LEASES}"
 
 
 def paths_of(reading: TreeReading) -> list[str]:
-    """Where the nodes and requests are that the leases name."""
+    """Return the paths of the nodes and requests that the leases name."""
     sets = [part for found in reading.below(ROOT) for part in items(found.document.get("sets")) or ()]
     nodes = [f"{paths.NODES}/{node_id}" for part in sets for node_id in _nodes_of(part)]
     return [*nodes, *(f"{paths.REQUESTS}/{request}" for part in sets for request in _requests_of(part))]
 
 
 def lease_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """All leases, by name."""
+    """Return the rows of all leases, sorted by name."""
     rows = [_lease_row(found, reading, now) for found in reading.below(ROOT)]
     return sorted(rows, key=lambda row: str(row["name"]))
 
@@ -73,7 +73,7 @@ def _requests_of(part: Any) -> Iterator[str]:
 
 
 def _node_row(node_id: str, reading: TreeReading, name: str) -> dict[str, Any]:
-    """A node of the lease; it is gone where ZooKeeper does not have it."""
+    """Return the row of a node of the lease; its state is "gone" when ZooKeeper does not have it."""
     found = reading.one(f"{paths.NODES}/{node_id}")
     document = found.document if found is not None else {}
     state = text(document.get("state"))

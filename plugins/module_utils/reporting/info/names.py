@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which names of providers, pools and labels there are, in the configuration and in the tree."""
+"""The names of providers, pools and labels in the configuration and in the tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.documents import words
 
 LAUNCHERS = (paths.COMPONENTS, f"{paths.OWN}/pools")
-"""What tells who works on the tree."""
+"""Where launchers and builders are registered, and where pools are stored."""
 KINDS = {"providers": "provider", "pools": "pool", "labels": "label"}
 """Option of a module → what it names."""
 _IN_NODES = {"provider": "provider", "pool": "pool", "label": "type"}
@@ -21,16 +21,16 @@ _IN_POOLS = {"provider": "provider_name", "pool": "name", "label": "supported_la
 
 
 def pool_documents(reading: TreeReading) -> Iterator[tuple[Found, bool]]:
-    """The pools that are remembered, then those that are registered, each with whether it is."""
+    """Yield the stored pools, then the registered ones, each with True when it is registered."""
     for root, registered in ((f"{paths.OWN}/pools", False), (f"{paths.COMPONENTS}/pool", True)):
         for found in reading.below(root):
             yield found, registered
 
 
 def known_names(kind: str, config: NodepoolConfig, reading: TreeReading, asked: Collection[str] = ()) -> set[str]:
-    """All names of a kind (provider, pool or label) that the configuration and the pools have.
+    """Return all names of a kind (provider, pool or label) in the configuration and in the pools.
 
-    :param asked: where one of these is not among them, the names that nodes have count, too.
+    :param asked: when one of these is not among them, the names in node records are included, too.
     """
     known = _configured(kind, config)
     for pool, _registered in pool_documents(reading):

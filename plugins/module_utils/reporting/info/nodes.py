@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes as an operator sees them: the columns of ``nodepool list --detail``, and the life of one."""
+"""Rows of nodes with the columns of ``nodepool list --detail``, and the history of one node."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _DETAIL = {
     "hold_job": "hold_job",
     "comment": "comment",
 }
-"""Fields of a row → keys of the document, as far as they are texts."""
+"""Field of a row → key of the document, for those that are texts."""
 
 
 @dataclass(frozen=True)
 class NodeFilter:
-    """Which nodes are wanted: empty means all. *older_than*: seconds in the present state."""
+    """Which nodes are selected; an empty field means all. *older_than*: seconds in the present state."""
 
     ids: Collection[str] = ()
     providers: Collection[str] = ()
@@ -59,7 +59,7 @@ class NodeFilter:
     older_than: float = 0.0
 
     def takes(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row is wanted."""
+        """True when the row is selected."""
         return (
             (not self.ids or row["id"] in self.ids)
             and (not self.providers or row["provider"] in self.providers)
@@ -71,7 +71,7 @@ class NodeFilter:
 
 
 def node_rows(found: Iterable[Found], wanted: NodeFilter, now: float, *, detail: bool) -> list[dict[str, Any]]:
-    """The rows of the nodes that are wanted, by id; with *detail* all that ``nodepool list --detail`` shows."""
+    """Return the rows of the selected nodes; with *detail* everything that ``nodepool list --detail`` shows."""
     rows = []
     for one in found:
         row, since = one.fact(ageless_row)
@@ -83,13 +83,13 @@ def node_rows(found: Iterable[Found], wanted: NodeFilter, now: float, *, detail:
 
 
 def odd_row(found: Found) -> dict[str, Any] | None:
-    """The row, without ages, of a node whose record has problems; None for any other."""
+    """Return the row, without ages, of a node whose record has problems; None for other nodes."""
     row = None if _is_plain(found) else found.fact(ageless_row)[0]
     return row if row is not None and row["problems"] else None
 
 
 def _is_plain(found: Found) -> bool:
-    """True when the record certainly has no problem: a tenth of what its row costs."""
+    """True when the record certainly has no problem. The check costs a tenth of the row."""
     get = found.document.get
     labels, since = get("type"), get("state_time")
     return (
@@ -104,9 +104,9 @@ def _is_plain(found: Found) -> bool:
 
 
 def ageless_row(found: Found) -> tuple[dict[str, Any], float | None]:
-    """One node without what changes by itself, and since when (UNIX time) it is in its state.
+    """Return the row of a node without its ages, and the UNIX time since which it is in its state.
 
-    What the document does not have, or has wrongly, is null.
+    Fields that are missing or wrong in the document are null.
     """
     fields = Fields(found.document, found.problem)
     fields.need("state", "type", "provider")
@@ -143,11 +143,11 @@ def _expires_in(row: Mapping[str, Any], held_for: int | None) -> float | None:
     return round(held_for - float(row["age"]), 1)
 
 
-# -- the life of one -------------------------------------------------------------------------------------------------
+# -- history of a node -----------------------------------------------------------------------------------------------
 
 
 def node_life(found: Found, launch: Found | None, now: float) -> dict[str, Any]:
-    """What is stored of a node's way: each step with its time, and what its launch has met with.
+    """Return the stored history of a node: each step with its time, and the failures of its launch.
 
     :param launch: the document of the launch; None when there is none (another launcher's node).
     """
@@ -156,7 +156,7 @@ def node_life(found: Found, launch: Found | None, now: float) -> dict[str, Any]:
     record, problem = _launch(launch)
     steps: list[tuple[str, float, str]] = []
     if created is not None:
-        # A launch begins with its record; the two clocks are read a moment apart.
+        # A launch begins with its record, but the launcher reads the clock twice for the two times.
         created = min(created, record.started or created) if record is not None else created
         steps.append(("recorded", created, "the record was made"))
     steps += [*_assigned(found, record, created), *(_launch_steps(record) if record is not None else ())]
@@ -179,12 +179,12 @@ def node_life(found: Found, launch: Found | None, now: float) -> dict[str, Any]:
 
 
 def tombstone_paths(node_id: str, providers: Iterable[str]) -> list[str]:
-    """Where something is kept of a node that is deleted."""
+    """Return the paths of a deleted node's possible tombstones."""
     return [f"{paths.OWN}/{TOMBSTONES}/{paths.segment(name)}/{paths.segment(node_id)}" for name in sorted(providers)]
 
 
 def gone_life(found: Found, now: float) -> dict[str, Any]:
-    """The life of a node that is deleted, as far as its tombstone tells.
+    """Return the history of a deleted node, as far as its tombstone has it.
 
     :param found: the document of the tombstone.
     """
@@ -193,7 +193,7 @@ def gone_life(found: Found, now: float) -> dict[str, Any]:
     except BadDocument as bad:
         stone, problem = Tombstone(found.name), f"what is kept of it cannot be used: {found.problem or bad}"
     began = min((stone.times[name] for name in ("recorded", "launched") if name in stone.times), default=0.0)
-    # The record comes first; what began in the same moment was read from another clock.
+    # The record comes first: a launch that began at the same moment may have an earlier time from another clock.
     names = sorted(stone.times, key=lambda name: name != "recorded")
     steps = [
         (name, began if name == "recorded" else stone.times[name], GONE_STEPS.get(name, f"the record said {name}"))
@@ -223,11 +223,11 @@ GONE_STEPS = {
     "in-use": "the requestor began to use it",
     "used": "the node was given back",
 }
-"""What a tombstone tells → what happened."""
+"""Name of a time in a tombstone → the text of that event."""
 
 
 def _told(steps: Iterable[tuple[str, float, str]], now: float) -> list[dict[str, Any]]:
-    """The steps by time."""
+    """Return the rows of the steps, sorted by time."""
     return [
         {"step": name, "at": at, "age": age(at, now), "age_text": age_text(age(at, now)), "text": sentence}
         for name, at, sentence in sorted(steps, key=lambda step: step[1])
@@ -235,9 +235,10 @@ def _told(steps: Iterable[tuple[str, float, str]], now: float) -> list[dict[str,
 
 
 def _assigned(found: Found, launch: Launch | None, recorded: float | None) -> Iterator[tuple[str, float, str]]:
-    """When it was assigned to its request, as far as that can be told.
+    """Yield the step at which the node was assigned to its request, when its time is known.
 
-    The record has no time for it: a node is launched for a request, or the last write of a ready one assigned it.
+    The record has no time for this step. Either the node was launched for the request, or the last write of the ready
+    node assigned it.
     """
     request = text(found.document.get("allocated_to"))
     if request is None:
@@ -277,7 +278,7 @@ def _launch_steps(launch: Launch) -> Iterator[tuple[str, float, str]]:
 
 
 def adoption_text(times: int) -> str:
-    """How often a launch was continued by a later cycle."""
+    """Return the text about how often later cycles continued a launch."""
     return f"a later launcher cycle continued the launch, {amount(times, 'time', 'times')} so far"
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Providers and their pools: who acts for them, how well they are, what is used of what, what is frozen."""
+"""Rows of providers and their pools: who acts for them, their health, their usage and limits, and freezes."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ DRAIN = f"{paths.OWN}/drain"
 STUCK = f"{paths.OWN}/stuck"
 ROOTS = (paths.NODES, PROVIDERS, FREEZES, BREAKERS, DRAIN, STUCK)
 MOST = 1e12
-"""Of any resource; a record that claims more is not counted."""
+"""Highest plausible amount of a resource; a larger amount in a record is not counted."""
 
 
 @dataclass
 class _Load:
-    """What the nodes of a provider or pool are and use."""
+    """The states and the resources of the nodes of a provider or pool."""
 
     states: Counter[str] = field(default_factory=Counter)
     used: Counter[str] = field(default_factory=Counter)
 
     def add(self, state: str, sizes: Iterable[tuple[str, Any]], count: int) -> None:
-        """Count nodes that are alike."""
+        """Add *count* nodes with the same state and sizes."""
         self.states[state] += count
         for name, amount in sizes:
             self.used[name] += count * amount
 
 
 def kind_of_node(found: Found) -> tuple[str | None, str, str, tuple[tuple[str, Any], ...]]:
-    """Provider, pool, state and sizes of a node: most of them are like many others."""
+    """Return provider, pool, state and sizes of a node; many nodes have the same ones and are counted together."""
     node = found.document
     sizes = {INSTANCES: 1, **(mapping(node.get("resources")) or {})}
     return (
@@ -70,7 +70,7 @@ def kind_of_node(found: Found) -> tuple[str | None, str, str, tuple[tuple[str, A
 
 
 def provider_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """All providers of the configuration and of the tree, by name."""
+    """Return the rows of all providers of the configuration and of the tree, sorted by name."""
     loads: dict[tuple[str, ...], _Load] = defaultdict(_Load)
     kinds = Counter(reading.facts(paths.NODES, kind_of_node))
     for (provider, pool, state, sizes), count in kinds.items():
@@ -133,7 +133,7 @@ def _median(fields: Fields) -> float | None:
 def _resources(
     used: Mapping[str, float], limits: Mapping[str, Any] | None, reading: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """Used, used by others, limit and what is left, for each resource that is used or limited."""
+    """Return the usage, the usage of others, the limit and the rest of each resource that is used or limited."""
     bounds = {name: value for name, value in (limits or {}).items() if is_number(value)}
     others = {name: value for name, value in (mapping((reading or {}).get("others")) or {}).items() if is_number(value)}
     rows = []
@@ -158,7 +158,7 @@ class _Pool:
 def _pools(
     provider: str, settings: Provider | None, reading: TreeReading, loads: Mapping[tuple[str, ...], _Load]
 ) -> list[_Pool]:
-    """The pools of a provider by name: a registered one goes over a remembered one, that over a configured one."""
+    """Return the pools of a provider by name: the registered one, else the stored one, else the configured one."""
     names = {*(settings.pools if settings else ()), *(key[1] for key in loads if len(key) > 1 and key[0] == provider)}
     found = {name: _Pool(name) for name in names if name}
     for item, registered in pool_documents(reading):
@@ -197,7 +197,7 @@ def _pool_row(
 
 
 def _freezes(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
-    """The freezes in force."""
+    """Yield the freezes in force."""
     for resource, item in sorted((found.document if found else {}).items()):
         document = mapping(item) or {}
         until = believed(seconds(document.get("until")) or 0.0, now, LONGEST_FREEZE)
@@ -212,7 +212,7 @@ def _freezes(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
 
 
 def _breakers(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
-    """The breakers that are open."""
+    """Yield the open breakers."""
     for key, item in sorted((found.document if found else {}).items()):
         document = mapping(item) or {}
         until = believed(seconds(document.get("until")) or 0.0, now, LONGEST_BREAK)
@@ -228,7 +228,7 @@ def _breakers(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
 
 
 def _stuck(reading: TreeReading, now: float) -> Iterator[dict[str, Any]]:
-    """Deletions that do not get on."""
+    """Yield the deletions that make no progress."""
     for found in reading.below(STUCK):
         document = found.document
         yield {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests as an operator sees them: the columns of ``nodepool request-list``, the queue, and what each waits for."""
+"""Rows of requests: the columns of ``nodepool request-list``, the place in the queue, and why each one waits."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .fields import Fields, age, age_text
 WAITS = f"{paths.OWN}/waits"
 PROBLEM = "the stored reason cannot be used"
 NEXT_TRY = re.compile(r" in \d+ s$")
-"""How the sentences about freezes and breakers end."""
+"""The end of the sentences about freezes and breakers."""
 
 
 @dataclass(frozen=True)
 class RequestFilter:
-    """Which requests are wanted: empty means all. *older_than*: seconds since it was made."""
+    """Which requests are selected; an empty field means all. *older_than*: seconds since the request was made."""
 
     ids: Collection[str] = ()
     states: Collection[str] = ()
@@ -36,7 +36,7 @@ class RequestFilter:
     older_than: float = 0.0
 
     def takes(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row is wanted."""
+        """True when the row is selected."""
         return (
             (not self.ids or row["id"] in self.ids)
             and (not self.states or row["state"] in self.states)
@@ -48,7 +48,7 @@ class RequestFilter:
 
 
 def request_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """All requests in the order in which they are served."""
+    """Return the rows of all requests in the order in which they are served."""
     rows, waits = [], {found.name: found for found in reading.below(WAITS)}
     for found in sorted(reading.below(paths.REQUESTS), key=lambda found: found.fact(_order)):
         rows.append(request_row(found, waits.get(found.name), now))
@@ -64,7 +64,7 @@ def _order(found: Found) -> tuple[str, int, str]:
 
 
 def request_row(found: Found, wait: Found | None, now: float) -> dict[str, Any]:
-    """One request. Ages are seconds; what the document does not have, or has wrongly, is null."""
+    """Return the row of a request. Ages are in seconds; fields that are missing or wrong in the document are null."""
     row, since, created = found.fact(_ageless)
     in_state = age(since, now)
     return {
@@ -77,7 +77,7 @@ def request_row(found: Found, wait: Found | None, now: float) -> dict[str, Any]:
 
 
 def _ageless(found: Found) -> tuple[dict[str, Any], float | None, float | None]:
-    """The row without what changes by itself; since when it has its state, and when it was made."""
+    """Return the row without ages, the time of the last change of state, and the time of creation."""
     fields = Fields(found.document, found.problem)
     fields.need("state", "node_types")
     since, created = fields.moment("state_time"), fields.moment("created_time")
@@ -105,7 +105,7 @@ def _ageless(found: Found) -> tuple[dict[str, Any], float | None, float | None]:
 
 
 def reason_of(wait: Found | None, now: float) -> dict[str, Any] | None:
-    """Why a request waits or was declined, as a launcher stored it; None when none did."""
+    """Return why a request waits or was declined, as a launcher has stored it; None when none has."""
     if wait is None or wait.problem is not None:
         return None if wait is None else {"code": "", "text": f"{PROBLEM}: {wait.problem}", "since": None, "age": None}
     document = wait.document
@@ -120,9 +120,9 @@ def reason_of(wait: Found | None, now: float) -> dict[str, Any] | None:
 
 
 def said_now(document: Mapping[str, Any], told: float | None) -> str:
-    """The sentence of a stored reason; the seconds until the next try are those from now on.
+    """Return the sentence of a stored reason, with the seconds until the next try counted from now.
 
-    :param told: seconds since it was stored, None where that is not known.
+    :param told: seconds since the reason was stored, None when unknown.
     """
     sentence, left = text(document.get("text")), document.get("seconds")
     if sentence is None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The state of a tree as lines of plain text: one screen, or all about one request or node."""
+"""The state of a tree as lines of plain text: an overview on one screen, or details of one request or node."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ LOCKS: tuple[str, ...] = ()
 """The screen shows nothing that depends on the lock of a node or a request."""
 BAR = 20
 MOST_ROWS = 8
-"""Rows of a part; the others are counted."""
+"""Number of rows shown in a part; the others are only counted."""
 MOST_FAILED = 3
-"""The same for failed requests; the latest are shown."""
+"""Number of failed requests shown, the latest ones."""
 
 
 def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width: int) -> list[str]:
-    """One screen about everything.
+    """Return the overview on one screen.
 
     :param width: columns of the screen; no line is longer.
     """
@@ -45,7 +45,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
     offered = label_rows(config, reading, now, requests)
     states = Counter(reading.facts(paths.NODES, _state))
     nothing = ["nothing"]
-    # A title with counts says by itself that there is nothing to show.
+    # A title with counts needs no line that says there is nothing to show.
     parts = {
         "PROVIDERS (# ours, - others)": [line for row in known for line in _provider(row)] or nothing,
         f"NODES {_counts(states)}": _shortened(
@@ -74,13 +74,13 @@ def _state(node: Found) -> str:
 
 
 def fitted(line: str, width: int) -> str:
-    """The line in *width* columns, without anything that a terminal would act upon."""
+    """Cut the line to *width* columns, and replace characters that would control a terminal."""
     flat = "".join(letter if letter.isprintable() else "?" for letter in line).rstrip()
     return flat if len(flat) <= width else flat[: width - 3] + "..."
 
 
 def wrapped(lines: Iterable[str], width: int) -> list[str]:
-    """The lines in *width* columns, what is too long on several, without anything that a terminal would act upon."""
+    """Wrap the lines to *width* columns, and replace characters that would control a terminal."""
     parts = []
     for line in lines:
         flat = fitted(line, len(line))
@@ -132,7 +132,7 @@ def _said(row: Mapping[str, Any]) -> str:
 
 
 def _tells(item: Mapping[str, Any]) -> bool:
-    """Whether a resource has a bar: instances with a limit, and what is used by half."""
+    """True when a resource gets a bar: instances with a limit, and resources of which half or more is used."""
     limit = item["limit"]
     return limit is not None and (item["resource"] == INSTANCES or item["used"] + item["others"] >= limit / 2)
 
@@ -152,7 +152,7 @@ def _waiting(row: Mapping[str, Any]) -> str:
 
 
 def _latest(rows: Iterable[Mapping[str, Any]], state: str) -> list[Mapping[str, Any]]:
-    """The requests that are in that state, the one that came into it last first."""
+    """Return the requests in that state, the one that entered it last first."""
     chosen = (row for row in rows if row["state"] == state)
     return sorted(chosen, key=lambda row: math.inf if row["age"] is None else row["age"])
 
@@ -183,11 +183,11 @@ def _odd(kind: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     return (f"record of {kind} {row['id']}: {'; '.join(row['problems'])}" for row in rows if row["problems"])
 
 
-# -- one thing -------------------------------------------------------------------------------------------------------
+# -- one request or node ---------------------------------------------------------------------------------------------
 
 
 def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
-    """An explanation of :mod:`explain` as text."""
+    """Return an explanation of :mod:`explain` as text."""
     lines = [f"request {told['id']}: {told['summary']}"]
     if told["waits_for"]:
         lines.append(
@@ -205,7 +205,7 @@ def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
 
 
 def node_lines(row: Mapping[str, Any], life: Mapping[str, Any], width: int) -> list[str]:
-    """A node's life as text."""
+    """Return a node's history as text."""
     where = "/".join(part for part in (row["provider"], row["pool"]) if part) or "an unknown provider"
     labels, lock = ", ".join(row["labels"]) or "unknown", "locked" if row["locked"] else "unlocked"
     lines = [
@@ -217,7 +217,7 @@ def node_lines(row: Mapping[str, Any], life: Mapping[str, Any], width: int) -> l
 
 
 def gone_lines(node_id: str, life: Mapping[str, Any], width: int) -> list[str]:
-    """What is kept of a deleted node's life as text."""
+    """Return the history of a deleted node as text."""
     lines = [f"node {node_id} is deleted", f"server {life['server_id'] or 'none'}, mark {life['mark'] or 'none'}"]
     return wrapped([*lines, *_life(life)], width)
 
