@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules by which an operator acts on nodes, requests, freezes and breakers; the acting launcher does the rest."""
+"""The modules with which an operator changes nodes, requests, freezes and breakers in ZooKeeper.
+
+The launcher that acts for the provider carries out what follows from the changes.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,7 @@ def throttle(module: AnsibleModule) -> dict[str, Any]:
 
 @contextmanager
 def _opened(module: AnsibleModule) -> Iterator[tuple[NodepoolConfig, TreeReading, Store]]:
-    """Open the tree, after a look whether there is one."""
+    """Open the tree after a reading has shown that it exists."""
     config = load(module)
     reading = read_tree(config.zookeeper, LAUNCHERS)
     with closing(Store(config.zookeeper)) as store:
@@ -136,9 +139,9 @@ def _node_problems(params: dict[str, Any]) -> Iterator[str]:
 
 
 def _refuse_unknown_ids(records: Records[Any], ids: Iterable[str], where: str, *, gone_is_fine: bool) -> None:
-    """Make sure that the ids exist.
+    """Check that the ids exist.
 
-    :param gone_is_fine: ids that ZooKeeper has given out are accepted, so that a play can be repeated.
+    :param gone_is_fine: True: also accept ids that ZooKeeper gave out earlier, so that a play can be repeated.
     """
     there, given_out = set(records.ids()), records.given_out() if gone_is_fine else 0
 
@@ -218,9 +221,9 @@ def _place(provider: str, row: dict[str, Any]) -> str:
 def _result(
     rows: dict[str, Any], before: dict[str, Any], after: dict[str, Any], refusals: Iterable[str]
 ) -> dict[str, Any]:
-    """The result of a module that acts.
+    """Return the result of a module that changes records.
 
-    :raises PartlyFailed: something was refused; it carries the result.
+    :raises PartlyFailed: when something was refused; it carries the result.
     """
     result = {"changed": bool(before), **rows, "diff": {"before": before, "after": after}}
     refused = [refusal for refusal in refusals if refusal]

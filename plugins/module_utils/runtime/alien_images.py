@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The list of images that no record knows as a module."""
+"""The module that lists images in the clouds that no record names."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ ALIEN_ARGUMENTS: dict[str, Any] = {**CONFIG_ARGUMENTS, **PROVIDERS_ARGUMENTS, **
 
 
 def aliens(module: AnsibleModule) -> dict[str, Any]:
-    """List them."""
+    """List the images."""
     return told(module, alien_images(options_of(AlienOptions, module.params)))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that several modules share, and how they become the options of a cycle."""
+"""Options that several modules share, and their conversion to the options of a cycle."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CYCLE_ARGUMENTS: dict[str, Any] = {
     "profile_file": {"type": "path"},
     "strict_check": {"type": "bool", "default": True},
 }
-"""What every cycle takes. The doc fragment ``control`` describes the last five."""
+"""The options of every cycle. The doc fragment ``control`` describes the last five."""
 
 AT_LEAST: dict[str, tuple[float, str]] = {
     "duration": (0, "give the seconds to stay, 0 or more"),
@@ -59,7 +59,7 @@ MORE_THAN_ZERO = ("api_timeout", "hook_timeout")
 
 
 def load(module: AnsibleModule) -> NodepoolConfig:
-    """The configuration; what is odd about it is a warning."""
+    """Return the configuration; its problems become warnings of the module."""
     params = module.params
     config = load_config(params["config"], params["secure_config"], strict=params["strict_config"])
     for warning in config.warnings:
@@ -68,13 +68,13 @@ def load(module: AnsibleModule) -> NodepoolConfig:
 
 
 def options_of(kind: type[Options], params: Mapping[str, Any], problems: Iterable[str] = (), **others: Any) -> Options:
-    """The options of a cycle, from the module's options of the same names.
+    """Return the options of a cycle, from the module's options of the same names.
 
     :param kind: the class of the options.
     :param params: the module's options.
-    :param problems: what else is wrong with these.
-    :param others: fields that no option of the module is named like.
-    :raises ConfigError: with all problems.
+    :param problems: further problems of the module's options.
+    :param others: fields for which the module has no option of the same name.
+    :raises ConfigError: when there are problems; it has all of them.
     """
     found = [*_out_of_range(params), *problems]
     if found:

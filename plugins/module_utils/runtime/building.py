@@ -46,7 +46,7 @@ BUILD_RULES: dict[str, Any] = {
 
 
 def build(module: AnsibleModule) -> dict[str, Any]:
-    """Do what is asked of images and their builds."""
+    """Carry out what the options ask for images and their builds."""
     params = module.params
     images = None if params["image_names"] is None else tuple(dict.fromkeys(params["image_names"]))
     options = options_of(BuildOptions, params, _problems(params), images=images, convert_vhd=params["qemu_img_vhd"])
@@ -62,7 +62,7 @@ def build(module: AnsibleModule) -> dict[str, Any]:
 
 
 def _problems(params: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the options together."""
+    """Yield problems of the options and of their combination."""
     if params["image_names"] is not None and not params["image_names"]:
         yield "image_names is empty: name an image, or leave the option out for all that are due"
     for name in params["formats"] or ():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The check of a configuration as a module."""
+"""The modules that show and check a configuration."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ CONFIG_INFO_ARGUMENTS: dict[str, Any] = {
 
 
 def show(module: AnsibleModule) -> dict[str, Any]:
-    """The configuration with every option as it is meant.
+    """Return the configuration with the effective value of every option.
 
-    :raises ConfigError: what is wrong with the files, all of it.
+    :raises ConfigError: when the files have problems; it has all of them.
     """
     params = module.params
     config = load(module)
@@ -61,9 +61,9 @@ def show(module: AnsibleModule) -> dict[str, Any]:
 
 
 def check(module: AnsibleModule) -> dict[str, Any]:
-    """Look at the configuration.
+    """Check the configuration.
 
-    :raises PartlyFailed: something of it cannot be used; it carries the result.
+    :raises PartlyFailed: when part of it cannot be used; it carries the result.
     """
     options = options_of(LauncherOptions, module.params)
     result = told(module, check_config(options, offline=module.params["offline"]))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a running cycle is told something: by a control file, a signal, or the end of the process that started it."""
+"""Control a running cycle by a control file, by signals, and by the end of the process that started it."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from .heartbeat import Heartbeat
 PACE = 0.25
 """Seconds between two reads of the control file."""
 LOOKS_PER_CONTROLLER = 4
-"""Reads of the control file for each look at the controller, which costs more."""
+"""Reads of the control file for each check of the controller, which costs more."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 DUMP_SIGNAL = signal.SIGUSR2
 OVER = b"\0"
-"""No signal has this number."""
+"""The byte that ends the watching thread: no signal has this number."""
 
 
 class Control:
-    """Asks *stop* to end the cycle. ``with Control(stop, path):``
+    """A context that asks *stop* to end the cycle: ``with Control(stop, path):``
 
     The first SIGTERM or SIGINT asks for the end. The second one has the effect that it had before this class was used.
-    SIGUSR2 asks for a dump where *dump_by_signal* allows it. Otherwise, and afterwards, it is ignored.
+    SIGUSR2 asks for a dump when *dump_by_signal* is True. Otherwise, and after the context, it is ignored.
 
     :param control_file: a file in which the word ``stop`` ends the cycle and the word ``dump`` asks for a dump; it need
-        not exist. None: there is none.
+        not exist. None: no control file.
     :param controller_gone: returns True when the process that waits for the module has ended.
     :param dump: writes what the cycle is doing.
-    :param dump_by_signal: False where the cycle starts programs: they inherit an ignored signal, but not a handler, and
-        SIGUSR2 for all processes of a service would end them.
+    :param dump_by_signal: False when the cycle starts programs: they inherit an ignored signal, but not a handler, and
+        a SIGUSR2 to all processes of a service would end them.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Control:
         self._dump = dump
         self._on_dump_signal = _heard_by_the_pipe if dump_by_signal else signal.SIG_IGN
         self._dumped: tuple[int, int] | None = None
-        """The control file that the latest dump was asked by: its inode and the time of its writing."""
+        """The control file that asked for the latest dump: its inode and its modification time."""
         self._before: dict[int, Any] = {}
         self._pipe = (-1, -1)
         self._wakeup: int | None = None
@@ -109,7 +109,7 @@ class Control:
         return True
 
     def _watch(self) -> None:
-        """Listen until the end of the cycle: also one that hangs while it ends can be asked what it is doing."""
+        """Listen until the cycle has ended, so that a cycle that hangs at its end can still be asked for a dump."""
         looks = 0
         while True:
             heard = self._listen()
@@ -125,7 +125,7 @@ class Control:
                 self._stop.ask(CONTROLLER_GONE)
 
     def _listen(self) -> bytes:
-        """Wait for PACE seconds at most; return the numbers of the signals that came, and OVER at the end."""
+        """Wait for PACE seconds at most; return the numbers of the signals received, and OVER at the end."""
         ready, _none, _nothing = select.select([self._pipe[0]], [], [], PACE)
         return os.read(self._pipe[0], 64) if ready else b""
 
@@ -148,8 +148,9 @@ def controlled(
     say: Callable[[str], None] = lambda line: None,
     dump_by_signal: bool = True,
 ) -> Iterator[Stop]:
-    """Yield a Stop that all of these can ask, or none of them unless *wanted*. Its beats go into the heartbeat file.
+    """Yield a Stop that control file, signals and controller can ask. Its beats go into the heartbeat file.
 
+    :param wanted: False: nothing of this; the Stop is never asked.
     :param say: takes the lines of a dump.
     :param dump_by_signal: see :class:`Control`.
     """
@@ -158,17 +159,17 @@ def controlled(
     if not wanted:
         yield stop
         return
-    # The heartbeat names this process to others, who may send signals to it from then on.
+    # The heartbeat file names this process, so other processes may send it signals from then on.
     with Control(stop, control_file, dump=Dump(stop, say).write, dump_by_signal=dump_by_signal), heartbeat:
         yield stop
 
 
 def _heard_by_the_pipe(_number: int, _frame: FrameType | None) -> None:
-    """Nothing: Python writes the number of a signal that has a handler into the pipe."""
+    """Do nothing: Python writes the number of a signal that has a handler into the pipe."""
 
 
 def _read(path: str) -> tuple[bytes | None, tuple[int, int] | None]:
-    """The first line of the control file, and which file it is: its inode and the time of its writing."""
+    """Return the first line of the control file, and its inode and modification time to identify it."""
     with contextlib.suppress(OSError):
         # Not blocking: the file may be a pipe.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

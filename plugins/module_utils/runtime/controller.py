@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells whether the processes that started this module still live.
+"""Find out whether the processes that started this module still run.
 
-ansible-playbook runs a module below a worker process of its own session. When ansible-playbook is killed the worker
-lives on, and neither the module's parent nor its pipes notice anything; only the worker's parent has changed. So the
-whole chain of ancestors up to ansible-playbook is watched. A task with ``async`` is meant to outlive its controller.
+ansible-playbook runs a module below a worker process with a session of its own. When ansible-playbook is killed the
+worker continues, and neither the module's parent nor its pipes change; only the worker has another parent. So the whole
+chain of ancestors up to ansible-playbook is watched. A task with ``async`` is meant to outlive its controller.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ..clients.proc import arguments, process
 
 HIGHEST = 32
-"""No chain is longer."""
+"""Most processes in a chain."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class Seen:
 
     @property
     def is_ansible(self) -> bool:
-        """One of Ansible's commands, or a worker of it."""
+        """True for one of Ansible's commands, or a worker of it."""
         return any(name.startswith("ansible") for name in self.names)
 
     @property
     def is_async(self) -> bool:
-        """Ansible's supervisor of a task that goes on by itself."""
+        """True for Ansible's supervisor of a task with ``async``."""
         return any(name.startswith("async_wrapper") for name in self.names)
 
 
 def look(pid: int) -> Seen | None:
-    """The process with that id; None when there is none.
+    """Return the process with that id; None when there is none.
 
-    :raises OSError: it cannot be told now: there are too many open files, or too little memory.
+    :raises OSError: when it cannot be read now: too many open files, or too little memory.
     """
     found = process(pid)
     if found is None:
@@ -53,10 +53,10 @@ def look(pid: int) -> Seen | None:
 
 
 class Controller:
-    """The chain of ancestors as it is now.
+    """The chain of ancestors at the time when this object is made.
 
     :param pid: the process at its lower end.
-    :param see: looks at a process.
+    :param see: reads a process, as :func:`look` does.
     """
 
     def __init__(self, pid: int, see: Callable[[int], Seen | None] = look) -> None:
@@ -68,7 +68,7 @@ class Controller:
         self._links = tuple((seen.pid, seen.parent) for seen in chain)
 
     def gone(self) -> bool:
-        """True when a link of the chain has broken; what cannot be looked at now has not."""
+        """True when a process of the chain has ended or has another parent; False when that cannot be read now."""
         try:
             return any((seen := self._see(pid)) is None or seen.parent != parent for pid, parent in self._links)
         except OSError:
@@ -76,7 +76,7 @@ class Controller:
 
 
 def _chain(pid: int, see: Callable[[int], Seen | None]) -> list[Seen]:
-    """The processes whose parents must stay what they are."""
+    """Return the processes whose parents must not change."""
     chain: list[Seen] = []
     ancestors: list[Seen] = []
     current = see(pid)
@@ -92,6 +92,6 @@ def _chain(pid: int, see: Callable[[int], Seen | None]) -> list[Seen]:
         while first + 1 < len(ancestors) and ancestors[first + 1].is_ansible:
             first += 1
         return chain[: first + 1]
-    # No process of Ansible among them: watch the processes of this session and the one that started it.
+    # No ancestor is a process of Ansible: watch the processes of this session and the one that started it.
     inside = next((place for place, seen in enumerate(chain) if seen.session != chain[0].session), len(chain))
     return chain[:inside]

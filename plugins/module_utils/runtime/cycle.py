@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cycle as a module: how it runs, and how its result becomes the module's."""
+"""Run a cycle as a module, and convert its result to the module's result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_cycle(
 ) -> Result:
     """Return the result of *run*, which control file and signals can stop, or in check mode that of *preview*.
 
-    :param starts_programs: the cycle starts programs, such as diskimage-builder.
+    :param starts_programs: True when the cycle starts programs, such as diskimage-builder.
     """
     if module.check_mode:
         return preview(options)
@@ -40,7 +40,7 @@ def run_cycle(
 
 
 def told(module: AnsibleModule, result: Result) -> Result:
-    """Give the warnings of the result; return it without them, and without the diff unless ``--diff`` was given."""
+    """Issue the warnings of the result; return it without them, and without the diff unless ``--diff`` was given."""
     if not module._diff:
         result.pop("diff", None)
     for warning in result.pop("warnings"):
@@ -49,13 +49,13 @@ def told(module: AnsibleModule, result: Result) -> Result:
 
 
 def cycle_result(module: AnsibleModule, result: Result, summary: Callable[[Result], Result] | None) -> Result:
-    """Return the result of a cycle as the module does: with its summary, without its warnings.
+    """Return the result of a cycle as the module's result: with its summary, without its warnings.
 
-    :raises PartlyFailed: in check mode with ``strict_check``, a part of the configuration cannot be used. The error
-        carries the result.
+    :raises PartlyFailed: in check mode with ``strict_check``, when a part of the configuration cannot be used. The
+        error carries the result.
     """
     told(module, result)
-    if "unusable" not in result:  # which names the same providers
+    if "unusable" not in result:  # "unusable" has the same providers
         for name, why in result.get("left_out", {}).items():
             module.warn(f"provider {name} is left out: {why}")
     if summary is not None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a running cycle is doing: the calls of all its threads and the state of its queues, as lines."""
+"""Write what a running cycle is doing: the calls of all its threads and the state of its queues, as lines."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from types import FrameType
 from ..cycles.frame.stop import Stop
 
 TRIES = 5
-"""A thread may change what is read at the same moment."""
+"""Number of tries to read a queue: another thread may change it at the same moment."""
 APART = 1.0
-"""Seconds: a wish that comes so soon after a dump asks for the same dump."""
+"""Seconds after a dump during which further requests for one are ignored: they mean the same dump."""
 DEEPEST = 60
-"""Calls of a thread that are shown."""
+"""Most calls of a thread that are shown."""
 
 
 class Dump:
-    """Writes what a cycle is doing into its lines. It runs in any thread and does not wait for the others.
+    """The writer of dumps. It may be called in any thread and does not wait for other threads.
 
-    :param stop: of the cycle, which tells the state of its queues.
+    :param stop: the cycle's Stop, which describes its queues.
     :param say: takes lines for people.
     """
 
@@ -36,7 +36,7 @@ class Dump:
         self._written = float("-inf")
 
     def write(self) -> None:
-        """Write one line for each thread and each queue, unless that was done a moment ago."""
+        """Write one line for each thread and each queue, unless the last dump is less than APART seconds ago."""
         if self._clock() - self._written < APART:
             return
         self._written = self._clock()
@@ -62,7 +62,7 @@ def _calls(frame: FrameType | None) -> str:
 
 
 def consistent(describe: Callable[[], Iterable[str]]) -> list[str]:
-    """Return the lines of *describe*, which reads what other threads change."""
+    """Return the lines of *describe*, which reads data that other threads change."""
     for _unused in range(TRIES):
         try:
             return list(describe())

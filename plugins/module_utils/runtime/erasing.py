@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of a provider as a module."""
+"""The module that erases a provider from ZooKeeper."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROVIDER_ARGUMENTS: dict[str, Any] = {
 
 
 def provider(module: AnsibleModule) -> dict[str, Any]:
-    """Erase it."""
+    """Erase the provider's records."""
     params = module.params
     options, name = options_of(ConfigOptions, params), params["name"]
     result = erase_provider(options, name, force=params["force"], check=module.check_mode)
@@ -37,7 +37,7 @@ def provider(module: AnsibleModule) -> dict[str, Any]:
 
 
 def _unknown(options: ConfigOptions, name: str) -> str:
-    """A provider that was erased before and a mistyped name look alike: both are told with the nearest names."""
+    """Return a warning with similar names: an erased provider and a mistyped name cannot be distinguished."""
     config = options.load()
     reading = read_tree(config.zookeeper, (paths.NODES, *LAUNCHERS))
     text = f"neither the configuration nor ZooKeeper has a provider {name!r}: nothing is erased"

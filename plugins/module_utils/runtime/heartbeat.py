@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The heartbeat of a cycle: a file that is touched as long as the thread that decides goes on.
+"""The heartbeat of a cycle: a file that is touched as long as the cycle's deciding thread makes progress.
 
-Whoever runs cycles looks at it from outside. It is the cycle's own thread that beats, never a helper: a process whose
-helpers live on while its cycle hangs is dead for its purpose.
+The process that runs cycles reads it. Only the cycle's own thread beats, never a helper thread: a process whose helper
+threads run while its cycle hangs must count as hung.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..clients.proc import process
 from ..cycles.frame.stop import ENDED, STARTING
 
 EVERY = 1.0
-"""Seconds between two beats at the least: they come as the cycle's turns do, some of which are quick."""
+"""Least seconds between two writes: beats come with the cycle's turns, some of which are quick."""
 
 
 class Heartbeat:
-    """Writes the state of a cycle into a file. An error of the file does not stop the work.
+    """A writer of a cycle's state into a file. An error of the file does not stop the work.
 
-    The file is a line of JSON: ``pid`` and ``started`` (its start in clock ticks since the boot) name the process,
+    The file is a line of JSON: ``pid`` and ``started`` (its start in clock ticks since the boot) identify the process,
     ``state`` is one of those in cycles.frame.stop. A new state is written at once. Otherwise only the file's time is
     renewed.
 
@@ -46,7 +46,7 @@ class Heartbeat:
         self.beat(ENDED)
 
     def beat(self, state: str) -> None:
-        """Show that the cycle goes on, and how."""
+        """Show that the cycle makes progress, and in which state it is."""
         now = self._clock()
         if self._path is None or (state == self._state and now - self._beaten < EVERY):
             return
@@ -56,7 +56,7 @@ class Heartbeat:
             else:
                 self._write(self._path, state)
         except OSError:
-            # The loop may have removed the folder. A full disk may have room again later.
+            # The loop may have removed the folder, and a full disk may have room again later.
             return
         self._state, self._beaten = state, now
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Export and import of image data as a module."""
+"""The module that exports and imports image data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IMAGE_DATA_ARGUMENTS: dict[str, Any] = {
 
 
 def image_data(module: AnsibleModule) -> dict[str, Any]:
-    """Export or import."""
+    """Export or import image data."""
     params = module.params
     work = export_images if params["state"] == "exported" else import_images
     options = options_of(ConfigOptions, params)

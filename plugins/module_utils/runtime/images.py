@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looking at images as a module: one read of everything, and rows."""
+"""The modules that show images: they read everything once and return rows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _view(module: AnsibleModule) -> ImagesView:
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False, roots=ROOTS, locks=())
         view = view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
-    # A directory without an id belongs to no builder of this host, unless ZooKeeper tells that it has lost its id.
+    # A directory without an id belongs to no builder of this host, unless ZooKeeper shows that it has lost its id.
     return view if builder_id or view.former else replace(view, files=None)
 
 

@@ -36,7 +36,7 @@ LEASE_RULES: dict[str, Any] = {"required_if": [("state", "present", ("labels",))
 
 
 def lease(module: AnsibleModule) -> dict[str, Any]:
-    """One turn of the lease."""
+    """Bring a lease to the wanted state."""
     params = module.params
     spec = LeaseSpec(
         labels=tuple(params["labels"] or ()),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules that show what is in the tree: one read, rows, nothing written anywhere."""
+"""The modules that show what is in the tree: they read it once, return rows, and write nothing."""
 
 from __future__ import annotations
 
@@ -84,19 +84,19 @@ def read_tree(
     more: Callable[[TreeReading], Iterable[str]] = lambda _reading: (),
     **how: Any,
 ) -> TreeReading:
-    """Read the tree as :func:`clients.zookeeper.reading.read_tree` does, for a process that ends with its answer.
+    """Read the tree as :func:`clients.zookeeper.reading.read_tree` does, in a process that ends with its result.
 
-    The collector of reference cycles is switched off: it would visit the whole tree again and again, which takes a
-    fifth of the time, and would find nothing.
+    The garbage collector is switched off: it would visit the whole tree again and again, which takes a fifth of the
+    time, and would find nothing.
     """
     gc.disable()
     return tree_reading.read_tree(config.zookeeper, roots, more, **how)
 
 
 def tree_result(module: AnsibleModule, reading: TreeReading, result: dict[str, Any]) -> dict[str, Any]:
-    """The result of a module that has read the tree.
+    """Return the result of a module that has read the tree.
 
-    :raises PartlyFailed: no launcher works on the tree; it carries the result.
+    :raises PartlyFailed: when no launcher works on the tree; it carries the result.
     """
     if reading.has_launcher or not module.params["require_launcher"]:
         return {"changed": False, **result}
@@ -108,9 +108,9 @@ def tree_result(module: AnsibleModule, reading: TreeReading, result: dict[str, A
 
 
 def refuse_unknown_names(module: AnsibleModule, config: NodepoolConfig, reading: TreeReading) -> None:
-    """Make sure that the providers, pools and labels that the options name exist.
+    """Check that the providers, pools and labels that the options name exist.
 
-    :raises ConfigError: naming those that do not, with the nearest that do.
+    :raises ConfigError: when some do not; the message has the most similar names that do.
     """
     for option, kind in KINDS.items():
         asked = module.params.get(option, [])
@@ -119,7 +119,7 @@ def refuse_unknown_names(module: AnsibleModule, config: NodepoolConfig, reading:
 
 
 def node_info(module: AnsibleModule) -> dict[str, Any]:
-    """Nodes, and the lives of those that are asked for by id."""
+    """Return nodes, and the history of those that are requested by id."""
     config, params = load(module), module.params
     ids = params["ids"]
     launches = [launch_path(node_id) for node_id in ids]
@@ -150,7 +150,7 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
 
 
 def _tombstone(node_id: str, config: NodepoolConfig, reading: TreeReading) -> Found | None:
-    """What is kept of a node that is deleted; None for any other."""
+    """Return the tombstone of a deleted node; None for other nodes."""
     if reading.one(f"{paths.NODES}/{node_id}") is not None:
         return None
     found = map(reading.one, tombstone_paths(node_id, known_names("provider", config, reading)))
@@ -158,7 +158,7 @@ def _tombstone(node_id: str, config: NodepoolConfig, reading: TreeReading) -> Fo
 
 
 def request_info(module: AnsibleModule) -> dict[str, Any]:
-    """Requests, and an explanation of those that are asked for by id."""
+    """Return requests, and an explanation of those whose ids are given."""
     config, ids = load(module), module.params["ids"]
 
     def launches(reading: TreeReading) -> list[str]:
@@ -178,7 +178,7 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
 
 
 def provider_info(module: AnsibleModule) -> dict[str, Any]:
-    """Providers with their pools."""
+    """Return providers with their pools."""
     config, asked = load(module), module.params["providers"]
     reading = read_tree(config, (*providers.ROOTS, *LAUNCHERS), locks=())
     refuse_unknown_names(module, config, reading)
@@ -187,7 +187,7 @@ def provider_info(module: AnsibleModule) -> dict[str, Any]:
 
 
 def label_info(module: AnsibleModule) -> dict[str, Any]:
-    """Labels with their pools, nodes and requests."""
+    """Return labels with their pools, nodes and requests."""
     config, asked, offering = load(module), module.params["labels"], set(module.params["providers"])
     reading = read_tree(config, (*labels.ROOTS, *LAUNCHERS), locks=labels.LOCKS)
     refuse_unknown_names(module, config, reading)
@@ -201,7 +201,7 @@ def label_info(module: AnsibleModule) -> dict[str, Any]:
 
 
 def lease_info(module: AnsibleModule) -> dict[str, Any]:
-    """Leases with their nodes and requests."""
+    """Return leases with their nodes and requests."""
     config, asked, where = load(module), module.params["names"], set(module.params["providers"])
     reading = read_tree(config, (leases.ROOT, *LAUNCHERS), leases.paths_of)
     rows = lease_rows(reading, time.time())
@@ -217,7 +217,7 @@ def lease_info(module: AnsibleModule) -> dict[str, Any]:
 
 
 def status(module: AnsibleModule) -> dict[str, Any]:
-    """One screen of text about everything, or about one request or node."""
+    """Return one screen of text about everything, or the text about one request or node."""
     config, name, width = load(module), module.params["id"], max(20, module.params["width"])
     if name == "":
         raise ConfigError(["id is empty: name a request or a node, for instance id=100-0000000011"])

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The single place where a module starts and ends.
 
-A module file is documentation, an argument spec and one call of :func:`run_module`. The module returns what the work
-returns. An error of ``model.errors`` becomes the failure, with the details that it carries.
+A module file has documentation, an argument spec and one call of :func:`run_module`. The module returns the result of
+the work. An error of ``model.errors`` becomes the module's failure, with the details that it carries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A profile of the thread that decides in a cycle, as a file for ``python -m pstats``."""
+"""A profile of a cycle's deciding thread, as a file for ``python -m pstats``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ R = TypeVar("R")
 
 
 def profiled(path: str | None, say: Callable[[str], None], work: Callable[[], R]) -> R:
-    """Do the work with a profile of this thread, and write the file at its end, however it ends.
+    """Do the work with a profile of this thread, and write the file at its end, also after an error.
 
-    An error of the file does not spoil the work.
+    An error of the file does not stop the work.
 
     :param path: None for no profile.
-    :param say: is told where the profile is, or why it could not be written.
+    :param say: takes a line about where the profile is, or why it could not be written.
     """
     if path is None:
         return work()

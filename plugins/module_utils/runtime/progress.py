@@ -16,11 +16,11 @@ from collections.abc import Callable
 from ..model.lines import Trouble, about
 
 INFO, WARNING = 6, 4
-"""As syslog counts."""
+"""Priorities as in syslog."""
 
 
 class Progress:
-    """Appends lines of progress to a file. An error of the file does not stop the work.
+    """A writer of lines of progress to a file. An error of the file does not stop the work.
 
     :param path: the file, None for no progress.
     :param clock: UNIX time in seconds.
@@ -44,7 +44,7 @@ class Progress:
             self._path = None
 
     def state(self, text: str) -> None:
-        """Append one line that tells the state, unless it is the same as the last one."""
+        """Append one line about the state, unless it is the same as the last one."""
         if text != self._state:
             self._state = text
             self.line(text)

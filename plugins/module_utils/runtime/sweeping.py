@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sweep as a module."""
+"""The module that deletes leaked things."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ SWEEP_ARGUMENTS: dict[str, Any] = {
 
 
 def sweep(module: AnsibleModule) -> dict[str, Any]:
-    """Sweep, or in check mode list what there is."""
+    """Delete leaked things, or in check mode list them."""
     return told(module, run_sweep(options_of(SweepOptions, module.params), check=module.check_mode))

@@ -38,7 +38,7 @@ UPLOAD_RULES: dict[str, Any] = {
 
 
 def upload(module: AnsibleModule) -> dict[str, Any]:
-    """Run one cycle or delete one upload, or in check mode show what would be done."""
+    """Run one cycle or delete one upload, or in check mode return what would be done."""
     params, problems = module.params, []
     if params["upload_id"] is not None and params["state"] == "present":
         problems.append("upload_id is for state absent: an upload gets its number when it is made")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The web service as a module that stays."""
+"""The module that runs the web service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WEBAPP_ARGUMENTS: dict[str, Any] = {
 
 
 def webapp(module: AnsibleModule) -> dict[str, Any]:
-    """Serve until the end is asked for; in check mode only look at the configuration."""
+    """Serve until the module is told to stop; in check mode only check the configuration."""
     params = module.params
     options = options_of(WebOptions, params)
     if module.check_mode:
