@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which form of an answer a visitor wants, by the rules of Nodepool's own web service."""
+"""Decide in which format a client wants an answer, by the rules of Nodepool's own web service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORMS = (HTML, TEXT, JSON)
 
 
 def wants_json(request: Request) -> bool | None:
-    """True when the header Accept ranks JSON above text and HTML, None when it takes none of the three."""
+    """True when the header Accept ranks JSON above text and HTML, None when it accepts none of the three."""
     accept = request.accept_mimetypes
     if not accept:
         return False

@@ -37,11 +37,11 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 def exposition(
     reading: TreeReading, config: NodepoolConfig, now: float, *, connected: bool = True, age: float | None = 0.0
 ) -> bytes:
-    """All metrics as text; of a tree that was never read only that.
+    """Return all metrics as text. When the tree was never read, only ``zookeeper_connected`` has a value.
 
     :param now: UNIX time.
-    :param connected: whether ZooKeeper answers now.
-    :param age: seconds since it answered last; None: it never did.
+    :param connected: True when ZooKeeper answers now.
+    :param age: seconds since ZooKeeper answered last; None: it never did.
     """
     gauges, counters = Gauges(), Counters()
     if age is not None:
@@ -55,14 +55,14 @@ def exposition(
 
 
 class _Collector:
-    """Hands the values to the library."""
+    """A collector that passes the values to the library."""
 
     def __init__(self, gauges: Gauges, counters: Counters) -> None:
         self._gauges = gauges
         self._counters = counters
 
     def collect(self) -> Iterator[MetricFamily]:
-        """All families, also those without a value: a query that names them is then not taken for a wrong one."""
+        """Yield all families, also those without a value: then a query that names them does not look wrong."""
         for metric, values in self._gauges.values.items():
             gauge = GaugeMetricFamily(metric.full_name, metric.text, labels=metric.labels)
             for labels, value in values.items():
@@ -87,7 +87,7 @@ def _counted(family: Family, metric: Metric, counters: Counters) -> MetricFamily
 
 
 def metrics(snapshot: Snapshot, _request: Request) -> Response:
-    """All metrics in Prometheus' text format; without ZooKeeper those of the last known state."""
+    """Answer with all metrics in Prometheus' text format; without ZooKeeper those of the last known state."""
     contact = snapshot.contact
     text = snapshot.remembered(
         "metrics",

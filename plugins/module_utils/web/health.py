@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""/health: this process answers. /ready: nodes and images are really seen to."""
+"""The endpoints /health (this process answers) and /ready (launchers and builders are working)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ COUNTERS = f"{paths.OWN}/{tally.COUNTERS}"
 HEARTBEATS = f"{paths.OWN}/{heartbeat.HEARTBEATS}"
 BUILDER_CYCLES = ("builds", "uploads")
 SILENCE = 3 * heartbeat.EVERY
-"""Seconds since the last heartbeat of a launcher that is connected. One whose connection ended has none at all."""
+"""Seconds without a heartbeat after which a connected launcher counts as silent. Without a connection it has none."""
 POOL_SILENCE = 2.5 * REGISTER_EVERY
-"""Seconds since a launcher renewed the record of its pools, where it writes no heartbeats."""
+"""The same for a launcher without heartbeats: seconds since it renewed the record of its pools."""
 BUILDER_SILENCE = 10 * heartbeat.EVERY
-"""Seconds since the last heartbeat of a builder that is connected: the checksum of a large image takes minutes."""
+"""The same for a connected builder, in seconds: the checksum of a large image takes minutes."""
 BUILDER_PAUSE = 3600.0
-"""Seconds between two cycles of the builder. While a cycle runs, however long, it is registered."""
+"""Most seconds between two cycles of the builder. While a cycle runs, the builder is registered."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Reason:
     """Why the service as a whole is not ready.
 
     :ivar code: ``zookeeper``, ``no-launcher``, ``launcher-silent``, ``no-builder`` or ``builder-silent``.
-    :ivar subject: the provider that it concerns; empty where it is none.
+    :ivar subject: the provider concerned; empty when there is none.
     """
 
     code: str
@@ -61,7 +61,7 @@ def reasons(config: NodepoolConfig, reading: TreeReading, contact: Contact, now:
 
 
 def _launchers(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[Reason]:
-    """A provider without pools has nothing to launch."""
+    """Yield the reasons about launchers. A provider without pools needs none."""
     root = f"{paths.COMPONENTS}/{ComponentKind.POOL}"
     registered = {str(pool.document.get("provider_name")) for pool in reading.below(root)}
     for name in (provider.name for provider in config.providers.values() if provider.pools):
@@ -74,7 +74,7 @@ def _launchers(config: NodepoolConfig, reading: TreeReading, now: float) -> Iter
 
 
 def _silence(reading: TreeReading, provider: str, now: float) -> float | None:
-    """For how many seconds the launcher that acts for a provider has been silent; None when it is not."""
+    """Return for how many seconds the launcher that acts for a provider has been silent; None when it is not."""
     beats = [
         found.written
         for found in reading.below(HEARTBEATS)
@@ -108,7 +108,7 @@ def _builders(config: NodepoolConfig, reading: TreeReading, now: float) -> Itera
 
 
 def _silent_builders(reading: TreeReading, now: float) -> Iterator[Reason]:
-    """Of each kind of cycle one that works is enough. Nodepool's own builder writes no heartbeats."""
+    """Yield a reason for each kind of cycle of which none works. Nodepool's own builder writes no heartbeats."""
     beats: dict[str, list[float]] = {}
     for found in reading.below(HEARTBEATS):
         cycle = text(found.document.get("cycle")) or ""
@@ -121,12 +121,12 @@ def _silent_builders(reading: TreeReading, now: float) -> Iterator[Reason]:
 
 
 def health(_snapshot: Snapshot, _request: Request) -> Response:
-    """Answer OK: this process serves requests. Nothing else is looked at."""
+    """Answer OK: this process serves requests. Nothing else is checked."""
     return Response("OK\n", mimetype=TEXT)
 
 
 def ready(snapshot: Snapshot, request: Request) -> Response:
-    """Answer 200 when everything is at work, else 503 with the reasons, as text or JSON."""
+    """Answer 200 when launchers and builders are working, else 503 with the reasons, as text or JSON."""
     found = reasons(snapshot.config, snapshot.reading, snapshot.contact, snapshot.now)
     if wants_json(request):
         body = json.dumps({"ready": not found, "reasons": [asdict(reason) for reason in found]})

@@ -30,7 +30,7 @@ except ImportError:
     MIMEAccept = Map = Rule = Request = Response = object  # type: ignore[assignment,misc]
 
     class HTTPException(Exception):  # type: ignore[no-redef]
-        """What an except clause can name."""
+        """A stand-in that an except clause can name."""
 
     parse_accept_header = None  # type: ignore[assignment]
 
@@ -71,6 +71,9 @@ __all__ = [
 
 
 def require_libraries() -> None:
-    """:raises MissingLibraryError: a library of the web service is not installed."""
+    """Check that the libraries are installed.
+
+    :raises MissingLibraryError: when a library of the web service is not installed.
+    """
     for library, detail in MISSING.items():
         raise MissingLibraryError(library, detail)

@@ -25,9 +25,9 @@ DEFAULT_PORT = 22
 class Listing:
     """One endpoint.
 
-    :ivar titles: key of a row → title of its column, in their order.
-    :ivar rows: makes the rows at a time.
-    :ivar roots: what they are made from.
+    :ivar titles: key of a row → title of its column, in the order of the columns.
+    :ivar rows: makes the rows, from the reading and the present UNIX time.
+    :ivar roots: the paths that the rows are made from.
     """
 
     path: str
@@ -37,12 +37,12 @@ class Listing:
 
 
 def node_rows(reading: TreeReading, now: float) -> list[Row]:
-    """All nodes by id."""
+    """Return all nodes, sorted by id."""
     return [node_row(found, now) for found in reading.below(paths.NODES) if found.problem is None]
 
 
 def node_row(found: Found, now: float) -> Row:
-    """A node. A port that is no number may carry what connects to a container, and is not shown."""
+    """Return the row of a node. A port that is no number may contain credentials of a container and is not shown."""
     document = found.document
     port = document.get("connection_port", document.get("ssh_port", DEFAULT_PORT))
     return {
@@ -71,7 +71,7 @@ def node_row(found: Found, now: float) -> Row:
 
 
 def request_rows(reading: TreeReading, _now: float) -> list[Row]:
-    """All requests by id."""
+    """Return all requests, sorted by id."""
     return [
         {
             "id": found.name,
@@ -89,7 +89,7 @@ def request_rows(reading: TreeReading, _now: float) -> list[Row]:
 
 
 def upload_rows(reading: TreeReading, _now: float) -> list[Row]:
-    """All uploads, by image, build and provider. The age is the UNIX time since which the state lasts."""
+    """Return all uploads, by image, build and provider. The age is the UNIX time of the last change of state."""
     return [
         {
             "id": build.name,
@@ -110,7 +110,7 @@ def upload_rows(reading: TreeReading, _now: float) -> list[Row]:
 
 
 def build_rows(reading: TreeReading, _now: float) -> list[Row]:
-    """All builds, by image; those of a paused image say so instead of their state."""
+    """Return all builds, by image; those of a paused image have "paused" instead of their state."""
     return [
         {
             "id": f"{image}-{build.name}",
@@ -127,7 +127,7 @@ def build_rows(reading: TreeReading, _now: float) -> list[Row]:
 
 
 def image_rows(reading: TreeReading, _now: float) -> list[Row]:
-    """All images with their flags."""
+    """Return all images with their flags."""
     return [_image_row(reading, image) for image in reading.names(paths.IMAGES)]
 
 
@@ -144,7 +144,7 @@ def _image_row(reading: TreeReading, image: str) -> Row:
 
 
 def label_rows(reading: TreeReading, _now: float) -> list[Row]:
-    """The labels of all registered pools."""
+    """Return the labels of all registered pools."""
     pools = reading.below(f"{paths.COMPONENTS}/{ComponentKind.POOL}")
     labels = {label for pool in pools for label in words(pool.document.get("supported_labels"))}
     return [{"label": label} for label in sorted(labels)]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The endpoints of Nodepool's own web service: the same rows, forms and headers, and an ETag."""
+"""The endpoints of Nodepool's own web service: the same rows, formats and headers, and an ETag."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .routing import Route
 from .text_table import text_table
 
 FRESH = 1
-"""Seconds for which an answer may be kept."""
+"""Seconds for which a client may cache an answer."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """An answer and when it was made, in UNIX time."""
+    """The body of an answer and the UNIX time at which it was made."""
 
     data: bytes
     etag: str
@@ -41,7 +41,7 @@ def listing(wanted: Listing, snapshot: Snapshot, request: Request) -> Response:
     titles = wanted.titles if form else _chosen(wanted.titles, request.args.get("fields", ""))
     node_id = request.args.get("node_id", "") if wanted is NODES else ""
     if titles is wanted.titles and not node_id:
-        # Only the answers without parameters are kept: of the others there are too many.
+        # Only the answers without parameters are cached: there are too many others.
         body = snapshot.remembered(
             (wanted.path, form),
             lambda: _body(_all_rows(wanted, snapshot), titles, snapshot.now, form),
@@ -73,7 +73,7 @@ def _one_node(snapshot: Snapshot, node_id: str) -> list[Row]:
 
 
 def _chosen(titles: Mapping[str, str], fields: str) -> Mapping[str, str]:
-    """The columns that are asked for, in the order of the table; all of them when none is."""
+    """Return the requested columns, in the order of the table; all columns when none is requested."""
     names = set(fields.split(","))
     return {key: title for key, title in titles.items() if key in names} if fields else titles
 

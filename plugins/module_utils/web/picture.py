@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The live picture of a tree: one session with ZooKeeper, whose watch keeps it; visitors cost ZooKeeper nothing."""
+"""The live picture of a tree: the watch of one session keeps it up to date, so visitors cause no reads of ZooKeeper."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .remembered import Remembered
 T = TypeVar("T")
 
 AGES = 1.0
-"""Seconds for which a value with ages in it may be used."""
+"""Seconds for which a value that contains ages may be used."""
 _LONGEST_PAUSE = 10.0
 
 
 @dataclass(frozen=True)
 class Contact:
-    """Whether ZooKeeper answers.
+    """The state of the connection to ZooKeeper.
 
-    :ivar age: seconds since the tree was known for the last time: 0 while connected, None when it never was.
-    :ivar problem: why there is no contact; empty while connected.
+    :ivar age: seconds since the tree was last known: 0 while connected, None when it never was.
+    :ivar problem: why there is no connection; empty while connected.
     """
 
     connected: bool
@@ -43,9 +43,9 @@ class Contact:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a handler works with: the state of the tree when the request came.
+    """The input of a handler: the state of the tree when the request came.
 
-    :ivar reading: the rows of ``reporting.info`` are made from it. It shows the tree of now, also while a row is made.
+    :ivar reading: the rows of ``reporting.info`` are made from it. It shows the live tree, which may change meanwhile.
     :ivar now: UNIX time.
     """
 
@@ -58,22 +58,22 @@ class Snapshot:
     def remembered(
         self, name: object, make: Callable[[], T], *, roots: Sequence[str] = (paths.ROOT,), valid: float = AGES
     ) -> T:
-        """Return what *make* returns, computed at most once for each version of what is below *roots*.
+        """Return what *make* returns, computed at most once for each version of the znodes below *roots*.
 
-        What takes long is computed at most twice a second, whatever has changed; see :mod:`remembered`.
+        A value that takes long is computed at most twice a second, even when the tree changes; see :mod:`remembered`.
 
-        :param name: unique among all callers. It must not hold what a visitor has typed: few names are kept.
-        :param roots: what *make* reads: folders of ``/nodepool`` or ``/nodepool/stackci``.
+        :param name: unique among all callers. It must not contain text that a visitor has typed: few names are kept.
+        :param roots: the paths that *make* reads: folders of ``/nodepool`` or ``/nodepool/stackci``.
         :param valid: seconds for which the value stays right when nothing changes; math.inf when it has no ages in it.
         """
         return self.picture.remembered.value(name, self.picture.versions(roots), valid, make)
 
 
 class Picture:
-    """Keeps the tree of one ZooKeeper.
+    """The tree of one ZooKeeper, kept up to date.
 
-    :param clock: UNIX time.
-    :param monotonic: seconds that never go back.
+    :param clock: returns UNIX time.
+    :param monotonic: returns seconds that never go back.
     :param session: made from the configuration by default.
     :param pause: seconds between the first two attempts to connect; the pauses grow.
     """
@@ -106,11 +106,11 @@ class Picture:
     def open(
         self, say: Callable[[str], None] = lambda line: None, *, opened: Callable[[], object] = lambda: None
     ) -> None:
-        """Connect in the background, and try again until that succeeds; later the session reconnects by itself.
+        """Connect in the background, and retry until that succeeds; later the session reconnects by itself.
 
         :param say: takes a line when ZooKeeper cannot be reached.
-        :param opened: called in the background once the tree was read for the first time.
-        :raises MissingLibraryError: kazoo is not installed.
+        :param opened: called in the background when the tree has been read for the first time.
+        :raises MissingLibraryError: when kazoo is not installed.
         """
         require_kazoo()
         self._session.on_change(self.changed)
@@ -143,7 +143,7 @@ class Picture:
     # -- changes -------------------------------------------------------------------------------------------------
 
     def configure(self, config: NodepoolConfig) -> None:
-        """Work with another configuration. Other ZooKeeper servers need a new picture."""
+        """Use another configuration. Other ZooKeeper servers need a new picture."""
         self._config = config
         self.changed("")
 
@@ -159,14 +159,14 @@ class Picture:
             self._was_connected = connected
 
     def versions(self, roots: Sequence[str]) -> tuple[int, ...]:
-        """A value that is another one after each change below *roots*."""
+        """Return a value that differs after each change below *roots*."""
         with self._lock:
             return (self._changes[""], *(self._changes[root] for root in roots))
 
     # -- looking -------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The state of the tree as far as it is known."""
+        """Return the state of the tree as far as it is known."""
         return Snapshot(
             config=self._config,
             reading=TreeReading(self._session.tree),
@@ -176,7 +176,7 @@ class Picture:
         )
 
     def contact(self) -> Contact:
-        """Whether ZooKeeper answers."""
+        """Return the state of the connection to ZooKeeper."""
         with self._lock:
             if self._session.state == CONNECTED:
                 return Contact(True, 0.0)
@@ -185,7 +185,7 @@ class Picture:
 
 
 def _roots(path: str) -> list[str]:
-    """The folders whose version a change at *path* concerns: /nodepool, and one or two below it."""
+    """Return the folders whose version changes with *path*: /nodepool, and one or two below it."""
     if not path:
         return [""]
     parts = path.split("/")

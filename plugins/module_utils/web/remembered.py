@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was computed from the tree, kept until the tree changes."""
+"""A cache of values that are computed from the tree; they are kept until the tree changes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOST = 64
-"""Values that are kept. The one that was not asked for the longest is forgotten."""
+"""Most values that are kept; the least recently used one is dropped."""
 REST = 3.0
-"""What took a second to compute is not computed again for so many seconds, but see LONGEST_REST."""
+"""A value is not computed again for this many times the duration of its computation, but see LONGEST_REST."""
 LONGEST_REST = 0.5
-"""Seconds. A change is to be seen within one, also where a value is made from another one."""
+"""Longest such rest in seconds. A change must be visible within a second, also in a value made from another one."""
 
 
 @dataclass
 class _Slot:
-    """A value and what it was made from. The lock is held while it is computed."""
+    """A value and the version that it was made from. The lock is held while the value is computed."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     version: object = None
@@ -33,26 +33,27 @@ class _Slot:
     value: Any = None
 
     def serves(self, version: object, now: float, valid: float) -> bool:
-        """True when the value need not, or must not yet, be computed again."""
+        """True when the value need not be computed again, or must not be computed again yet."""
         passed = now - self.made
         return passed < min(LONGEST_REST, REST * self.took) or (version == self.version and passed < valid)
 
 
 class _Own(threading.local):
-    """What each thread has for itself.
+    """The state of each thread.
 
-    :ivar behind: whether a value was returned that is behind the version which was asked for.
+    :ivar behind: True when a value was returned that is older than the requested version.
     """
 
     behind = False
 
 
 class Remembered:
-    """Values by name. Thread-safe: a thread that asks for a value which another one computes waits for it.
+    """Values by name. Thread-safe: a thread that needs a value waits while another thread computes it.
 
-    A value may be made from others. Where one of those is behind, because it rests, the new value is behind as well.
+    A value may be made from other values. When one of these is outdated, because it rests, the new value is outdated,
+    too.
 
-    :param clock: seconds that never go back.
+    :param clock: returns seconds that never go back.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -62,9 +63,9 @@ class Remembered:
         self._own = _Own()
 
     def value(self, name: object, version: object, valid: float, make: Callable[[], T]) -> T:
-        """The value of that *name*; *make* computes it where the kept one is of another *version* or too old.
+        """Return the value of that *name*; *make* computes it when the kept one has another *version* or is too old.
 
-        :param valid: seconds for which it may be used although the version is the same; ages grow.
+        :param valid: seconds for which the value may be used while the version is the same; the ages in it grow.
         """
         with self._lock:
             slot = self._slots.setdefault(name, _Slot())

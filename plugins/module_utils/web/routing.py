@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a page is: a path, and a function that makes the answer."""
+"""A page of the web service: a path, and a function that makes the answer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ Handler = Callable[..., Response]
 
 @dataclass(frozen=True)
 class Route:
-    """A path, as ``werkzeug.routing`` writes it (``/requests/<request_id>``), and what answers it.
+    """A path in the syntax of ``werkzeug.routing`` (``/requests/<request_id>``), and its handler.
 
     Handlers are called for GET and HEAD only, from several threads.
 
-    :ivar needs_tree: the answer is 503 as long as no tree was ever read; False: the handler is called all the same.
+    :ivar needs_tree: True: the answer is 503 until the tree is read for the first time. False: the handler is always
+        called.
     """
 
     path: str

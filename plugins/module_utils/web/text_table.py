@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows as a table of text, as Nodepool's command line and its web service write it."""
+"""Format rows as a text table in the style of Nodepool's command line and web service."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _INVISIBLE = {"Mn", "Me", "Cf"}
 
 
 def text_table(titles: Mapping[str, str], rows: Iterable[Mapping[str, Any]], now: float) -> str:
-    """The table, left aligned and framed, without a line break at its end.
+    """Return the table, left aligned and framed, without a line break at its end.
 
     :param titles: key of a row → title of its column.
-    :param rows: what has a key ``age`` or ``…_age`` with a number is a UNIX time, and shown as an age.
+    :param rows: a number under a key ``age`` or ``…_age`` is a UNIX time, and is shown as an age.
     """
     shown = list(rows)
     columns = [[title, *(_cell(key, row[key], now) for row in shown)] for key, title in titles.items()]
@@ -30,19 +30,19 @@ def text_table(titles: Mapping[str, str], rows: Iterable[Mapping[str, Any]], now
 
 
 def _cell(key: str, value: Any, now: float) -> str:
-    """The text of a cell. Nothing in it but a line break has an effect on a terminal."""
+    """Return the text of a cell. Control characters other than line breaks are replaced."""
     if value is None:
         return ""
     if (key == "age" or key.endswith("_age")) and isinstance(value, int | float):
         return age_text(age(value, now)) or ""
     text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    if text.isprintable():  # nearly all are; to look at each letter takes much longer
+    if text.isprintable():  # nearly all texts are, and checking each letter takes much longer
         return text
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """One line, or several where a cell has several."""
+    """Return one line, or several when a cell has several lines."""
     if any("\n" in cell for cell in cells):
         lines = zip_longest(*(cell.split("\n") for cell in cells), fillvalue="")
         return "\n".join(_row(line, widths) for line in lines)
@@ -54,7 +54,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal that the widest line takes."""
+    """Return the columns of a terminal that the widest line takes."""
     if "\n" in text:
         return max(map(_width, text.split("\n")))
     if text.isascii():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images for the page: builds, and the uploads of each provider with the current and the previous one marked."""
+"""Rows of images for the page: builds, and the uploads to each provider, the current and the previous one marked."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ...reporting.info.fields import age
 
 CURRENT, PREVIOUS = "current", "previous"
 MOST_BUILDS = 20
-"""Builds of an image that are shown, the newest first."""
+"""Most builds of an image that are shown, the newest first."""
 
 
 def image_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """All images of the configuration and of the tree, by name. Ages are seconds, null where they are not known."""
+    """Return all images of the configuration and of the tree, by name. Ages are seconds, null when unknown."""
     return [
         _image_row(name, config, reading, now) for name in sorted({*config.diskimages, *reading.names(paths.IMAGES)})
     ]
@@ -89,7 +89,7 @@ def _upload(found: Found, provider: str, build: Found, now: float) -> dict[str, 
 
 
 def _providers(image: str, config: NodepoolConfig, builds: list[dict[str, Any]]) -> list[str]:
-    """The providers that list the image, and those that have an upload of it."""
+    """Return the providers that list the image, and those that have an upload of it."""
     listing = {name for name, provider in config.providers.items() if image in provider.diskimages}
     return sorted(listing | {upload["provider"] for row in builds for upload in row["uploads"]})
 
@@ -97,7 +97,7 @@ def _providers(image: str, config: NodepoolConfig, builds: list[dict[str, Any]])
 def _provider_row(
     image: str, provider: str, builds: list[dict[str, Any]], reading: TreeReading, now: float
 ) -> dict[str, Any]:
-    """The uploads to a provider; launchers boot the current one, the previous one is kept in case it is bad."""
+    """Return the uploads to a provider. Launchers boot the current one; the previous one is kept in case it is bad."""
     uploads = [upload for row in builds for upload in row["uploads"] if upload["provider"] == provider]
     usable = [upload for upload in uploads if upload["state"] == UploadState.READY and upload["external_id"]]
     usable.sort(key=lambda upload: (upload["age"] is None, upload["age"], upload["id"]))
@@ -113,7 +113,7 @@ def _provider_row(
 
 
 def _failures(reading: TreeReading, path: str, now: float) -> Mapping[str, Any]:
-    """Failures in a row as a builder stored them."""
+    """Return the failures in a row that a builder has stored."""
     found = reading.one(f"{paths.OWN}/{path}")
     known = Failures.from_document(found.document if found is not None else None)
     hold = known.hold(now)

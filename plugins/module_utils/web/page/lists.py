@@ -14,16 +14,16 @@ from .overview import code_of, matches
 
 Row = Mapping[str, Any]
 PAGE = 100
-"""Rows of a page."""
+"""Most rows of a page."""
 LONGEST_SEARCH = 200
-"""Characters of a search; what is beyond them is not looked at."""
+"""Characters of a search that are used; the rest is ignored."""
 NODE_FIELDS = ("id", "labels", "provider", "pool", "state", "allocated_to", "public_ipv4", "public_ipv6", "server_id")
 REQUEST_FIELDS = ("id", "labels", "requestor", "tenant", "provider", "state", "reason", "nodes", "event_id")
 
 
 @dataclass(frozen=True)
 class Query:
-    """What a visitor asked for: filter fields that are not empty, a search, a page (from 1)."""
+    """The query of a client: filter fields that are not empty, a search, a page (from 1)."""
 
     filters: Mapping[str, str]
     search: str = ""
@@ -31,21 +31,21 @@ class Query:
 
     @classmethod
     def of(cls, arguments: Mapping[str, str], names: Sequence[str]) -> Query:
-        """From a query string; what is no page number is page 1."""
+        """Parse a query string; an invalid page number counts as page 1."""
         digits = arguments.get("page", "1")
         number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else 1
         filters = {name: arguments[name].strip() for name in names if arguments.get(name, "").strip()}
         return cls(filters, arguments.get("q", "").strip()[:LONGEST_SEARCH], max(1, number))
 
     def link(self, **changes: Any) -> str:
-        """The query string of another page of the same list."""
+        """Return the query string of another page of the same list."""
         fields = {**self.filters, "q": self.search, "page": self.page if self.page > 1 else "", **changes}
         return "?" + urlencode({key: str(value) for key, value in fields.items() if value}, errors="replace")
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A page of rows: how many match, how many there are, the number of this page and of the last one."""
+    """A page of rows. *count*: rows that match. *total*: all rows. *page*: its number. *pages*: the last number."""
 
     rows: Sequence[Row]
     count: int
@@ -55,9 +55,9 @@ class Listed:
 
 
 def listed(rows: Sequence[Row], query: Query, keys: Sequence[str]) -> Listed:
-    """A page of rows, in their order.
+    """Return a page of rows, in their order.
 
-    :param keys: what a search looks at.
+    :param keys: the fields that a search uses.
     """
     search = query.search.casefold()
     found = [row for row in rows if _is_chosen(row, query) and (not search or matches(row, search, keys))]
@@ -71,7 +71,7 @@ def _is_chosen(row: Row, query: Query) -> bool:
 
 
 def _values(row: Row, name: str) -> Sequence[str]:
-    """The values of a field: of *label* those of *labels*, of *reason* its code."""
+    """Return the values of a field: for *label* those of *labels*, for *reason* its code."""
     if name == "label":
         labels: Sequence[str] = row["labels"]
         return labels
@@ -80,5 +80,5 @@ def _values(row: Row, name: str) -> Sequence[str]:
 
 
 def choices(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[str]]:
-    """The values that the rows have of each field, for the lists of a form."""
+    """Return the values that each field has in the rows, for the lists of a form."""
     return {name: sorted({value for row in rows for value in _values(row, name)}) for name in names}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The state of a tree as the first page shows it; a search leaves what matches."""
+"""The state of a tree for the first page; with a search only the rows that match."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from .troubles import failures, leak_rows, odd_rows, stuck_rows, troubles
 
 Row = Mapping[str, Any]
 MOST = 15
-"""Rows of a part; the others are counted, and the part has a link to all."""
+"""Most rows of a part; the others are counted, and the part has a link to all."""
 SHOWN_STATES = (NodeState.IN_USE, NodeState.READY, NodeState.BUILDING, NodeState.HOLD)
 """Node states with a column of their own; the others are counted together."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that are shown, and how many there are."""
+    """The rows that are shown, and the count of all rows."""
 
     rows: Sequence[Row]
     count: int
 
     @property
     def more(self) -> int:
-        """How many are not shown."""
+        """Number of rows that are not shown."""
         return self.count - len(self.rows)
 
 
 @dataclass(frozen=True)
 class Overview:
-    """All rows, for every visitor the same."""
+    """All rows; they are the same for every visitor."""
 
     providers: Sequence[Row]
     requests: Sequence[Row]
@@ -64,7 +64,7 @@ class Overview:
 
 
 def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overview:
-    """Everything that the page can show of a tree."""
+    """Return everything that the page can show of a tree."""
     reading = reading.kept()
     requests, providers = request_rows(reading, now), provider_rows(config, reading, now)
     images, nodes = image_rows(config, reading, now), _nodes(reading)
@@ -85,7 +85,7 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overvi
 
 
 def _nodes(reading: TreeReading) -> list[dict[str, Any]]:
-    """What a search looks at; the rest of a row is made for the few nodes that are shown."""
+    """Return the fields that a search uses; the other fields are made only for the few nodes that are shown."""
     return [found.fact(_node) for found in reading.below(paths.NODES)]
 
 
@@ -104,7 +104,7 @@ def _label(row: Row) -> dict[str, Any]:
 
 
 def _builders(reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """Builders by host."""
+    """Return the builders, sorted by host."""
     notes = [BuilderNote.from_document(found.document) for found in reading.below(f"{paths.OWN}/{BUILDER_NOTES}")]
     rows = [
         {"id": note.builder_id, "host": note.host, "seen_age": age(note.seen, now)}
@@ -115,9 +115,9 @@ def _builders(reading: TreeReading, now: float) -> list[dict[str, Any]]:
 
 
 def parts(found: Overview, search: str = "") -> dict[str, Any]:
-    """What is shown of each part.
+    """Return the parts with the rows that are shown.
 
-    :param search: text that a row contains somewhere, whatever its case; "" for all.
+    :param search: text that a row must contain, in any case of letters; "" for all rows.
     """
     wanted = search.casefold()
     waiting = [row for row in found.requests if row["state"] == RequestState.REQUESTED]
@@ -147,7 +147,7 @@ def parts(found: Overview, search: str = "") -> dict[str, Any]:
 
 
 def code_of(row: Row) -> str:
-    """The code of what a request waits for; ``unsaid`` where no launcher has said anything."""
+    """Return the code of the reason why a request waits; ``unsaid`` when no launcher has stored a reason."""
     return (row["reason"]["code"] if row["reason"] else "") or "unsaid"
 
 
@@ -157,12 +157,12 @@ def _part(rows: Sequence[Row], wanted: str, keys: Sequence[str]) -> Part:
 
 
 def matches(row: Row, wanted: str, keys: Iterable[str]) -> bool:
-    """True when one of the fields contains *wanted*, which is casefolded."""
+    """True when one of the fields contains *wanted*, which must be casefolded."""
     return any(wanted in told.casefold() for key in keys for told in _texts(row.get(key)))
 
 
 def _texts(value: Any) -> Iterable[str]:
-    """The texts in a field: of a list each item, of a reason its code and text, of a pool or provider its name."""
+    """Yield the texts in a field: each item of a list, code and text of a reason, the name of a pool or provider."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

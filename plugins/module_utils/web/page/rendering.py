@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From rows to HTML. Whatever a cloud or a requestor has written is shown as text, cut, without control characters."""
+"""Render rows as HTML. Text from a cloud or a requestor is escaped, cut, and shown without control characters."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ NO_FILES = (
     " is; or use the role webapp. The other endpoints work"
 )
 LONGEST = 1000
-"""Characters of a value; longer ones are cut."""
+"""Most characters of a value; longer values are cut."""
 BRIEF = 180
-"""Characters of a value in a list."""
+"""Most characters of a value in a list."""
 ODD = "\N{REPLACEMENT CHARACTER}"
-"""Shown for what is not printable: control characters, directions of writing, halves of characters."""
+"""Shown for unprintable characters: control characters, changes of the writing direction, lone surrogates."""
 PARTS = 100.0
 MIB_PER_GIB = 1024
 UNITS = {RAM: "GiB", VOLUME_GB: "GB"}
 
 
 def shown(value: Any, most: int = LONGEST) -> Any:
-    """What is shown of a value; every value of every template goes through it."""
+    """Return what is shown of a value; every value in every template passes through this function."""
     if value is None:
         return ""
     if not isinstance(value, str) or isinstance(value, Markup):
@@ -47,40 +47,40 @@ def shown(value: Any, most: int = LONGEST) -> Any:
 
 
 def brief(value: Any) -> Any:
-    """The beginning of a value, for lists."""
+    """Return the beginning of a value, for lists."""
     return shown(value, BRIEF)
 
 
 def number(value: float | None) -> str:
-    """``6,000``; a fraction only where there is one."""
+    """Return ``6,000``; with a fraction only when there is one."""
     if value is None:
         return ""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
 def quantity(value: float, resource: str) -> str:
-    """An amount of a resource; ram, which is counted in MiB, in GiB."""
+    """Return an amount of a resource as text; ram is converted from MiB to GiB."""
     return number(value / MIB_PER_GIB if resource == RAM else value)
 
 
 def counted(names: Sequence[str]) -> str:
-    """``2 × small, big``."""
+    """Return ``2 × small, big``."""
     counts = Counter(names).items()
     return ", ".join(name if count == 1 else f"{count} \N{MULTIPLICATION SIGN} {name}" for name, count in counts)
 
 
 def share(value: float, limit: float) -> float:
-    """How much of a limit something is, in percent between 0 and 100. Of no room everything is used."""
+    """Return *value* as a percentage of *limit*, between 0 and 100; 100 when the limit is 0."""
     return round(min(PARTS, max(0.0, PARTS * value / limit)), 1) if limit > 0 else PARTS
 
 
 def moment(at: float) -> str:
-    """A UNIX time as ``2026-11-22T20:19:20Z``."""
+    """Return a UNIX time as ``2026-11-22T20:19:20Z``."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def has_files() -> bool:
-    """Whether the templates are on the disk: not where Ansible has packed the module."""
+    """True when the templates are on the disk; they are not when Ansible has packed the module."""
     return (FOLDER / "templates").is_dir()
 
 
@@ -103,12 +103,12 @@ def _environment() -> Environment:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """The text of a template. A lone surrogate cannot be sent, so it is shown as a question mark."""
+    """Render a template. A lone surrogate cannot be sent, so it is shown as a question mark."""
     text: str = _environment().get_template(template).render(**values)
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @cache
 def static(name: str) -> bytes:
-    """A file beside the templates."""
+    """Return the content of a file in the folder ``static``."""
     return (FOLDER / "static" / name).read_bytes()

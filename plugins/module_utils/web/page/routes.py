@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page for people: what answers ``/``, ``/nodes``, ``/requests``, ``/images`` and their parts.
+"""The handlers of the web pages: ``/``, ``/nodes``, ``/requests``, ``/images`` and the pages below them.
 
-Each page is whole without JavaScript. With ``fragment=1`` in the query only the part that changes is sent; the script
-of the page asks for that and puts it in place.
+Each page is complete without JavaScript. With ``fragment=1`` in the query only the part that changes is sent; the
+page's script requests that part and replaces the old one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .overview import Overview, matches, overview, parts
 from .rendering import NO_FILES, has_files, rendered, static
 
 VALID = 10.0
-"""Seconds for which rows may be shown when nothing changes: their ages go on in the browser."""
+"""Seconds for which rows may be shown when nothing changes: the browser keeps their ages up to date."""
 NODE_FILTERS = ("state", "provider", "pool", "label")
 REQUEST_FILTERS = ("state", "label", "reason")
 TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -35,7 +35,7 @@ TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "imag
 
 
 def _overview(snapshot: Snapshot) -> tuple[float, Overview]:
-    """When the rows were made, and the rows."""
+    """Return when the rows were made, and the rows."""
     return snapshot.remembered(
         "page: overview",
         lambda: (snapshot.now, overview(snapshot.config, snapshot.reading, snapshot.now)),
@@ -67,13 +67,13 @@ def _first(snapshot: Snapshot, request: Request) -> Response:
 
     if query.search:
         return _tagged(snapshot, request, _overview(snapshot)[0], lambda: text()[1])
-    # What everybody opens is rendered once for all of them.
+    # The first page without a search is rendered once for all visitors.
     made, whole = snapshot.remembered(f"page: first {_is_fragment(request)}", text, valid=VALID)
     return _tagged(snapshot, request, made, lambda: whole)
 
 
 def prepare(snapshot: Snapshot) -> None:
-    """Read all records and make what everybody opens, so that the first visitor does not wait for it."""
+    """Read all records and render the first page, so that the first visitor does not wait for it."""
     if has_files():
         _first(snapshot, Request({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}))
 
@@ -151,9 +151,9 @@ def _is_fragment(request: Request) -> bool:
 
 
 def _text(snapshot: Snapshot, request: Request, template: str, made: float, **values: Any) -> str:
-    """The text of a page.
+    """Render a page.
 
-    :param made: UNIX time of the rows, from which their ages count.
+    :param made: UNIX time at which the rows were made; their ages count from it.
     """
     contact = snapshot.contact
     return rendered(
@@ -173,9 +173,9 @@ def _html(text: str, status: int = 200) -> Response:
 
 
 def _tagged(snapshot: Snapshot, request: Request, made: float, text: Callable[[], str]) -> Response:
-    """The page, or 304 without rendering it when the visitor has what these rows give.
+    """Return the page, or 304 without rendering it when the visitor already has the page of these rows.
 
-    :param made: when the rows were made: no others have the same.
+    :param made: when the rows were made; it identifies them.
     """
     contact = snapshot.contact
     told = f"{made} {contact.connected} {contact.problem} {request.full_path} {_versions()}"
@@ -189,7 +189,7 @@ def _tagged(snapshot: Snapshot, request: Request, made: float, text: Callable[[]
 
 
 def _with_tree(handler: Callable[..., Response]) -> Callable[..., Response]:
-    """The same handler; as long as no tree was ever read, a page says so and asks again by itself."""
+    """Wrap a handler: until the tree is read for the first time, a page says so and reloads itself."""
 
     def answer(snapshot: Snapshot, request: Request, **arguments: str) -> Response:
         if not has_files():
@@ -205,14 +205,14 @@ def _with_tree(handler: Callable[..., Response]) -> Callable[..., Response]:
 
 @cache
 def _versions() -> dict[str, str]:
-    """File → version of its content."""
+    """Return a mapping: static file → version of its content."""
     return {name: hashlib.sha256(static(name)).hexdigest()[:12] for name in TYPES}
 
 
 def _static(_snapshot: Snapshot, _request: Request, name: str) -> Response:
     if name not in TYPES or not has_files():
         return Response("there is no such file\n", 404, mimetype="text/plain")
-    # The address has the version of the content in it.
+    # The URL contains the version of the content.
     return Response(
         static(name), headers={"Cache-Control": "public, max-age=31536000, immutable"}, mimetype=TYPES[name]
     )

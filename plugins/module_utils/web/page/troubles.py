@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong, for the page: what needs attention, recent failures in the words of the clouds, leaks."""
+"""Rows about problems for the page: those that need attention, recent failures with the clouds' messages, and leaks."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def quoted(name: str) -> str:
-    """A name as a part of an address, whatever is in it."""
+    """Quote any name as a part of a URL."""
     return quote(name, safe="", errors="replace")
 
 
 def node_path(node_id: str) -> str:
-    """The page of a node."""
+    """Return the path of a node's page."""
     return f"/nodes/{quoted(node_id)}"
 
 
 def request_path(request_id: str) -> str:
-    """The page of a request."""
+    """Return the path of a request's page."""
     return f"/requests/{quoted(request_id)}"
 
 
@@ -63,7 +63,7 @@ def _row(
 
 
 def troubles(providers: Rows, images: Rows) -> list[dict[str, Any]]:
-    """What an operator has to know of now: what is bad comes first."""
+    """Return what needs the operator's attention now, the bad rows first."""
     rows = [*_of_providers(providers), *_of_images(images)]
     return sorted(rows, key=lambda row: row["level"] != BAD)
 
@@ -113,7 +113,7 @@ def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
 
 
 def failures(reading: TreeReading, requests: Rows, images: Rows, now: float) -> list[dict[str, Any]]:
-    """What failed and is still stored, the latest first; what has no time of its own comes last."""
+    """Return the failures that are still stored, the latest first; those without a time come last."""
     rows = [*_of_launches(reading, now), *_of_requests(reading, requests), *_of_builds(images)]
     return sorted(rows, key=lambda row: (row["age"] is None, row["age"]))
 
@@ -139,7 +139,7 @@ def _of_requests(reading: TreeReading, requests: Rows) -> Iterator[dict[str, Any
 
 
 def _declines(reading: TreeReading, request_id: str) -> str | None:
-    """What the pools said that declined a request."""
+    """Return the reasons of the pools that declined a request."""
     found = reading.one(f"{DECLINES}/{request_id}")
     reasons = found.document.get("reasons") if found is not None else None
     documents = [item for item in reasons if isinstance(item, dict)] if isinstance(reasons, list) else []
@@ -161,7 +161,7 @@ def _of_builds(images: Rows) -> Iterator[dict[str, Any]]:
 
 
 def stuck_rows(providers: Rows) -> list[dict[str, Any]]:
-    """Deletions that do not get on, the oldest first."""
+    """Return the deletions that make no progress, the oldest first."""
     rows = [
         {**item, "what": f"server {item['server']}" if item["server"] else f"floating IP {item['floating_ip']}"}
         for row in providers
@@ -171,7 +171,7 @@ def stuck_rows(providers: Rows) -> list[dict[str, Any]]:
 
 
 def leak_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """What leaked by the sightings of the launchers, the oldest first. Foreign things are not among them."""
+    """Return what leaked according to the stored sightings, the oldest first, without foreign things."""
     rows = []
     for found in reading.below(SIGHTINGS):
         for key, item in (mapping(found.document.get("seen")) or {}).items():
@@ -189,5 +189,5 @@ def leak_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
 
 
 def odd_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Records that cannot be used as they are."""
+    """Yield the records that have problems."""
     return ({"id": row["id"], "text": "; ".join(row["problems"])} for row in rows if row["problems"])

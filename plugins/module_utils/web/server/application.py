@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a request to the handler of its path, and what every answer has."""
+"""The WSGI application: it calls the handler of the request's path, and adds headers to every answer."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ ROUTES: tuple[Route, ...] = (
 )
 METHODS = ("GET", "HEAD")
 LONGEST_QUERY = 2048
-"""Characters of a query string; longer ones are refused with 414."""
+"""Most characters of a query string; longer ones are refused with 414."""
 _CODING = re.compile(r'-(?:gzip|br|zstd)"')
-"""What Apache appends to the ETag of an answer that it compresses. No ETag of this service ends so."""
+"""The suffix that Apache appends to the ETag of an answer that it compresses. No ETag of this service ends with it."""
 STATE_AGE = "X-Nodepool-State-Age"
-"""Header of every answer while ZooKeeper is away: seconds since the tree was known for the last time."""
+"""Header of every answer while ZooKeeper does not answer: seconds since the tree was last known."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -48,8 +48,8 @@ HEADERS = {
 class Application:
     """The WSGI application.
 
-    :param picture: what the answers are made from.
-    :param routes: no two of the same path.
+    :param picture: the tree that the answers are made from.
+    :param routes: no two may have the same path.
     """
 
     def __init__(self, picture: Picture, routes: Iterable[Route] = ROUTES) -> None:
@@ -75,12 +75,12 @@ class Application:
         return response(environ, start_response)
 
     def prepare(self) -> None:
-        """Make the page that everybody opens, for visitors to come."""
+        """Render the first page before the first visitor requests it."""
         try:
             page.prepare(self._picture.snapshot())
         except Exception:
             _LOG.exception("the page could not be made")
-        # The records that were read now stay for long: the collector need not look at them again and again.
+        # The records that were read stay for a long time: the garbage collector need not visit them again and again.
         gc.collect()
         gc.freeze()
 
@@ -107,5 +107,5 @@ class Application:
 
 
 def refusal(status: int, told: str, **headers: str) -> Response:
-    """An answer that says in a line of text why there is no other."""
+    """Return an error as a line of text with the reason."""
     return Response(f"{told}\n", status, headers={"Cache-Control": "no-store", **headers}, mimetype="text/plain")

@@ -19,33 +19,33 @@ _LOG = logging.getLogger(__name__)
 
 THREADS = 8
 CONNECTIONS = 2000
-"""Connections at once; further ones wait in the kernel's queue."""
+"""Most connections at once; further ones wait in the kernel's queue."""
 SILENCE = 30
-"""Seconds after which a connection on which nothing happens is closed: visitors that send or read too slowly."""
+"""Seconds after which an inactive connection is closed: against clients that send or read too slowly."""
 LONGEST_HEADER = 16384
 LONGEST_BODY = 1
-"""No request that this service answers has a body."""
+"""Most bytes of a body: requests to this service have none."""
 BACKLOG = 1024
 TICK = 1.0
 
 
 class AddressError(ConfigError):
-    """The address cannot be listened on, at least not now."""
+    """The server cannot listen on the address, at least not now."""
 
 
 class Listening:
-    """Answers requests from ``with`` to its end.
+    """A context in which the server answers requests.
 
     :param application: a WSGI application.
     :param host: an address of this machine or its name; ``0.0.0.0`` or ``::`` for all.
     :param port: 0 takes a free one, see :attr:`port`.
-    :raises AddressError: the address cannot be used.
-    :raises MissingLibraryError: waitress or werkzeug is not installed.
+    :raises AddressError: when the address cannot be used.
+    :raises MissingLibraryError: when waitress or werkzeug is not installed.
     """
 
     def __init__(self, application: Callable[..., Any], host: str, port: int) -> None:
         require_libraries()
-        # It warns of each request that waits for a thread, which is what the queue is for.
+        # Without this waitress warns of each request that waits for a thread, which is normal.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._socket = _bound(host, port)
         self.host, self.port = self._socket.getsockname()[:2]
@@ -67,7 +67,7 @@ class Listening:
         )
         self._ending = False
         self.beaten = time.monotonic()
-        """When the server's thread was seen at work for the last time, in seconds that never go back."""
+        """When the server's thread last completed a turn, in seconds that never go back."""
         self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
 
     def __enter__(self) -> Self:
@@ -83,7 +83,7 @@ class Listening:
 
     @property
     def address(self) -> str:
-        """Its URL."""
+        """The server's URL."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def _serve(self) -> None:
@@ -91,14 +91,17 @@ class Listening:
             try:
                 self._server.asyncore.loop(timeout=TICK, map=self._channels, use_poll=True, count=1)
             except Exception:
-                # A moment without free file descriptors must not end the thread that answers.
+                # A temporary lack of file descriptors must not end the server's thread.
                 _LOG.exception("the HTTP server met with something unforeseen")
                 time.sleep(TICK)
             self.beaten = time.monotonic()
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """:raises AddressError: naming address and remedy."""
+    """Return a socket that is bound to the address.
+
+    :raises AddressError: when that fails; the message has the address and a remedy.
+    """
     try:
         family, kind, protocol, _name, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

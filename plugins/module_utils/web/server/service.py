@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The life of the web service: configuration, picture and HTTP server from its beginning to its end."""
+"""Run the web service: configuration, picture and HTTP server from start to end."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .application import Application
 from .listening import Listening
 
 STUCK = 60.0
-"""Seconds after which a server thread that shows no sign of life counts as hung."""
+"""Seconds without a completed turn after which the server's thread counts as hung."""
 
 
 class WebOptions(ConfigOptions):
-    """Where the configuration is. No cloud is called, so clouds.yaml is not looked at."""
+    """The paths of the configuration. The web service calls no cloud, so clouds.yaml is not used."""
 
     def cloud_stamps(self) -> dict[str, Stamp]:
-        """Return nothing."""
+        """Return nothing: clouds.yaml is not watched."""
         return {}
 
 
@@ -45,14 +45,14 @@ def serve(
 ) -> dict[str, Any]:
     """Serve until *stop* is asked, or for *duration* seconds.
 
-    The configuration is read again when its files change. What it says of ZooKeeper and of the web service itself
-    counts at the next start.
+    The configuration is read again when its files change. Its settings for ZooKeeper and for the web service itself
+    take effect at the next start.
 
-    :param host, port: instead of ``listen_address`` and ``port`` of the section ``webapp``.
+    :param host, port: used instead of ``listen_address`` and ``port`` of the section ``webapp``.
     :param say: takes lines for people.
-    :param started: called once, when requests are answered.
+    :param started: called once, when the server answers requests.
     :return: ``address`` and ``seconds``.
-    :raises NodepoolError: the configuration or the address cannot be used, or a library is missing.
+    :raises NodepoolError: when the configuration or the address cannot be used, or a library is missing.
     """
     begun = time.monotonic()
     end = math.inf if duration is None else begun + duration

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The stackci.nodepool contributors
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Keeps the page up to date: asks for its changing part, puts what differs in place, lets ages go on.
+// Keeps the page up to date: requests its changing part, replaces what differs, and updates the ages.
 "use strict";
 (() => {
   const EVERY = 750, LONGEST = 30000, PATIENCE = 10000, TYPING = 200;
@@ -34,7 +34,7 @@
     if (failures) tellLost();
   };
 
-  // -- putting what differs in place -------------------------------------------------------------------------------
+  // -- replacing what differs ------------------------------------------------------------------------------------
 
   const keyOf = (node) => (node.nodeType === 1 ? node.dataset.key : undefined);
   const alike = (one, other) => one.nodeType === other.nodeType && one.nodeName === other.nodeName && keyOf(one) === keyOf(other);
@@ -58,7 +58,7 @@
     const keyed = new Map();
     for (const child of Array.from(old.children)) {
       if (keyOf(child) === undefined) continue;
-      // What is gone goes first, so that what stays need not be moved: a moved element loses the focus.
+      // Removed elements are deleted first, so that the others need not be moved: a moved element loses the focus.
       if (kept.has(name(child)) && !keyed.has(name(child))) keyed.set(name(child), child); else child.remove();
     }
     let place = old.firstChild;
@@ -82,7 +82,7 @@
     if (told && said.textContent !== told.dataset.say) said.textContent = told.dataset.say;
   };
 
-  // -- asking ----------------------------------------------------------------------------------------------------
+  // -- requests --------------------------------------------------------------------------------------------------
 
   const clock = (at) => new Date(at).toLocaleTimeString([], { hour12: false });
 
@@ -140,7 +140,7 @@
     }
   };
 
-  // -- people ----------------------------------------------------------------------------------------------------
+  // -- user input --------------------------------------------------------------------------------------------------
 
   pause.addEventListener("click", () => {
     paused = !paused;
