@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base of the action plugins: runs a module that works on the controller from where it is installed.
+"""The base of the action plugins: it runs a module on the controller from the place where it is installed.
 
 Ansible packs a module with everything that it imports, and Python compiles all of it at each start, which takes seconds
 for some hundred files. When controller and target are one machine, one user and one Python, nothing needs packing. In
@@ -29,7 +29,7 @@ except ImportError:
 
 
 def known_core(built: Any, run: Any) -> bool:
-    """Return True when ansible-core takes what is given here: these arguments, and no others without a default.
+    """Return True when ansible-core accepts the arguments that this plugin passes, and needs no others.
 
     :param built: the class of a program to execute.
     :param run: the function that runs a module in the started process.
@@ -41,7 +41,7 @@ def known_core(built: Any, run: Any) -> bool:
 
 
 def takes_secrets(run: Any) -> bool:
-    """Return True when the function that runs a module is told which texts to mask, as since ansible-core 2.22."""
+    """Return True when the function that runs a module takes the texts to mask, as since ansible-core 2.22."""
     return _secret_masker is not None and "secrets" in inspect.signature(run).parameters
 
 
@@ -58,7 +58,7 @@ try:
 except ImportError:
     KNOWN_CORE = False
 else:
-    # They are not part of ansible-core's public interface, so their shape is checked before they are used.
+    # They are not part of ansible-core's public interface, so their parameters are checked before they are used.
     KNOWN_CORE = known_core(_BuiltModule, run_module)
 
 HERE = "NODEPOOL_HERE"
@@ -89,7 +89,7 @@ def same_python(one: str, other: str) -> bool:
 
 
 def starter(path: str, interpreter: str, arguments: dict[str, Any]) -> bytes | None:
-    """Return the program that runs the module in the file *path*; None when it is not one of this collection."""
+    """Return the program that runs the module in the file *path*; None when the module is not of this collection."""
     file = Path(path)
     if file.suffix != ".py" or file.parts[-len(PACKAGE) - 1 : -1] != PACKAGE:
         return None
@@ -107,7 +107,7 @@ def starter(path: str, interpreter: str, arguments: dict[str, Any]) -> bytes | N
 
 
 class InPlaceAction(ActionBase):
-    """Runs the module of the same name."""
+    """An action plugin that runs the module of the same name."""
 
     _supports_check_mode = True
     _supports_async = True
@@ -129,7 +129,7 @@ class InPlaceAction(ActionBase):
         return returned
 
     def _compute_environment_string(self, raw_environment_out: dict[str, Any] | None = None) -> str:
-        """Return the environment for the command. On this machine it has the operator's current directory."""
+        """Return the environment for the command; on this machine with the operator's current directory in HERE."""
         raw: dict[str, Any] = {}
         text = str(super()._compute_environment_string(raw))
         if self._connection.transport == "local":

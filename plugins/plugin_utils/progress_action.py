@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base of the action plugins that show the progress of their module.
+"""The base of the action plugins that show the progress of their module.
 
 The module appends lines to a file (:mod:`runtime.progress`). A thread of the worker process shows them.
 """
@@ -24,23 +24,23 @@ from ansible.utils.display import Display
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import OFF, InPlaceAction
 
 BURST = 20
-"""Lines of a task and host that are shown at once."""
+"""Number of lines of a task and host that are shown at once."""
 
 REFILL = 2.0
-"""Lines that are shown for each second beyond that."""
+"""Number of further lines that may be shown for each second."""
 
 LOOK = 0.2
-"""Seconds between two looks into the file."""
+"""Seconds between two reads of the file."""
 
 SWITCH = "nodepool_progress"
 """Ansible variable; false turns the lines off."""
 
 MACHINE_READABLE = ("json", "jsonl")
-"""Callbacks whose output programs read. Further lines would break it."""
+"""Callbacks whose output programs read: further lines would break it."""
 
 
 class Tail:
-    """Reads the lines that were added to a file since the last read."""
+    """A reader of the lines that were added to a file since the last read."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -67,7 +67,7 @@ class Tail:
 
 
 class Ticker:
-    """Shows lines at a limited rate, and how many lines it left out.
+    """A display of lines at a limited rate; it also shows how many lines it left out.
 
     A token bucket: BURST lines at once, and REFILL more for each second. Lines beyond that are left out, and their
     number is shown before the next line or at the end. A line that repeats the one before it is not shown.
@@ -89,7 +89,7 @@ class Ticker:
         self._left_out: list[str] = []
 
     def tick(self, *, last: bool = False) -> None:
-        """Read the file and show the lines that the rate allows; *last*: the newest line in any case."""
+        """Read the file and show the lines that the rate allows; *last*: True: show the newest line in any case."""
         now = self._clock()
         self._room = min(float(BURST), self._room + (now - self._looked) * REFILL)
         self._looked = now
@@ -104,7 +104,7 @@ class Ticker:
             else:
                 self._left_out.append(line)
         if self._left_out and (last or self._room >= 1.0):
-            # No line followed it, so the newest one is shown and not only counted.
+            # No line followed the newest one, so it is shown and not only counted.
             self._room = max(0.0, self._room - 1.0)
             newest = self._left_out.pop()
             self._tell_left_out()
@@ -120,8 +120,8 @@ class Ticker:
 def start_deaf(thread: threading.Thread) -> None:
     """Start a thread with all signals blocked.
 
-    The kernel delivers a signal to any thread, but Python acts on it in the main thread only. While that waits for the
-    module, a Ctrl-C that another thread has received would have no effect until the module ends.
+    The kernel delivers a signal to any thread, but Python acts on it in the main thread only. While the main thread
+    waits for the module, a Ctrl-C that another thread has received would have no effect until the module ends.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
@@ -131,7 +131,7 @@ def start_deaf(thread: threading.Thread) -> None:
 
 
 class ProgressAction(InPlaceAction):
-    """Runs the module of the same name, with its progress on the screen where that is possible."""
+    """An action plugin that runs the module of the same name and shows its progress when that is possible."""
 
     def work(self, task_vars: dict[str, Any], wrap_async: bool) -> dict[str, Any]:
         """Execute the module and return its result."""
@@ -141,7 +141,7 @@ class ProgressAction(InPlaceAction):
         return super().work(task_vars, wrap_async)
 
     def _shows_progress(self, task_vars: dict[str, Any], wrap_async: bool) -> bool:
-        """Return True when the module runs on the controller, where the file is, and its task may show lines."""
+        """Return True when the module runs on the controller, where the file is, and the task allows lines."""
         switch = str(task_vars.get(SWITCH, True)).lower()
         return (
             self._connection.transport == "local"

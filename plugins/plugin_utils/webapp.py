@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m ansible_collections.stackci.nodepool.plugins.plugin_utils.webapp``: the web service for systemd.
 
-Exit codes: 0 it ended because it was told to; 75 its address cannot be used now; 78 the configuration cannot be used
-or a library is missing. A unit should not restart it after 78.
+Exit codes: 0 when a signal ended the service; 75 when its address cannot be used now; 78 when the configuration cannot
+be used or a library is missing. A unit should not restart the service after 78.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def say(line: str) -> None:
-    """Print a text, each of its lines with its priority when they go to the journal."""
+    """Print a text; its lines get their priority when the output goes to the journal."""
     priority = WARNING if isinstance(line, Trouble) else INFO
     for part in line.split("\n"):
         write(priority, part)

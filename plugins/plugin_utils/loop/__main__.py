@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m ansible_collections.stackci.nodepool.plugins.plugin_utils.loop [--check] SETTINGS``
 
-Exit codes: 0 it ended because it was told to; 73 its directory cannot be used; 75 another loop uses the directory; 78
-the settings cannot be used. A unit should not restart the loop after 78, which needs other settings.
+Exit codes: 0 when a signal ended the loop; 73 when its directory cannot be used; 75 when another loop uses the
+directory; 78 when the settings cannot be used. A unit should not restart the loop after 78: the settings must be
+corrected first.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ CANNOT_CREATE, TRY_LATER, CONFIG = 73, 75, 78
 
 
 class Alarm:
-    """Wakes the loop for signals and for the end of processes that it watches."""
+    """An alarm that wakes the loop for signals and when a watched process ends."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -45,7 +46,7 @@ class Alarm:
         self._watched: dict[int, int] = {}
 
     def watch(self, pids: set[int]) -> None:
-        """Watch these processes, and no others any more."""
+        """Watch these processes and stop watching all others."""
         for pid in self._watched.keys() - pids:
             os.close(self._watched.pop(pid))
         for pid in pids - self._watched.keys():
@@ -53,7 +54,7 @@ class Alarm:
                 self._watched[pid] = os.pidfd_open(pid)
 
     def wait(self, seconds: float) -> None:
-        """Wait for a signal or the end of a watched process, at most so many seconds."""
+        """Wait for a signal or the end of a watched process, *seconds* at most."""
         poll = select.poll()
         for fd in (self._reader, *self._watched.values()):
             poll.register(fd, select.POLLIN)

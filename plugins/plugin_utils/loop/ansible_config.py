@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ansible.cfg of a cycle.
 
-While a module works, ansible-playbook asks its worker every millisecond whether it has ended, for as long as the cycle
-stays. The setting ``internal_poll_interval`` makes that rarer. ansible-core has no environment variable for it.
+While a module works, ansible-playbook asks its worker every millisecond whether it has ended, for the whole cycle. The
+setting ``internal_poll_interval`` makes that interval longer. ansible-core has no environment variable for it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def write_config(folder: Path, environment: Mapping[str, str], system: Path = SY
     """Write an ansible.cfg into the directory in which ansible-playbook starts, unless the operator has one.
 
     Ansible reads one file only: the one that ``ANSIBLE_CONFIG`` names, then the one in the current directory, then
-    ``~/.ansible.cfg``, then the system's. A file of ours must not take the place of the last two.
+    ``~/.ansible.cfg``, then the system's. The loop's file must not hide the last two.
 
     :param folder: the current directory of ansible-playbook; private to the user.
-    :param environment: that of ansible-playbook.
-    :param system: the system's file.
+    :param environment: the environment of ansible-playbook.
+    :param system: path of the system's file.
     """
     home = environment.get("HOME") or os.path.expanduser("~")
     if not any(_sets_something(path) for path in (Path(home) / f".{NAME}", system)):
@@ -34,7 +34,7 @@ def write_config(folder: Path, environment: Mapping[str, str], system: Path = SY
 
 
 def _sets_something(path: Path) -> bool:
-    """False for a file that Ansible cannot read, and for one of comments only; packages of ansible-core have such."""
+    """Return False for an unreadable file, and for one with comments only, as packages of ansible-core have."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The folders of ended cycles: the line that tells how each ended, and which folders are kept."""
+"""The folders of ended cycles: the line about how each ended, and which folders are kept."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LONGEST = 400
 """Characters of a line for people."""
 LONGEST_SUMMARY = 4000
 SHOWN = 10
-"""Largest number of failures, problems and waits in the closing line. The cycle's own lines have all of them."""
+"""Most failures, problems and waits in the closing line. The cycle's own lines have all of them."""
 FAILURES = ("runner_on_failed", "runner_on_unreachable", "error")
 MEBIBYTE = 1024 * 1024
 
 
 @dataclass(frozen=True)
 class ClosingLine:
-    """The text for the journal at the end of a cycle. *troubled*: the cycle ended well, but reports problems."""
+    """The text for the journal at the end of a cycle. *troubled*: the cycle succeeded, but reports problems."""
 
     text: str = ""
     troubled: bool = False
@@ -127,15 +127,15 @@ class Archive:
             self._kept[number] = measure(number, self.path(number))
 
     def path(self, number: int) -> Path:
-        """The folder of a cycle."""
+        """Return the folder of a cycle."""
         return self.folder / f"{number:06d}"
 
     def fresh(self) -> int:
-        """The next number."""
+        """Return the next free number."""
         return max(self._numbers(), default=0) + 1
 
     def close(self, number: int, settings: Settings, busy: Collection[int]) -> None:
-        """Remove the temporary files of an ended cycle, and the folders of the oldest cycles as the settings say.
+        """Remove the temporary files of an ended cycle, and the folders of cycles that exceed the settings' bounds.
 
         :param busy: cycles that still use their folders.
         """
@@ -148,7 +148,7 @@ class Archive:
         self.prune(settings, busy)
 
     def prune(self, settings: Settings, busy: Collection[int]) -> None:
-        """Remove the oldest until what is left is within all bounds."""
+        """Remove the oldest folders until the others are within all bounds."""
         for number in surplus([kept for kept in self._kept.values() if kept.number not in busy], settings):
             _remove(self.path(number))
             del self._kept[number]
@@ -158,7 +158,7 @@ class Archive:
 
 
 def surplus(kept: Collection[Kept], settings: Settings) -> list[int]:
-    """Numbers of the folders that are too many, oldest first."""
+    """Return the numbers of the folders to remove, oldest first."""
     files = size = cycles = 0
     removed = []
     for item in sorted(kept, key=lambda item: item.number, reverse=True):
@@ -169,7 +169,7 @@ def surplus(kept: Collection[Kept], settings: Settings) -> list[int]:
 
 
 def measure(number: int, path: Path) -> Kept:
-    """How much there is below a folder: files, and bytes on the disk."""
+    """Count the files below a folder, and their bytes on disk."""
     files = size = 0
     for folder, _folders, names in os.walk(path):
         for name in names:

@@ -24,7 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings imp
 
 @dataclass(frozen=True)
 class Beat:
-    """What a heartbeat file says, and when it was touched."""
+    """The content of a heartbeat file, and when it was touched (nanoseconds)."""
 
     pid: int
     started: int
@@ -33,7 +33,7 @@ class Beat:
 
     @classmethod
     def read(cls, path: Path) -> Beat | None:
-        """None when there is none yet."""
+        """Read a heartbeat file; None when there is no usable one yet."""
         try:
             touched = path.stat().st_mtime_ns
             found = json.loads(path.read_text("utf-8"))
@@ -43,9 +43,9 @@ class Beat:
 
 
 class RunningCycle:
-    """A cycle that was begun. Nothing here waits.
+    """A cycle that was begun. No method waits.
 
-    :param mark: in the environment of everything that it starts.
+    :param mark: the value of ``processes.MARK`` in the environment of all processes of the cycle.
     :param now: seconds that never go back.
     """
 
@@ -72,16 +72,16 @@ class RunningCycle:
 
     @property
     def pid(self) -> int:
-        """Of ansible-runner."""
+        """The process id of ansible-runner."""
         return self._process.pid
 
     @property
     def module_pid(self) -> int | None:
-        """Of the module, when it has begun to work and still lives as far as is known."""
+        """The process id of the module; None before its first heartbeat and after the cycle's end."""
         return self._beat.pid if self._beat is not None and self._ended_at is None else None
 
     def lines(self) -> list[Entry]:
-        """What the module has said since the last look; whole lines only."""
+        """Return the module's new lines since the last call; complete lines only."""
         try:
             with (self._folder / "lines").open("rb") as file:
                 file.seek(self._told)
@@ -99,15 +99,15 @@ class RunningCycle:
         return found
 
     def exited(self, code: int) -> None:
-        """ansible-runner has ended."""
+        """Record that ansible-runner has ended."""
         self._code = code
-        self._process.returncode = code  # it was waited for elsewhere
+        self._process.returncode = code  # the loop has already waited for it
 
     def look(self, now: float) -> plan.Cycle:
-        """How it is."""
+        """Read the heartbeat and return the state of the cycle."""
         self._listen(now)
         if self._module_is_gone():
-            # Its last beat may have come after the one that was just read.
+            # The module may have written its last beat after this one was read.
             self._listen(now)
             self._died = self._module_is_gone()
         if self._code is not None and self._orphaned_at is None:
@@ -138,12 +138,12 @@ class RunningCycle:
             self._beat, self._beaten_at = beat, now
 
     def _module_is_gone(self) -> bool:
-        """True when its process is not there and it did not report its end."""
+        """True when the module's process is gone although the module did not report its end."""
         beat = self._beat
         return beat is not None and beat.state != ENDED and not processes.lives(beat.pid, beat.started)
 
     def stop(self, now: float, reason: str) -> None:
-        """Ask the module to end in good order; one that has not started yet reads the file when it starts."""
+        """Ask the module to end in good order; a module that has not started yet reads the file when it starts."""
         self._asked_at = now
         self._why = self._why or reason
         self._tell(STOP)
@@ -162,9 +162,9 @@ class RunningCycle:
             fresh.replace(self._folder / "control")
 
     def kill(self, reason: str = "") -> int:
-        """SIGKILL for everything that belongs to it; called again and again until nothing is left.
+        """Send SIGKILL to all processes of the cycle. The loop calls this again until none is left.
 
-        :return: how many processes were there.
+        :return: how many processes there were.
         """
         if reason:
             self._why = reason
@@ -175,11 +175,11 @@ class RunningCycle:
         return len(left)
 
     def is_gone(self) -> bool:
-        """True when nothing of it is left."""
+        """True when no process of the cycle is left."""
         return self._code is not None and not processes.belonging(self._mark)
 
     def judge(self, now: float) -> plan.Outcome | None:
-        """How it ended, as soon as that is known."""
+        """Return how the cycle ended; None while that is not known."""
         if self.outcome is None and (self._code is not None or self._died or self.killed):
             self.outcome = self._judge(now)
         return self.outcome
@@ -201,7 +201,7 @@ class RunningCycle:
         began_in = None if self._worked_from is None else self._worked_from - self._began
         return plan.Outcome(self.number, ended - self._began, worked, well, text, kind, began_in, troubled)
 
-    # -- the beginning -------------------------------------------------------------------------------------------
+    # -- start ---------------------------------------------------------------------------------------------------
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         self._folder.mkdir(mode=0o700, parents=True)
@@ -233,7 +233,7 @@ class RunningCycle:
         ]  # fmt: skip
 
     def _variables(self) -> dict[str, object]:
-        """The loop's own come last: nothing may turn them off."""
+        """Return the variables of the playbook. The loop's own come last, so that the settings cannot override them."""
         settings, prefix = self.settings, self.settings.prefix
         longest = settings.duration + (settings.overtime if settings.overlap else 0.0)
         return {
@@ -262,7 +262,7 @@ class RunningCycle:
             "ANSIBLE_NOCOLOR": "1",
             **path,
             **settings.environment,
-            # All that a cycle leaves lying about goes with its folder.
+            # All temporary files of a cycle are removed with its folder.
             "TMPDIR": temporary,
             "ANSIBLE_LOCAL_TEMP": temporary,
             "ANSIBLE_REMOTE_TMP": temporary,

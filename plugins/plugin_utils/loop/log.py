@@ -19,11 +19,11 @@ TEXT, JSON = "text", "json"
 FORMATS = (TEXT, JSON)
 
 ERROR, WARNING, INFO = 3, 4, 6
-"""Priorities as syslog counts."""
+"""Priorities as in syslog."""
 
 KEYS = tuple(Subject.__annotations__)
 SHOWN = ("provider", "request", "node", "event_id")
-"""What the text of a line has to name; its message names most of it already."""
+"""Subjects that the text of a line must name; those that its message does not name are appended."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Entry:
 
     :param time: UNIX seconds.
     :param cycle: the cycle that the line is about, None for the loop itself.
-    :param quoted: whether the cycle wrote the line, and not the loop.
+    :param quoted: True when the cycle wrote the line, False when the loop did.
     :param about: what the line is about; see ``model.lines.Subject``.
     """
 
@@ -45,9 +45,9 @@ class Entry:
 
     @classmethod
     def of_cycle(cls, document: Mapping[str, Any], cycle: int) -> Entry:
-        """The line that a cycle wrote into its progress file.
+        """Convert a line of a cycle's progress file.
 
-        :raises KeyError, TypeError, ValueError: it is none.
+        :raises KeyError, TypeError, ValueError: when *document* is no such line.
         """
         return cls(
             message=" ".join(str(document["line"]).split()),
@@ -69,7 +69,7 @@ def rendered(entry: Entry, loop: str, style: str) -> str:
 
 
 def _as_text(entry: Entry) -> str:
-    """``cycle 7: node 0000000017: ready after 24.3 s [event_id 4c1f]``"""
+    """Return ``cycle 7: node 0000000017: ready after 24.3 s [event_id 4c1f]``."""
     missing = [f"{key} {entry.about[key]}" for key in SHOWN if key in entry.about and not _names(entry, key)]
     text = f"cycle {entry.cycle}: {entry.message}" if entry.quoted else entry.message
     return f"{text} [{', '.join(missing)}]" if missing else text
@@ -93,5 +93,5 @@ def _as_json(entry: Entry, loop: str) -> str:
 
 
 def write(priority: int, line: str) -> None:
-    """Print a line; with its priority when it goes to the journal."""
+    """Print a line, with its priority when the output goes to the journal."""
     print(f"<{priority}>{line}" if "JOURNAL_STREAM" in os.environ else line, flush=True)

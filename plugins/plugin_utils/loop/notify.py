@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Notifies systemd by the protocol of sd_notify(3), which is one datagram for each message."""
+"""Notify systemd by the protocol of sd_notify(3): one datagram for each message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = 0.5
 
 
 class Notifier:
-    """Sends messages to systemd; does nothing when systemd did not start this process.
+    """A sender of messages to systemd; it does nothing when systemd did not start this process.
 
     :ivar watchdog: seconds between two keep-alive messages, half of systemd's limit; None when systemd wants none.
     """
@@ -30,7 +30,7 @@ class Notifier:
         self._beaten = float("-inf")
 
     def beat(self) -> None:
-        """Say that this process goes on, as often as systemd wants it. Call it more often than that."""
+        """Send a keep-alive message when the last one is old enough. Call it more often than *watchdog*."""
         now = time.monotonic()
         if self.watchdog is not None and now - self._beaten >= self.watchdog / 2:
             self._beaten = now

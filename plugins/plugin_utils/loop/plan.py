@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decides what a loop does next. Pure: takes the state of the cycles and the wishes, returns actions with reasons."""
+"""Decide what a loop does next, from the state of the cycles and the wishes; return actions with reasons. No I/O."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.backoff imp
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
 TAIL = 30.0
-"""Seconds that Ansible may take to end after the module has ended; a busy machine makes it slow. The next cycle does
+"""Seconds that Ansible may take to end after the module has ended; on a busy machine it is slow. The next cycle does
 not wait for it."""
 ORPHANED = 3.0
-"""Seconds that processes may live on when Ansible is gone: a module notices that by itself and ends in good order."""
+"""Seconds that processes may run on when Ansible is gone: a module notices that by itself and ends in good order."""
 SPIN = 5.0
-"""Seconds from the beginning of a cycle to that of the next at the least, when it ended by itself."""
+"""Least seconds between the starts of two cycles, when the first ended by itself."""
 
 LIVELY = frozenset({STARTING, STANDING_BY, SERVING})
 READY = frozenset({STANDING_BY, SERVING})
@@ -30,17 +30,17 @@ READY = frozenset({STANDING_BY, SERVING})
 
 @dataclass(frozen=True)
 class Cycle:
-    """A cycle as it is now; times are seconds.
+    """The state of a cycle. Times are in seconds.
 
-    :param age: since it was begun.
-    :param state: by its heartbeat; ``ended`` also when its module died or Ansible is gone.
-    :param silence: since its last heartbeat, or since its beginning.
-    :param beaten: whether there was a heartbeat at all.
-    :param ended: since it ended; None while it goes on.
-    :param orphaned: since Ansible has gone; None while it is there.
-    :param stopping: since it was asked to end; None when it was not.
-    :param killed: whether its processes have been sent the last signal.
-    :param judged: whether it is known how it ended.
+    :param age: time since its start.
+    :param state: the state in its heartbeat; ``ended`` also when its module died or Ansible is gone.
+    :param silence: time since its last heartbeat, or since its start.
+    :param beaten: True when there was a heartbeat.
+    :param ended: time since it ended; None while it runs.
+    :param orphaned: time since Ansible ended; None while Ansible runs.
+    :param stopping: time since it was asked to end; None when it was not.
+    :param killed: True when SIGKILL was sent to its processes.
+    :param judged: True when it is known how it ended.
     """
 
     number: int
@@ -56,17 +56,17 @@ class Cycle:
 
     @property
     def goes_on(self) -> bool:
-        """True when it works, or is about to, and was not asked to end."""
+        """True when the cycle works or starts, and was not asked to end."""
         return self.state in LIVELY and self.stopping is None and not self.killed
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is wanted from outside.
+    """The wishes of the operator or of systemd, received by signals.
 
     :param leave: end all cycles, and then the loop.
-    :param hurry: do not wait for them.
-    :param renew: cycles up to this number are to be replaced: the newest one when the loop was told to reload.
+    :param hurry: do not wait for the cycles.
+    :param renew: replace cycles up to this number: the newest cycle at the time of the last reload.
     """
 
     leave: bool = False
@@ -101,15 +101,15 @@ Action = Start | Stop | Kill
 
 
 def decide(settings: Settings, cycles: Sequence[Cycle], wishes: Wishes, wait: float) -> list[Action]:
-    """What to do now.
+    """Decide what to do now.
 
-    :param cycles: those that have processes, oldest first.
-    :param wait: seconds for which no cycle may be begun yet, after failures.
+    :param cycles: the cycles that have processes, oldest first.
+    :param wait: seconds for which no cycle may be started yet.
     """
     ends = [action for cycle in cycles if (action := _overdue(settings, cycle, wishes)) is not None]
     ending = {action.number for action in ends}
     if any(cycle.number in ending or cycle.killed or cycle.ended is not None for cycle in cycles if not cycle.judged):
-        # Whether the next one has to wait depends on how this one ended.
+        # Whether the next cycle has to wait depends on how this one ended.
         wait = max(wait, 1.0)
     left = [cycle for cycle in cycles if cycle.number not in ending and cycle.goes_on]
     if wishes.leave:
@@ -120,14 +120,14 @@ def decide(settings: Settings, cycles: Sequence[Cycle], wishes: Wishes, wait: fl
 
 
 def _overdue(settings: Settings, cycle: Cycle, wishes: Wishes) -> Kill | None:
-    """The end of a cycle that does not end by itself, or that hangs."""
+    """Return the Kill of a cycle that does not end when it should, or that hangs; None for other cycles."""
     if cycle.killed:
         return None
     if wishes.leave and wishes.hurry:
         return Kill(cycle.number, "the service ends at once")
     if cycle.ended is not None:
         if cycle.orphaned is not None:
-            # Counted from when Ansible went: after the end of the module it may have taken its time to go.
+            # Counted from the end of Ansible, which may be much later than the end of the module.
             gone = cycle.orphaned > ORPHANED
             return Kill(cycle.number, "Ansible was gone, its processes were not") if gone else None
         return Kill(cycle.number, "it had ended, its processes had not") if cycle.ended > TAIL else None
@@ -141,7 +141,7 @@ def _overdue(settings: Settings, cycle: Cycle, wishes: Wishes) -> Kill | None:
 
 
 def _with_successor(settings: Settings, cycles: Sequence[Cycle], wishes: Wishes, wait: float) -> list[Action]:
-    """The newest cycle relieves the others as soon as it could act."""
+    """Decide with overlap: the newest cycle replaces the others as soon as it can act."""
     if not cycles:
         return [] if wait > 0 else [Start("none is there")]
     newest = cycles[-1]
@@ -155,10 +155,9 @@ def _with_successor(settings: Settings, cycles: Sequence[Cycle], wishes: Wishes,
 
 
 def _one_by_one(settings: Settings, cycles: Sequence[Cycle], busy: bool, wait: float) -> list[Action]:
-    """Whatever is left of one is gone before the next begins.
+    """Decide without overlap: all processes of a cycle must be gone before the next cycle starts.
 
-    A wish for a fresh one waits for the end of the present one: what it has in hand, such as a build, cannot be taken
-    over.
+    A wish to replace the cycle waits until it ends by itself: its work, such as a build, cannot be taken over.
     """
     if not busy:
         return [] if wait > 0 else [Start("none is there")]
@@ -170,12 +169,12 @@ def _one_by_one(settings: Settings, cycles: Sequence[Cycle], busy: bool, wait: f
 class Outcome:
     """How a cycle ended.
 
-    :param seconds: from its beginning to its end.
-    :param worked: seconds from the first sign that it could act to its end; None when there was none.
-    :param well: nothing went wrong.
-    :param text: for people.
-    :param began_in: seconds from its beginning to that first sign.
-    :param troubled: it ended in good order, and something that it works with is wrong or failed.
+    :param seconds: seconds from its start to its end.
+    :param worked: seconds from its first heartbeat with a state in READY to its end; None when there was none.
+    :param well: True when the cycle succeeded.
+    :param text: a text for people.
+    :param began_in: seconds from its start to that first heartbeat.
+    :param troubled: True when the cycle succeeded, but reports failures or problems.
     """
 
     number: int
@@ -190,17 +189,17 @@ class Outcome:
 
 @dataclass
 class RestartBackoff:
-    """Failures in a row, and how long they make the loop wait.
+    """Failures in a row, and how long the loop waits after them.
 
-    :ivar failures: those in a row.
-    :ivar not_before: when a cycle may be begun at the earliest.
+    :ivar failures: number of failures in a row.
+    :ivar not_before: the earliest time for the next cycle, in seconds that never go back.
     """
 
     failures: int = 0
     not_before: float = 0.0
 
     def note(self, settings: Settings, outcome: Outcome, now: float, chance: float) -> None:
-        """A cycle has ended. *chance*: 0 … 1."""
+        """Record that a cycle has ended. *chance*: 0 … 1, varies the wait."""
         if outcome.well:
             self.failures = 0
             pause = max(0.0 if settings.overlap else settings.pause, SPIN - outcome.seconds)
@@ -211,7 +210,7 @@ class RestartBackoff:
         self.not_before = now + pause
 
     def wait(self, now: float) -> float:
-        """Seconds that are left."""
+        """Return the seconds that are left to wait."""
         return max(0.0, self.not_before - now)
 
     def forget(self) -> None:
@@ -220,6 +219,6 @@ class RestartBackoff:
 
 
 def pause_after(settings: Settings, failures: int, chance: float) -> float:
-    """Seconds to wait after so many failures in a row. The first one costs nothing: it may be a single mishap."""
+    """Return the seconds to wait after so many failures in a row; 0 after the first, which may be an exception."""
     pause = backoff(failures - 1, first=settings.first_pause, most=settings.longest_pause)
     return pause * (0.75 + 0.25 * chance)

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The processes of a cycle, found by a mark in their environment.
 
-Workers of ansible-core begin sessions of their own, so a cycle is neither one process group nor one session. A PID
+Workers of ansible-core start sessions of their own, so a cycle is neither one process group nor one session. A PID
 namespace needs privileges. All processes that a cycle starts inherit its environment, which their user can read. A
-process that a marked process started belongs to the cycle even when its own environment has no mark.
+child of a marked process belongs to the cycle even when its own environment has no mark.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.proc impo
 MARK = "STACKCI_NODEPOOL_CYCLE"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-# Found before there is a child that needs it: between fork and exec as little as possible should happen.
+# Loaded here and not in the child: between fork and exec as little as possible should happen.
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def look(pid: int) -> Process | None:
-    """A living process; None when there is none."""
+    """Return a running process; None when there is none."""
     with contextlib.suppress(OSError):
         found = proc.process(pid)
         return None if found is None or found.ended else found
@@ -34,13 +34,13 @@ def look(pid: int) -> Process | None:
 
 
 def lives(pid: int, started: int) -> bool:
-    """True while that very process lives."""
+    """True while the process with this id and start time runs."""
     found = look(pid)
     return found is not None and found.started == started
 
 
 def belonging(prefix: str) -> list[Process]:
-    """Living processes whose mark begins with *prefix*, and everything below them; never this process itself."""
+    """Return the running processes whose mark begins with *prefix*, and all their descendants, without this process."""
     living = [process for process in proc.processes().values() if not process.ended]
     children: dict[int, list[Process]] = {}
     for process in living:
@@ -56,7 +56,7 @@ def belonging(prefix: str) -> list[Process]:
 
 
 def kill(process: Process) -> None:
-    """SIGKILL for that very process, not for one that got its number meanwhile."""
+    """Send SIGKILL to this process, never to another process that has got its id since."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         fd = os.pidfd_open(process.pid)
         try:
@@ -67,14 +67,14 @@ def kill(process: Process) -> None:
 
 
 def become_subreaper() -> None:
-    """Have what a cycle leaves behind become our child instead of init's: then it can be waited for."""
+    """Make orphaned processes of cycles children of this process instead of init, so that it can wait for them."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def prepare_child(parent: int) -> None:
-    """In a child, before its program begins: SIGKILL when the loop dies, however that happens, and SIGUSR2 ignored.
+    """Prepare a child between fork and exec: it gets SIGKILL when the loop dies, and ignores SIGUSR2.
 
-    All that the child starts ignores SIGUSR2 too, so that the signal for a whole service ends nothing.
+    All processes that the child starts ignore SIGUSR2 too, so that the signal to all processes of a service ends none.
     """
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
@@ -83,7 +83,7 @@ def prepare_child(parent: int) -> None:
 
 
 def reap() -> dict[int, int]:
-    """Exit codes of children that have ended (minus the signal's number for those that were killed)."""
+    """Return the exit codes of ended children by process id; for a killed child minus the signal's number."""
     ended: dict[int, int] = {}
     while True:
         try:

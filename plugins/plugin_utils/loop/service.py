@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The loop itself: looks, decides (``plan``), acts, waits for something to happen."""
+"""The loop itself: it observes, decides (``plan``), acts, and returns how long to wait."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import I
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings, SettingsError, load
 
 BRISK = 0.05
-"""Seconds until the next look while processes are being killed."""
+"""Seconds until the next turn while processes are being killed."""
 AWAKE = 0.1
-"""Seconds until the next look while a cycle starts or ends."""
+"""Seconds until the next turn while a cycle starts or ends."""
 CALM = 1.0
-"""Seconds until the next look otherwise. The end of a process wakes the loop at once."""
+"""Seconds until the next turn otherwise. The end of a process wakes the loop at once."""
 
 
 class Running(Protocol):
@@ -55,11 +55,11 @@ Begin = Callable[[Settings, int, float], Running]
 
 @dataclass
 class World:
-    """What a loop touches.
+    """The functions by which a loop reaches the outside.
 
-    :param begin: begins a cycle of that number.
-    :param reap: exit codes of children that have ended.
-    :param say: takes a line for the journal, with its priority as syslog counts.
+    :param begin: starts a cycle with the given number.
+    :param reap: returns the exit codes of children that have ended.
+    :param say: takes a line for the journal, with its priority as in syslog.
     :param tell: takes words for systemd.
     """
 
@@ -75,9 +75,9 @@ class World:
 
 @dataclass
 class Loop:
-    """Runs cycles. Everything happens in the thread that calls :meth:`turn`.
+    """A loop that runs cycles. Everything happens in the thread that calls :meth:`turn`.
 
-    :param settings_path: where the settings are read again from.
+    :param settings_path: the file from which the settings are read again.
     """
 
     settings: Settings
@@ -108,20 +108,20 @@ class Loop:
         self._reload = True
 
     def wish_dump(self) -> None:
-        """Have the cycles write what they are doing."""
+        """Ask the cycles to write what they are doing."""
         self._dump = True
 
     # -- turns ---------------------------------------------------------------------------------------------------
 
     @property
     def over(self) -> bool:
-        """True when the loop is to end and nothing is left to wait for."""
+        """True when the loop was asked to end and no cycle is left."""
         return self.leave and not self.cycles
 
     def turn(self) -> float:
-        """Look, decide, act.
+        """Observe, decide, act.
 
-        :return: seconds until the next look at the latest.
+        :return: most seconds until the next turn.
         """
         if self._reload:
             self._read_again()
@@ -134,7 +134,7 @@ class Loop:
         for cycle in self.cycles:
             self._pass_on(cycle)
             self._judge(cycle, now)
-        # What was just judged is known to the decision only by a second look.
+        # The first views do not contain the judgements that were just made.
         views = [cycle.look(now) for cycle in self.cycles]
         if self._dump:
             self._ask_for_dumps(views)
@@ -210,7 +210,7 @@ class Loop:
         sink.gauge(f"{name}.failures", self.backoff.failures)
 
     def _reap(self) -> None:
-        """Drop cycles of which no process is left; kill the processes of killed ones again."""
+        """Drop cycles of which no process is left; send SIGKILL to killed cycles again."""
         for cycle in list(self.cycles):
             if cycle.killed:
                 cycle.kill()
@@ -219,7 +219,7 @@ class Loop:
                 self.cycles.remove(cycle)
                 self.archive.close(cycle.number, self.settings, [other.number for other in self.cycles])
 
-    # -- what others are told ------------------------------------------------------------------------------------
+    # -- notifications -------------------------------------------------------------------------------------------
 
     def _tell(self, views: list[plan.Cycle]) -> None:
         status = self.status(views)
@@ -227,7 +227,7 @@ class Loop:
             self._told = status
             self.world.tell(f"STATUS={status}")
         working = any(view.state in plan.READY for view in views)
-        # After a failure the unit counts as started: what is ordered after it must not wait for the repair.
+        # After a failure the unit counts as started: units that are ordered after it must not wait for the repair.
         if not self._is_ready and (working or self.backoff.failures):
             self._is_ready = True
             self.world.tell("READY=1")
@@ -275,7 +275,7 @@ def loop_id(state_dir: str) -> str:
 
 
 def begin_with(archive: Archive) -> Begin:
-    """Return the function that begins real cycles."""
+    """Return the function that starts real cycles."""
 
     def begin(settings: Settings, number: int, now: float) -> Running:
         mark = f"{loop_id(settings.state_dir)}:{number}:"
@@ -285,7 +285,7 @@ def begin_with(archive: Archive) -> Begin:
 
 
 def sweep(settings: Settings, *, seconds: float = 10.0, pause: float = BRISK) -> int:
-    """End what an earlier loop of that name left behind.
+    """End the processes that an earlier loop with the same state_dir left behind.
 
     :return: how many processes there were.
     """
@@ -300,9 +300,9 @@ def sweep(settings: Settings, *, seconds: float = 10.0, pause: float = BRISK) ->
 
 
 def folder_of(settings: Settings) -> Path:
-    """The folder of the cycles' folders; it is made, and private.
+    """Make the folder that contains the cycles' folders, private to the user, and return it.
 
-    :raises OSError: it cannot be.
+    :raises OSError: when that fails, or when other users can write to state_dir.
     """
     state = Path(settings.state_dir)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)

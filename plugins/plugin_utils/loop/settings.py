@@ -21,7 +21,7 @@ TABLES = ("loop", "variables", "environment")
 class SettingsError(Exception):
     """The settings cannot be used.
 
-    :ivar problems: all of them, each naming file, place and remedy.
+    :ivar problems: all problems, each with file, place and remedy.
     """
 
     def __init__(self, problems: list[str]) -> None:
@@ -31,27 +31,27 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """The table ``loop``; times are seconds.
+    """The table ``loop``; times are in seconds.
 
-    :param name: for lines, metrics and the marks of processes.
-    :param playbook: its full name, or a path.
+    :param name: the name in lines, metrics and names of cycles.
+    :param playbook: the playbook's full name, or a path.
     :param prefix: begins the names of the variables that the loop sets: ``<prefix>_duration``, ``_until``,
         ``_control_file``, ``_heartbeat_file`` and, unless variables name it, ``_state_dir``.
-    :param state_dir: where the folders of the cycles are; private to the user.
-    :param collections: where the collection is; a link is followed anew for each cycle. None: Ansible's own path.
-    :param programs: the folder of ansible-playbook; a link is followed anew for each cycle. None: that of the Python
-        which runs the loop.
-    :param overlap: begin the successor while the cycle still works, and end that one when it stands by.
-    :param duration: how long a cycle works until its successor is begun (or, without overlap, until it ends).
-    :param overtime: how much longer it goes on when no successor comes up.
-    :param pause: from the end of a cycle to the beginning of the next; without overlap only.
-    :param heartbeat: silence after which a cycle counts as hung and is ended.
+    :param state_dir: the folder of the cycles' folders; private to the user.
+    :param collections: path of the collections; a link is followed anew for each cycle. None: Ansible's own path.
+    :param programs: the folder of ansible-playbook; a link is followed anew for each cycle. None: the folder of the
+        Python that runs the loop.
+    :param overlap: start the successor while the cycle still works, and end the cycle when the successor stands by.
+    :param duration: how long a cycle works until its successor is started (or, without overlap, until it ends).
+    :param overtime: how much longer the cycle works when no successor can be started.
+    :param pause: time from the end of a cycle to the start of the next; without overlap only.
+    :param heartbeat: time without a heartbeat after which a cycle counts as hung and is killed.
     :param startup: how long a cycle may take to its first heartbeat.
     :param grace: how long a cycle that was asked to end may take.
-    :param healthy: the failure of a cycle that has worked for so long counts as the first one.
-    :param first_pause: after the second failure in a row; it doubles up to *longest_pause*.
-    :param keep_cycles, keep_files, keep_mb: how much of ended cycles is kept.
-    :param log_format: how the lines of the loop and its cycles are written: ``text`` or ``json``.
+    :param healthy: when a cycle has worked for this long, its failure counts as the first in a row.
+    :param first_pause: wait after the second failure in a row; it doubles with each further one, up to *longest_pause*.
+    :param keep_cycles, keep_files, keep_mb: how many ended cycles, files and megabytes are kept.
+    :param log_format: the format of the lines of the loop and its cycles: ``text`` or ``json``.
     """
 
     name: str
@@ -84,9 +84,9 @@ NEEDED = ("name", "playbook", "prefix", "state_dir")
 
 
 def parse(text: str, path: str) -> Settings:
-    """The settings in *text*.
+    """Parse the settings in *text*.
 
-    :raises SettingsError: with all problems.
+    :raises SettingsError: when there are problems; it has all of them.
     """
     try:
         document = tomllib.loads(text)
@@ -110,9 +110,9 @@ def parse(text: str, path: str) -> Settings:
 
 
 def load(path: str) -> Settings:
-    """The settings in a file.
+    """Read the settings from a file.
 
-    :raises SettingsError: it cannot be read, or with all problems.
+    :raises SettingsError: when the file cannot be read or has problems; it has all of them.
     """
     try:
         with open(path, encoding="utf-8") as file:

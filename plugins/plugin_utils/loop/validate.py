@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks whether a configuration file can be used, before it replaces the one in use.
+"""Check whether a configuration file can be used, before it replaces the one in use.
 
 ``python -m …plugin_utils.loop.validate --nodepool FILE | --secure FILE | --clouds FILE  [--folder DIR]``
 
-With ``--folder`` the other file is read from there: secure.conf for a new nodepool.yaml, and the other way round. When
-the file cannot be used the exit code is 1, with a line for each problem. Values are never shown.
+With ``--folder`` the other file is read from that folder: secure.conf for a new nodepool.yaml, and vice versa. When the
+file cannot be used the exit code is 1, with a line for each problem. Values are never shown.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _load(main_file: str | None, secure_file: str | None, folder: Path | None) -
 def _check_clouds(path: str) -> None:
     """Check every entry of clouds.yaml, as far as that is possible without a call to the cloud.
 
-    :raises NodepoolError: with the first problem.
+    :raises NodepoolError: when there is a problem; it has the first one.
     """
     document = read_yaml(read_text(path, time.sleep), secret=True)
     if document.problems:
@@ -75,7 +75,7 @@ def _check_clouds(path: str) -> None:
             load_cloud_entry("(any)", str(name), None, path)
         except NodepoolError:
             raise
-        except Exception as error:  # the SDK trips over values of other types than it expects; its text may show some
+        except Exception as error:  # the SDK fails on values of unexpected types, and its text may show values
             raise ConfigError([f"{path}: entry {name!r} cannot be read: {type(error).__name__}"]) from error
 
 
