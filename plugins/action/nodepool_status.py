@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs the module without packing it where that is possible, and prints its lines, again and again where asked to."""
+"""Run the module, without packing it when that is possible, and print its lines, repeatedly with the option watch."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.progress_action i
 CLEAR = "\033[H\033[2J"
 """Cursor home, erase the screen (ECMA-48)."""
 SHORTEST = 1.0
-"""Seconds between two looks, at least."""
+"""Least seconds between two readings."""
 
 
 def follow(
     look: Callable[[], dict[str, Any]], show: Callable[[dict[str, Any]], None], pause: Callable[[], None]
 ) -> Any:
-    """Look and show until the operator interrupts it; return the result of a first look that failed.
+    """Read and show until the operator interrupts Ansible; return the result only when the first reading failed.
 
-    A later look that fails is shown like any other: ZooKeeper may be back the next time.
+    A later failure is shown like any other result: ZooKeeper may answer the next time.
     """
     returned = look()
     if returned.get("failed"):
@@ -39,11 +39,11 @@ def follow(
 
 
 def screen(returned: dict[str, Any], seconds: float, now: str, *, clear: bool) -> list[str]:
-    """The lines of one look of several.
+    """Return the lines of one of several readings.
 
-    :param seconds: between two looks.
+    :param seconds: seconds between two readings.
     :param now: the time of day.
-    :param clear: erase what is on the screen; an empty line comes first otherwise.
+    :param clear: True: erase the screen first. False: begin with an empty line.
     """
     title = f"{now}, every {seconds:g} s until Ctrl-C"
     told = [str(returned.get("msg"))] if returned.get("failed") else []
@@ -51,16 +51,16 @@ def screen(returned: dict[str, Any], seconds: float, now: str, *, clear: bool) -
 
 
 def shown(returned: dict[str, Any]) -> list[str]:
-    """The lines of a result. A failed one loses them: Ansible shows it as a whole, and they would be there twice."""
+    """Return the lines of a result. Remove them from a failed one, of which Ansible shows everything by itself."""
     lines = returned.pop("lines", ()) if returned.get("failed") else returned.get("lines", ())
     return list(map(str, lines))
 
 
 class ActionModule(InPlaceAction):
-    """The module does the work; see the base."""
+    """The action plugin that prints the module's lines."""
 
     def work(self, task_vars: dict[str, Any], wrap_async: bool) -> dict[str, Any]:
-        """Return what the module returned; its lines are on the screen unless a program reads that."""
+        """Print the module's lines, unless a program reads Ansible's output, and return the module's result."""
         shows = not self._task.no_log and str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] not in MACHINE_READABLE
         seconds = _seconds(self._task.args.get("watch"))
         read = super().work
@@ -80,7 +80,7 @@ class ActionModule(InPlaceAction):
 
 
 def _seconds(value: Any) -> float:
-    """The option; 0 for what the module will refuse."""
+    """Return the value of the option *watch*; 0 for a value that the module will refuse."""
     try:
         return float(value or 0)
     except (TypeError, ValueError):
