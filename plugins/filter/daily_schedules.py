@@ -80,7 +80,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 FIRST_DAY = datetime(2026, 1, 1)
-"""The day of every DTSTART. It has to stay as it is: another one would change every schedule."""
+"""The day of every DTSTART. It must never change: another day would change every schedule."""
 CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 
 
@@ -109,9 +109,9 @@ def daily_schedules(
 
 
 def daily(clock: str, minutes_later: int, timezone: str) -> str:
-    """The rule of what happens each day so many minutes after *clock* (``HH:MM``), past midnight on the same day.
+    """Return the rule for a start each day, *minutes_later* minutes after *clock* (``HH:MM``), modulo 24 hours.
 
-    :raises ValueError: *clock* is no time of the day.
+    :raises ValueError: when *clock* is no time of the day.
     """
     match = CLOCK.fullmatch(clock)
     if match is None:

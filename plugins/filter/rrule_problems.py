@@ -64,7 +64,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 
 
 def rrule_problems(text: Any) -> list[str]:
-    """The problems of a rule."""
+    """Return the problems of a rule."""
     if not isinstance(text, str):
         raise AnsibleFilterError(f"stackci.nodepool.rrule_problems: {text!r} is no text")
     try:
