@@ -218,17 +218,17 @@ logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 
 Rows = list[dict[str, Any]]
 Part = dict[str, Any]
-"""What was fetched from one source: ``listed_at`` (UNIX time) and ``rows``."""
+"""The data from one source: ``listed_at`` (UNIX time) and ``rows``."""
 
 
 def _once(name: str, error: Exception) -> str:
-    """Return the error's text without the provider's name, which the message begins with."""
+    """Return the error's text without the provider's name: the message already begins with it."""
     return str(error).removeprefix(f"provider {name}: ")
 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Switch the collector of reference cycles off: it would visit all of Ansible's objects while hosts are made."""
+    """Switch the garbage collector off: it would visit all of Ansible's objects while hosts are made."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -240,9 +240,9 @@ def _no_collection() -> Iterator[None]:
 
 @contextmanager
 def _source_of_hosts(data: Any) -> Iterator[dict[str, Any]]:
-    """Give the variables that ansible-core sets for the source of a host.
+    """Yield the variables that ansible-core sets for the source of a host.
 
-    It would ask the file system for the folder of the source once for each host.
+    ansible-core itself would ask the file system for the folder of the source once for each host.
     """
     source, data.current_source = data.current_source, None
     try:
@@ -267,7 +267,7 @@ class SaidOnce(AnsibleParserError):
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
-    """Nodes as hosts."""
+    """The inventory plugin: it makes hosts of nodes."""
 
     NAME = "stackci.nodepool.nodepool"
 
@@ -367,7 +367,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return work
 
     def _parts(self, path: str, cache: bool) -> dict[str, Part]:
-        """Return the parts: from the cache those that are young enough, the others fetched from their sources."""
+        """Return the parts: from the cache when they are young enough, otherwise from their sources."""
         stored = self._stored(path)
         work = self._work()
         youngest = time.time() - self.get_option("cache_timeout")
@@ -385,7 +385,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return parts
 
     def _stored(self, path: str) -> dict[str, Part]:
-        """Return the cached parts of any age. The caller looks at the age of each, as old parts may have to serve."""
+        """Return the cached parts of any age. The caller checks the ages, because it may have to use old parts."""
         if not self.get_option("cache"):
             return {}
         options = {"_uri": self.get_option("cache_connection"), "_prefix": self.get_option("cache_prefix")}
@@ -428,9 +428,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _fill(self, found: list[Host]) -> None:
         """Add hosts, variables and native groups."""
         # ansible-core wraps the inventory in an object that copies each variable and tags each value within it with the
-        # inventory's file, which takes three times as long as all the rest. These values are not from that file, and
-        # they are no templates either way: the wrapper does not trust them (trusted_by_default), and untagged text is
-        # not trusted.
+        # inventory's file, which takes three times as long as everything else. These values are not from that file, and
+        # they are no templates with or without the wrapper: the wrapper does not trust them (trusted_by_default), and
+        # untagged text is not trusted.
         data: Any = getattr(self.inventory, "__wrapped__", self.inventory)
         groups: dict[str, Any] = {}
         with _source_of_hosts(data) as source:
@@ -448,7 +448,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                     made.set_variable(key, value)
 
     def _construct(self, found: list[Host]) -> None:
-        """Add what the expressions in the inventory's file make of the hosts."""
+        """Add the variables and groups from the expressions in the inventory's file."""
         strict = self.get_option("strict")
         compose, groups, keyed = (self.get_option(name) for name in ("compose", "groups", "keyed_groups"))
         for host in found if compose or groups or keyed else ():
