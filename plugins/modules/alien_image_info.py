@@ -8,26 +8,26 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: alien_image_info
-short_description: Show images in the clouds that no upload record knows
+short_description: List images in the clouds that no upload record names
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Lists the images that a builder has uploaded and that ZooKeeper has no upload of, as C(nodepool alien-image-list)
-    does. An image counts when it has the property C(nodepool_build_id), belongs to the project of the provider, and is
-    in no upload record of any state.
-  - It may belong to another tree or to a Nodepool that uses the same project.
-    M(stackci.nodepool.leak_cleanup) tells which ones belong to this tree and deletes them.
-  - Each provider is asked once. ZooKeeper and the clouds are not changed.
+  - Lists the images that a builder has uploaded and of which ZooKeeper has no upload, as C(nodepool alien-image-list)
+    does. An image is listed when it has the property C(nodepool_build_id), belongs to the project of the provider, and
+    is in no upload record of any state.
+  - Such an image may belong to another tree or to a Nodepool that uses the same project.
+    M(stackci.nodepool.leak_cleanup) finds out which images belong to this tree and deletes them.
+  - The module lists the images of each provider once. It changes nothing in ZooKeeper and in the clouds.
 options:
   providers:
     description:
-      - Only these providers. When unset, all of the configuration.
+      - List only the images of these providers. When unset, of all providers of the configuration.
     type: list
     elements: str
   api_timeout:
     description:
-      - Seconds that a cloud may take for an answer.
+      - Seconds that a cloud may take to answer.
     type: float
     default: 30
 extends_documentation_fragment:
@@ -41,7 +41,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which images does no record know?
+- name: List images that no record names
   stackci.nodepool.alien_image_info:
     config: /etc/nodepool/nodepool.yaml
   register: aliens
@@ -62,34 +62,34 @@ images:
   elements: dict
   contains:
     provider:
-      description: The provider in whose project it is.
+      description: The provider in whose project the image is.
       type: str
     name:
-      description: Its name in the cloud.
+      description: The name of the image in the cloud.
       type: str
     image_id:
-      description: Its id in the cloud.
+      description: The id of the image in the cloud.
       type: str
     build_id:
-      description: The build that it says it was made of.
+      description: The build of which the image was made, by its properties.
       type: str
     upload_id:
-      description: The number of the upload that it says, null when it says none.
+      description: The number of the upload, by its properties, null when they have none.
       type: str
     uploaded_for:
-      description: The provider that it says it was uploaded for, null when it says none.
+      description: The provider for which the image was uploaded, by its properties, null when they have none.
       type: str
     site:
-      description: The id of the tree that it was uploaded for, null when it says none, as of a Nodepool.
+      description: The id of the tree, by the image's properties, null when they have none, as images of a Nodepool.
       type: str
     this_tree:
       description: Whether that is this tree.
       type: bool
     snapshot:
-      description: Whether a user made it of a server, whose image it names.
+      description: Whether the image is a user's snapshot of a server. It may have the properties of the server's image.
       type: bool
     created:
-      description: When it was created as the cloud says, null when it does not say.
+      description: Time of creation as the cloud reports it, null when the cloud does not report it.
       type: str
   sample:
     - provider: cloud1
@@ -103,7 +103,7 @@ images:
       snapshot: false
       created: "2026-01-02T03:04:05Z"
 left_out:
-  description: Providers that could not be asked, and why. Each is a warning, too.
+  description: Providers whose images could not be listed, and why. Each is a warning, too.
   returned: success
   type: dict
   sample: {}

@@ -82,8 +82,8 @@ options:
     elements: str
   qemu_img_vhd:
     description:
-      - Make the format vhd with C(qemu-img) when C(vhd-util) is not installed, without which diskimage-builder makes no
-        vhd. The image is a dynamic one of exactly the size of its source.
+      - Make the format vhd with C(qemu-img) when C(vhd-util) is not installed. Without C(vhd-util), diskimage-builder
+        cannot make vhd. The image is a dynamic vhd of exactly the size of its source.
     type: bool
     default: false
   first_build_room:
@@ -100,7 +100,7 @@ options:
   until:
     description:
       - V(settled) ends the cycle as soon as nothing is due.
-      - V(deadline) stays for the whole of O(duration) and builds what becomes due.
+      - V(deadline) lets the cycle last for the whole of O(duration) and build images that become due.
     type: str
     choices: [settled, deadline]
     default: settled
@@ -117,8 +117,8 @@ attributes:
   diff_mode:
     support: partial
     details:
-      - In check mode the diff shows which images would be built and why. Outside of check mode the result tells what
-        was done. With O(request) and O(pause) the diff shows what changes in both modes.
+      - In check mode the diff shows which images would be built and why. Outside of check mode the result has what was
+        done. With O(request) and O(pause) the diff shows the changes in both modes.
   idempotent:
     support: partial
     details:
@@ -130,11 +130,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Build what is due
+- name: Build the images that are due
   stackci.nodepool.dib_build:
     config: /etc/nodepool/nodepool.yaml
 
-- name: Stay for an hour and build what becomes due
+- name: Build images that become due within an hour
   stackci.nodepool.dib_build:
     config: /etc/nodepool/nodepool.yaml
     duration: 3600
@@ -177,14 +177,14 @@ ended:
   sample: settled
   choices: [settled, deadline, stopped, controller gone, check, done]
 seconds:
-  description: How long it stayed, in seconds.
+  description: Duration of the cycle in seconds.
   returned: when building
   type: float
   sample: 312.4
 builds:
   description:
     - The builds that the cycle made or tried, in their order.
-    - C(state) is V(ready), V(failed), V(stopped) because the cycle ended before, or V(lost) because another builder
+    - C(state) is V(ready), V(failed), V(stopped) because the cycle ended first, or V(lost) because another builder
       took the lock or the record of the build.
     - All keys are always there.
   returned: when building
@@ -201,23 +201,23 @@ builds:
       description: The state of the build.
       type: str
     reason:
-      description: Why it was built.
+      description: Why the image was built.
       type: str
     error:
       description: The error. Empty when there was none.
       type: str
     log:
-      description: Path of its log, whose last line is the exit code.
+      description: Path of the build's log. Its last line is the exit code.
       type: str
     formats:
-      description: What was made.
+      description: Formats that were made.
       type: list
       elements: str
     sizes:
       description: Bytes on disk, by format.
       type: dict
     seconds:
-      description: How long it took.
+      description: Duration of the build in seconds.
       type: float
     exit_code:
       description: Exit code of diskimage-builder, negative for a signal. Null when it was not started.
@@ -244,7 +244,7 @@ not_built:
       reason: the newest ready build is 2 h old; due in 22 h
       formats: [qcow2]
 cleared:
-  description: What was removed of builds that were killed.
+  description: Remains of killed builds that were removed.
   returned: when building, and with O(state=cleared)
   type: list
   elements: str
@@ -257,15 +257,15 @@ abandoned:
   sample: []
 isolation:
   description:
-    - The namespaces of diskimage-builder. C(level) is V(processes and mounts), V(mounts) or V(none), and C(why_not)
-      tells why there are not more.
+    - The namespaces of diskimage-builder. C(level) is V(processes and mounts), V(mounts) or V(none). C(why_not) is the
+      reason when there are not more.
   returned: when building
   type: dict
   sample: {level: processes and mounts, why_not: ""}
 providers:
   description:
-    - Whether each provider that takes images has a usable entry in C(clouds.yaml), and if not, what to do. No cloud is
-      asked.
+    - Whether each provider that takes images has a usable entry in C(clouds.yaml), and if not, what to do. The module
+      calls no cloud.
   returned: in check mode, for a cycle
   type: dict
   sample:
@@ -279,7 +279,7 @@ unusable:
   elements: str
   sample: []
 left_out:
-  description: Providers whose image format C(clouds.yaml) does not tell, and why.
+  description: Providers whose image format cannot be read from C(clouds.yaml), and why.
   returned: for a cycle
   type: dict
   sample: {}
@@ -334,8 +334,9 @@ plan:
       elements: dict
     wait:
       description:
-        - Images that would not be, as in RV(not_built). Of code V(cannot-begin) are those that are due, and cannot be
-          built for lack of room, or because of a folder or a C(dib-cmd) that cannot be used. Each is a warning, too.
+        - Images that would not be built, as in RV(not_built). C(code) V(cannot-begin) means that the image is due and
+          cannot be built, because too little space is free, or a folder or the C(dib-cmd) cannot be used. Each is a
+          warning, too.
       type: list
       elements: dict
     abandoned:

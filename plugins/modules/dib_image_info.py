@@ -69,18 +69,18 @@ images:
   elements: dict
   contains:
     image:
-      description: Its name.
+      description: The name of the image.
       type: str
     due:
       description: Whether a builder with this configuration would build the image now.
       type: bool
     code:
       description:
-        - Due are V(requested) (a build was requested), V(no-ready-build), V(aged) (C(rebuild-age)), V(files-lost)
-          (the files of the newest build, made by the builder on this host, are not in C(images-dir) any more) and
-          V(format-missing) (a provider needs a format that the newest build does not have).
-        - Not due are V(fresh), V(paused), V(building), V(backoff) (after failures), V(no-format) (no provider lists
-          it), V(format-unknown) (C(clouds.yaml) does not name the format) and V(removed) (not configured).
+        - The image is due with V(requested) (a build was requested), V(no-ready-build), V(aged) (C(rebuild-age)),
+          V(files-lost) (the files of the newest build, made by the builder on this host, are not in C(images-dir) any
+          more) and V(format-missing) (a provider needs a format that the newest build does not have).
+        - It is not due with V(fresh), V(paused), V(building), V(backoff) (after failures), V(no-format) (no provider
+          lists the image), V(format-unknown) (C(clouds.yaml) does not name the format) and V(removed) (not configured).
       type: str
     reason:
       description: The same as a sentence.
@@ -100,7 +100,7 @@ images:
       description: Seconds since the newest ready build became ready, null when there is none.
       type: float
     stale:
-      description: Whether that is more than twice the image's C(rebuild-age).
+      description: Whether RV(images[].age) is more than twice the image's C(rebuild-age).
       type: bool
     paused:
       description: Whether the pause flag is set in ZooKeeper.
@@ -109,10 +109,10 @@ images:
       description: Whether C(pause) is set in the configuration.
       type: bool
     requested:
-      description: Whether a build was requested and not made yet.
+      description: Whether a build is requested and not made yet.
       type: bool
     request_age:
-      description: Seconds since that, null when no build is requested.
+      description: Seconds since the request, null when no build is requested.
       type: float
     request_age_text:
       description: The same as C(DD:HH:MM:SS), null when no build is requested.
@@ -162,25 +162,25 @@ builds:
       description: The diskimage.
       type: str
     build_id:
-      description: Its id.
+      description: The id of the build.
       type: str
     state:
       description: V(building), V(ready), V(deleting) or V(failed).
       type: str
     age:
-      description: Seconds since it came into that state.
+      description: Seconds since the build came into that state.
       type: float
     age_text:
       description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
     stale:
-      description: Whether that is more than twice the C(rebuild-age) of its image.
+      description: Whether RV(builds[].age) is more than twice the C(rebuild-age) of its image.
       type: bool
     builder:
-      description: The host that made it.
+      description: The host that made the build.
       type: str
     builder_id:
-      description: The id of the builder that made it.
+      description: The id of the builder that made the build.
       type: str
     here:
       description: Whether that is the builder on this host.
@@ -198,10 +198,10 @@ builds:
       type: list
       elements: str
     kept:
-      description: Why the build is kept, V(current) and V(previous) for the two newest ready ones, null when it is not.
+      description: Why the build is kept, V(current) or V(previous) for the two newest ready ones, null when it is not.
       type: str
     deletion:
-      description: Why it is due to be deleted, null when it is not.
+      description: Why the build is due to be deleted, null when it is not.
       type: str
   sample:
     - image: debian-12
@@ -221,7 +221,8 @@ builds:
       deletion: null
 deletions:
   description:
-    - What a builder on this host would delete now. Uploads go first, so more may follow later.
+    - The builds, files and records that a builder on this host would delete now. Uploads are deleted first, so more may
+      follow later.
     - All keys are always there.
   returned: success
   type: list

@@ -13,30 +13,30 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Saves the builds, uploads and pauses of disk images that ZooKeeper has to a file, and restores them from it. The
-    format is that of C(nodepool export-image-data) and C(nodepool import-image-data); each program reads the files of
+  - Saves the builds, uploads and pauses of disk images from ZooKeeper to a file, and restores them from the file. The
+    format is that of C(nodepool export-image-data) and C(nodepool import-image-data). Each program reads the files of
     the other.
-  - Without these records a builder whose ZooKeeper has lost its data does not know its image files, and the images in
-    the clouds belong to no upload.
+  - When ZooKeeper has lost these records, a builder does not know its image files any more, and the images in the
+    clouds belong to no upload.
 options:
   path:
     description:
-      - The file. An export replaces it as a whole, with mode 0600. It is on the host where the module runs.
+      - The file, on the host where the module runs. An export replaces the whole file, with mode 0600.
     type: path
     required: true
   state:
     description:
       - V(exported) writes the records to O(path).
-      - V(imported) stores the records of O(path) in ZooKeeper. It creates what is missing. New uploads get numbers
-        above those in the file.
+      - V(imported) stores the records of O(path) in ZooKeeper. It creates missing znodes. New uploads get numbers above
+        those in the file.
     type: str
     choices: [exported, imported]
     required: true
   force:
     description:
-      - Import also while a builder is at work, and when ZooKeeper has builds or uploads that O(path) lacks or has
-        otherwise. Records that differ are replaced, and what the file lacks is kept, as C(nodepool import-image-data)
-        always does.
+      - Import also while a builder is working, and when ZooKeeper has builds or uploads that are missing or different
+        in O(path). Records that differ are replaced, and records that are not in the file are kept, as
+        C(nodepool import-image-data) always does.
       - Export also when ZooKeeper has no image and O(path) has some, as after a loss of ZooKeeper's data.
       - Without this option the module fails and says why.
     type: bool
@@ -47,7 +47,7 @@ extends_documentation_fragment:
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
 notes:
-  - Stop the builders before an import, and start them afterwards. Launchers may go on.
+  - Stop the builders before an import, and start them afterwards. Launchers need not be stopped.
 seealso:
   - module: stackci.nodepool.dib_image_info
   - module: stackci.nodepool.image_info
@@ -77,7 +77,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 counts:
-  description: What the file has. All keys are always there.
+  description: Numbers of records in the file. All keys are always there.
   returned: success
   type: dict
   contains:
@@ -95,8 +95,7 @@ counts:
       type: int
   sample: {images: 2, builds: 4, uploads: 8, paused: 0}
 left_out:
-  description: The records that could not be exported, because another program wrote what cannot be used. Each is a
-    warning, too.
+  description: Records that could not be exported because another program wrote unusable data. Each is a warning, too.
   returned: success
   type: list
   elements: str

@@ -17,7 +17,7 @@ description:
     C(nodepool.yaml) is due for an upload and why. The module uses the builder's own decisions.
   - Only the host of the builder that made a build has its files. On other hosts the image is not due, and the reason
     names the host.
-  - The module changes nothing and asks no cloud.
+  - The module changes nothing and calls no cloud.
 options:
   images:
     description:
@@ -46,7 +46,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read from which images the next nodes at cloud1 boot
+- name: Read from which images the next nodes of cloud1 boot
   stackci.nodepool.image_info:
     providers: [cloud1]
   register: images
@@ -81,22 +81,22 @@ uploads:
       description: The number of the upload.
       type: str
     provider:
-      description: The provider to which it was uploaded.
+      description: The provider to which the build was uploaded.
       type: str
     name:
-      description: The name of the image in the cloud, null until it is ready.
+      description: The name of the image in the cloud, null until the upload is ready.
       type: str
     external_id:
-      description: The id of the image in the cloud, null until it is ready.
+      description: The id of the image in the cloud, null until the upload is ready.
       type: str
     format:
-      description: The format, null until it is ready.
+      description: The format, null until the upload is ready.
       type: str
     state:
       description: V(uploading), V(ready), V(deleting) or V(failed).
       type: str
     age:
-      description: Seconds since it came into that state.
+      description: Seconds since the upload came into that state.
       type: float
     age_text:
       description: The same as C(DD:HH:MM:SS), null when the record does not have it.
@@ -105,16 +105,16 @@ uploads:
       description: Seconds since its build came into its present state, null when there is no such build.
       type: float
     stale:
-      description: Whether that is more than twice the C(rebuild-age) of its image.
+      description: Whether RV(uploads[].build_age) is more than twice the C(rebuild-age) of its image.
       type: bool
     current:
-      description: Whether the next node of the provider boots from it.
+      description: Whether the next node of the provider boots from this upload.
       type: bool
     under_way:
-      description: Whether a builder works on it, or may work on it.
+      description: Whether a builder works on the upload, or may work on it.
       type: bool
     deletion:
-      description: Why it is due to be deleted, null when it is not.
+      description: Why the upload is due to be deleted, null when it is not.
       type: str
   sample:
     - image: debian-12
@@ -145,14 +145,15 @@ due:
       description: The diskimage.
       type: str
     due:
-      description: Whether the builder on this host would upload it now.
+      description: Whether the builder on this host would upload the image now.
       type: bool
     code:
       description:
-        - Due is V(missing) (the newest ready build is not there).
-        - Not due are V(current) (it is there), V(paused), V(no-ready-build), V(format-missing) (no newer build has the
-          format of the provider), V(format-unknown) (C(clouds.yaml) does not name it), V(elsewhere) (another builder
-          has the files), V(no-file) (the file is not in C(images-dir)), V(uploading) and V(backoff) (after failures).
+        - The image is due with V(missing) (the provider does not have the newest ready build).
+        - It is not due with V(current) (the provider has the newest ready build), V(paused), V(no-ready-build),
+          V(format-missing) (no newer build has the format of the provider), V(format-unknown) (C(clouds.yaml) does not
+          name it), V(elsewhere) (another builder has the files), V(no-file) (the file is not in C(images-dir)),
+          V(uploading) and V(backoff) (after failures).
       type: str
     reason:
       description: The same as a sentence.
@@ -164,7 +165,7 @@ due:
       description: The build that the provider should have, null when there is none.
       type: str
     format:
-      description: The image format of the provider, null when it is not known.
+      description: The image format of the provider, null when unknown.
       type: str
     failures:
       description: Failed uploads in a row.

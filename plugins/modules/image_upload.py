@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image_upload
-short_description: Upload disk images to OpenStack clouds, and delete what is not needed any more
+short_description: Upload disk images to OpenStack clouds, and delete images that are not needed any more
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
@@ -39,7 +39,7 @@ options:
     type: str
   provider:
     description:
-      - Upload to this provider and delete there only.
+      - Upload only to this provider, and delete only there.
     type: str
   build_id:
     description:
@@ -64,7 +64,7 @@ options:
   until:
     description:
       - V(settled) ends the cycle as soon as nothing is due.
-      - V(deadline) stays for the whole of O(duration).
+      - V(deadline) lets the cycle last for the whole of O(duration).
     type: str
     choices: [settled, deadline]
     default: settled
@@ -98,7 +98,7 @@ attributes:
   diff_mode:
     support: partial
     details:
-      - In check mode the diff shows the plan. Outside of check mode the result tells what was done.
+      - In check mode the diff shows the plan. Outside of check mode the result has what was done.
   idempotent:
     support: partial
     details:
@@ -154,7 +154,7 @@ uploads:
   type: dict
   contains:
     done:
-      description: Uploads that are ready, with C(bytes), C(seconds) and what was C(compared) with the file.
+      description: Uploads that are ready, with C(bytes), C(seconds) and the properties C(compared) with the file.
       type: list
       elements: dict
     failed:

@@ -14,18 +14,18 @@ author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Lists each label of the configuration and of ZooKeeper, as Nodepool's web endpoint C(label-list) does, with the
-    pools that offer it, its nodes by state, and how many nodes are asked for.
-  - Nothing is changed.
+    pools that offer it, its nodes by state, and how many nodes are requested.
+  - The module changes nothing.
 options:
   labels:
     description:
-      - Only these labels. When empty, all.
+      - List only these labels. When empty, list all.
     type: list
     elements: str
     default: []
   providers:
     description:
-      - Only labels that a pool of one of these providers offers. When empty, all.
+      - List only labels that a pool of one of these providers offers. When empty, list all.
     type: list
     elements: str
     default: []
@@ -40,11 +40,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which labels lack nodes?
+- name: Read the labels and their nodes
   stackci.nodepool.label_info:
   register: all
 
-- name: Show them
+- name: Show the labels for which requests wait
   ansible.builtin.debug:
     msg: "{{ item.label }}: {{ item.free }} free, {{ item.wanted }} asked for"
   loop: "{{ all.labels | selectattr('wanted') }}"
@@ -60,26 +60,26 @@ labels:
   elements: dict
   contains:
     label:
-      description: Its name.
+      description: The name of the label.
       type: str
     configured:
-      description: Whether the configuration has it.
+      description: Whether the configuration has the label.
       type: bool
     min_ready:
-      description: How many nodes are to be kept ready, null when it is not configured.
+      description: How many nodes launchers keep ready, null when the label is not configured.
       type: int
     max_ready_age:
-      description: Seconds after which a ready node is deleted, 0 for never, null when it is not configured.
+      description: Seconds after which a ready node is deleted, 0 for never, null when the label is not configured.
       type: int
     min_ready_missing:
-      description: How many of RV(labels[].min_ready) are neither ready nor on their way.
+      description: How many of RV(labels[].min_ready) are neither ready nor being launched.
       type: int
     pools:
-      description: The pools that offer it and are registered.
+      description: Registered pools that offer the label.
       type: list
       elements: str
     pools_absent:
-      description: Pools that offered it and are not registered now.
+      description: Pools that offered the label and are not registered now.
       type: list
       elements: str
     nodes:
@@ -89,13 +89,13 @@ labels:
       description: Ready nodes that belong to no request.
       type: int
     wanted:
-      description: Nodes that open requests ask for.
+      description: Nodes of this label that open requests want.
       type: int
     requests:
-      description: Open requests that ask for it.
+      description: Open requests that want nodes of this label.
       type: int
     oldest_request_age:
-      description: Seconds since the oldest of them was made, null without one.
+      description: Seconds since the oldest of these requests was made, null when there is none.
       type: float
   sample:
     - label: debian-12

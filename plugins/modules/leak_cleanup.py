@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: leak_cleanup
-short_description: Delete what leaked in clouds and in ZooKeeper
+short_description: Delete leaked resources in clouds and leaked records in ZooKeeper
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
@@ -16,14 +16,15 @@ description:
   - Finds servers, ports, floating IPs, volumes and images whose node or image upload does not exist any more, and
     records in ZooKeeper whose owner does not exist any more, and deletes them.
   - The module deletes a resource only when it carries the id of this tree (C(stackci_site), which is
-    C(/nodepool/stackci/site) in ZooKeeper) and the name of this provider, or when a record of this tree names it. Two
-    looks some time apart must have shown it, and it must be older than O(min_age). All other resources are listed as
+    C(/nodepool/stackci/site) in ZooKeeper) and the name of this provider, or when a record of this tree names it. The
+    resource must be found twice, some time apart, and be older than O(min_age). All other resources are listed as
     foreign. The module never touches a resource of a node that is locked, in use, held or leased.
   - A launcher also sweeps, as C(clean-floating-ips) and C(port-cleanup-interval) of the provider allow. This module
     ignores these two settings and looks for all O(kinds).
-  - The module may run beside a launcher. Only one sweep of a provider works at a time.
-  - A tree that was emptied gets a new id, so nothing of the former tree is deleted. When ZooKeeper lost only some of
-    the records of running nodes, the servers of these look like leaks. Use check mode first after a tree was restored.
+  - The module may run while a launcher runs. Only one of them sweeps a provider at a time.
+  - A tree that was emptied gets a new id, so the module deletes nothing of the former tree. When ZooKeeper lost only
+    some of the records of running nodes, their servers look like leaks. After a tree was restored, use check mode
+    first.
 options:
   providers:
     description:
@@ -54,20 +55,20 @@ options:
     default: *kinds
   min_age:
     description:
-      - Age in seconds from which on a resource is deleted, counted from its creation, or from its first sighting when
-        the cloud does not tell the creation.
+      - Age in seconds from which a resource is deleted, counted from the creation, or from the first sighting when the
+        cloud does not report the creation.
     type: float
     default: 600
   max_deletions:
     description:
-      - Largest number of deletions in one look, in each provider and in ZooKeeper. The next look deletes the rest.
+      - Most deletions in one look, for each provider and for ZooKeeper. The next look deletes the rest.
     type: int
     default: 50
   wait:
     description:
-      - Seconds after which the module looks a second time, when the first look found something new. It is then deleted
-        in the same run.
-      - With V(0) the module looks once. A later run, at least 60 seconds after, deletes what this look saw first.
+      - Seconds after which the module looks a second time, when the first look found new leaks. It then deletes them in
+        the same run.
+      - With V(0) the module looks once. A run at least 60 seconds later deletes the leaks that this look found first.
     type: float
     default: 0
   adopt_sites:
@@ -81,8 +82,8 @@ options:
     default: []
   adopt_unmarked:
     description:
-      - Age in seconds from which on resources that name a provider and no tree count as leaked, when this tree does not
-        know their node or upload. Nodepool and earlier versions of this collection leave such resources.
+      - Age in seconds from which resources that name a provider and no tree count as leaked, when this tree has no
+        record of their node or upload. Nodepool and earlier versions of this collection leave such resources behind.
       - This applies to O(kinds) V(server), V(floating-ip) and V(image). If a Nodepool works in the same project with
         the same provider names, its nodes are deleted while they are in use.
       - When unset, such resources are foreign.
@@ -115,7 +116,7 @@ EXAMPLES = r"""
     kinds: [floating-ip]
     min_age: 86400
 
-- name: Delete servers that Nodepool left behind, once after the move from it
+- name: Delete servers that Nodepool left behind, once after the migration
   stackci.nodepool.leak_cleanup:
     config: /etc/nodepool/nodepool.yaml
     kinds: [server]
@@ -151,25 +152,25 @@ things:
       description: One of O(kinds).
       type: str
     id:
-      description: Its id in the cloud, or its name in ZooKeeper.
+      description: The id in the cloud, or the name in ZooKeeper.
       type: str
     name:
-      description: Its name, or the address of a floating IP.
+      description: The name, or the address of a floating IP.
       type: str
     verdict:
       description:
-        - V(deleted), V(failed) (the cloud refused, see RV(things[].answer)), V(spared) (in use when it was about to be
-          deleted), V(due) (would be deleted, in check mode), V(waiting) (for its second sighting), V(young)
+        - V(deleted), V(failed) (the cloud refused, see RV(things[].answer)), V(spared) (found in use just before the
+          deletion), V(due) (would be deleted, in check mode), V(waiting) (for the second sighting), V(young)
           (O(min_age)), V(paused) (an earlier deletion failed), V(beyond-bound) (O(max_deletions)) or V(foreign).
       type: str
     reason:
-      description: Why it counts as leaked or foreign.
+      description: Why the resource counts as leaked or foreign.
       type: str
     age:
-      description: Seconds since its creation, null when the cloud does not tell it.
+      description: Seconds since the creation, null when the cloud does not report it.
       type: float
     site:
-      description: The id of the tree that it belongs to.
+      description: The id of the tree that the resource belongs to.
       type: str
       returned: when it belongs to another tree
     first_seen:
@@ -195,8 +196,8 @@ things:
       first_seen: 1795198332.8
 counts:
   description:
-    - Counts by provider (the empty name is ZooKeeper) and kind. C(found) is the number of leaked ones, the others are
-      by verdict.
+    - Counts by provider (the empty name is ZooKeeper) and kind. C(found) is the number of leaked resources, the other
+      counts are by verdict.
   returned: success
   type: dict
   sample:

@@ -14,17 +14,17 @@ author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Lists the leases that M(stackci.nodepool.nodepool_request) made.
-  - Nothing is changed.
+  - The module changes nothing.
 options:
   names:
     description:
-      - Only these leases. When empty, all.
+      - List only these leases. When empty, list all.
     type: list
     elements: str
     default: []
   providers:
     description:
-      - Only leases that have a node of one of these providers. When empty, all.
+      - List only leases that have a node of one of these providers. When empty, list all.
     type: list
     elements: str
     default: []
@@ -39,7 +39,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which leases are there?
+- name: Read the leases
   stackci.nodepool.lease_info:
   register: there
 
@@ -59,7 +59,7 @@ leases:
   elements: dict
   contains:
     name:
-      description: Its name.
+      description: The name of the lease.
       type: str
     labels:
       description: The labels of one set.
@@ -72,25 +72,25 @@ leases:
       description: The number of nodes.
       type: int
     held:
-      description: How many of them are held for it.
+      description: How many nodes are held for the lease.
       type: int
     complete:
-      description: Whether all of them are.
+      description: Whether all nodes are held.
       type: bool
     age:
-      description: Seconds since it was made, null when that is not stored.
+      description: Seconds since the lease was made, null when that is not stored.
       type: float
     age_text:
       description: The same as C(DD:HH:MM:SS), null when that is not stored.
       type: str
     expires:
-      description: Seconds for which its nodes are held once they are handed over, null when that is not stored.
+      description: Seconds for which the nodes are held after they are handed over, null when that is not stored.
       type: int
     expires_in:
-      description: Seconds until nothing of it can be left, null when that is not stored.
+      description: Seconds until the lease can have no requests and nodes any more, null when that is not stored.
       type: float
     requests:
-      description: Its requests that are not fulfilled yet.
+      description: The requests of the lease that are not fulfilled yet.
       type: list
       elements: dict
       contains:
@@ -101,7 +101,7 @@ leases:
           description: Its state, or V(gone), null when the record does not have it.
           type: str
     nodes:
-      description: Its nodes, in the order of sets and labels.
+      description: The nodes of the lease, in the order of sets and labels.
       type: list
       elements: dict
       contains:
@@ -112,16 +112,16 @@ leases:
           description: Its state, or V(gone), null when the record does not have it.
           type: str
         held:
-          description: Whether it is held for this lease.
+          description: Whether the node is held for this lease.
           type: bool
         provider:
-          description: The provider, null when it is gone.
+          description: The provider, null when the node is gone.
           type: str
         address:
-          description: The address to connect to, null when it is gone.
+          description: The address to connect to, null when the node is gone.
           type: str
     problems:
-      description: What cannot be used of the document.
+      description: Fields of the stored document that cannot be used.
       type: list
       elements: str
   sample:

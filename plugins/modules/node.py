@@ -15,14 +15,14 @@ author:
 description:
   - Changes the records of nodes in ZooKeeper as C(nodepool hold) and C(nodepool delete) do. The acting launcher deletes
     the server and the record of a node that is released or deleted.
-  - Each record is read and written under the lock of its node. A node that a requestor or a launcher has locked, or
-    that a requestor is about to take, is left as it is. The module changes the other nodes and then fails with a
-    message that names the program that works on it. O(wait) waits instead.
+  - The module reads and writes each record under the lock of its node. It does not change a node that a requestor or a
+    launcher has locked, or that a requestor is about to take. It changes the other nodes and then fails with a message
+    that names the program that works on the node. With O(wait) it waits instead.
 options:
   ids:
     description:
       - The nodes.
-      - V(released) and V(absent) accept the id of a node that is gone already.
+      - V(released) and V(absent) accept the id of a node that does not exist any more.
     type: list
     elements: str
     required: true
@@ -31,39 +31,39 @@ options:
     description:
       - V(held) puts the nodes into the state C(hold). No request gets them and no launcher deletes them before
         O(hold_expiration) is over.
-      - V(released) gives nodes in the state C(hold) back; they become C(used). Nodes in other states are left as they
-        are.
+      - V(released) puts nodes in the state C(hold) into the state C(used). It does not change nodes in other states.
       - V(absent) puts the nodes into the state C(deleting). A record that no program can use (no JSON object, or one
-        without state, type and provider) is deleted instead; a launcher sweeps what the node has in a cloud as leaked.
-      - A node that belongs to a lease is refused by all three. M(stackci.nodepool.nodepool_request) releases the lease.
+        without state, type and provider) is deleted instead. A launcher then deletes the node's resources in the cloud
+        as leaked.
+      - All three refuse a node that belongs to a lease. M(stackci.nodepool.nodepool_request) releases the lease.
     type: str
     choices: [held, released, absent]
     required: true
   comment:
     description:
-      - Why the nodes are held. Without it a node that is held already keeps its comment.
+      - Why the nodes are held. When unset, a node that is held already keeps its comment.
     type: str
   hold_job:
     description:
-      - For which job the nodes are held. Zuul writes tenant, project, job and ref. Without it a node that is held
-        already keeps what it has.
+      - The job for which the nodes are held. Zuul writes tenant, project, job and ref. When unset, a node that is held
+        already keeps its job.
     type: str
   hold_expiration:
     description:
-      - Seconds that the nodes stay held, from the moment at which each became C(hold). Then the launcher deletes them.
-        The option C(max-hold-age) of C(nodepool.yaml) may end the hold earlier.
-      - V(0) is no limit. Without this option a node that is held already keeps its limit, and another has none.
+      - Seconds that each node stays in the state C(hold). Then the launcher deletes it. The option C(max-hold-age) of
+        C(nodepool.yaml) may end the hold earlier.
+      - V(0) means no limit. When unset, a node that is held already keeps its limit, and other nodes get none.
     type: int
   wait:
     description:
-      - Wait until the requestor or launcher that has locked a node is done with it. The module queues for the lock, so
-        it gets the node before a launcher can delete it.
-      - In check mode the module does not wait. It tells what becomes of the nodes if they are free in time.
+      - Wait until the requestor or launcher that has locked a node releases the lock. The module is a contender for the
+        lock, so it gets the node before a launcher can delete it.
+      - In check mode the module does not wait. It returns the changes that it would make if the nodes are free in time.
     type: bool
     default: false
   timeout:
     description:
-      - With O(wait), give up after so many seconds.
+      - Seconds after which the module gives up with O(wait).
     type: int
     default: 600
 extends_documentation_fragment:
@@ -92,7 +92,7 @@ EXAMPLES = r"""
     wait: true
     timeout: 7200
 
-- name: Give it back
+- name: Release it
   stackci.nodepool.node:
     id: "0000000017"
     state: released
@@ -112,34 +112,34 @@ nodes:
   elements: dict
   contains:
     id:
-      description: Its id.
+      description: The id of the node.
       type: str
     changed:
-      description: Whether its record was changed, or would be in check mode.
+      description: Whether the record was changed, or would be in check mode.
       type: bool
     state_before:
-      description: The state that it had, null when it was gone.
+      description: The state before, null when the node did not exist.
       type: str
     state:
-      description: The state that it has, or would have in check mode, null when it is gone.
+      description: The state now, or in check mode the state that the node would have, null when it does not exist.
       type: str
     provider:
-      description: Its provider, null when it is gone.
+      description: The provider, null when the node does not exist.
       type: str
     comment:
-      description: Why it is held, null for no reason.
+      description: Why the node is held, null when the record has no comment.
       type: str
     hold_job:
-      description: For which job it is held, null for none.
+      description: The job for which the node is held, null for none.
       type: str
     hold_expiration:
-      description: Seconds that it stays held, null for no limit of its own.
+      description: Seconds that the node stays held, null when it has no limit of its own.
       type: int
     expires_in:
-      description: Seconds until the launcher deletes the held node, null for one that is not held or has no limit.
+      description: Seconds until the launcher deletes the held node, null when it is not held or has no limit.
       type: float
     refusal:
-      description: Why it was left as it was, null when it was not refused.
+      description: Why the module did not change the node, null when it was not refused.
       type: str
 """
 

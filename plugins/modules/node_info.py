@@ -8,51 +8,51 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_info
-short_description: List nodes and show the life of one
+short_description: List nodes and show the history of one
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Lists the nodes in ZooKeeper, of every launcher, with the columns of Nodepool's C(nodepool list) or,
     with O(detail), of C(nodepool list --detail).
-  - For nodes that are named by O(ids) it also shows their life, as far as it is stored.
-  - Nothing is changed.
+  - For the nodes in O(ids) the module also returns the history, as far as it is stored.
+  - The module changes nothing.
 options:
   ids:
     description:
-      - Only these nodes; RV(lives) is returned for them.
-      - When empty, all.
+      - List only these nodes, and return RV(lives) for them.
+      - When empty, list all.
     type: list
     elements: str
     default: []
   providers:
     description:
-      - Only nodes of these providers. When empty, of all.
+      - List only nodes of these providers. When empty, of all.
     type: list
     elements: str
     default: []
   pools:
     description:
-      - Only nodes of pools with these names. When empty, of all.
+      - List only nodes of pools with these names. When empty, of all.
     type: list
     elements: str
     default: []
   labels:
     description:
-      - Only nodes that have one of these labels. When empty, all.
+      - List only nodes that have one of these labels. When empty, list all.
     type: list
     elements: str
     default: []
   states:
     description:
-      - Only nodes in these states. When empty, in any.
+      - List only nodes in these states. When empty, in any state.
     type: list
     elements: str
     default: []
     choices: [aborted, building, deleted, deleting, failed, hold, in-use, init, ready, testing, used]
   older_than:
     description:
-      - Only nodes that have been in their state for so many seconds.
+      - List only nodes that have been in their state for at least this many seconds.
     type: float
     default: 0
   detail:
@@ -83,11 +83,11 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.id }}"
 
-- name: What happened to this node?
+- name: Read the history of one node
   stackci.nodepool.node_info:
     ids: ["0000000017"]
 
-- name: Complain about nodes that have been building for half an hour
+- name: Fail when nodes have been building for half an hour
   stackci.nodepool.node_info:
     states: [building]
     older_than: 1800
@@ -103,7 +103,7 @@ nodes:
   elements: dict
   contains:
     id:
-      description: Its id.
+      description: The id of the node.
       type: str
     provider:
       description: The provider, null when the record does not have it.
@@ -112,7 +112,7 @@ nodes:
       description: The pool, null when the record does not have it.
       type: str
     labels:
-      description: Its labels.
+      description: The labels of the node.
       type: list
       elements: str
     server_id:
@@ -132,7 +132,7 @@ nodes:
       description: The state, null when the record does not have it.
       type: str
     age:
-      description: Seconds since it came into that state, null when the record does not have it.
+      description: Seconds since the node came into that state, null when the record does not have it.
       type: float
     age_text:
       description: The same as C(DD:HH:MM:SS), null when the record does not have it.
@@ -142,7 +142,7 @@ nodes:
       type: float
       returned: when O(detail) or O(ids) is given
     locked:
-      description: Whether a launcher, Zuul or another program holds its lock.
+      description: Whether a launcher, Zuul or another program holds the node's lock.
       type: bool
     hostname:
       description: The hostname, null for nodes of OpenStack.
@@ -161,11 +161,11 @@ nodes:
       type: int
       returned: when O(detail) or O(ids) is given
     launcher:
-      description: The id of the pool that launched it, null when the record does not have it.
+      description: The id of the pool that launched the node, null when the record does not have it.
       type: str
       returned: when O(detail) or O(ids) is given
     allocated_to:
-      description: The request that it belongs to, null for none.
+      description: The request that the node belongs to, null for none.
       type: str
     requestor:
       description: The requestor of that request, null for none.
@@ -180,11 +180,11 @@ nodes:
       type: str
       returned: when O(detail) or O(ids) is given
     hold_job:
-      description: The job for which it is held, null when it is not.
+      description: The job for which the node is held, null when the record has none.
       type: str
       returned: when O(detail) or O(ids) is given
     comment:
-      description: Why it is held, null when nothing was said.
+      description: Why the node is held, null when the record has no comment.
       type: str
       returned: when O(detail) or O(ids) is given
     expires_in:
@@ -192,15 +192,15 @@ nodes:
       type: float
       returned: when O(detail) or O(ids) is given
     user_data:
-      description: What the user of the node wrote, null for nothing.
+      description: Data that the user of the node wrote, null for none.
       type: raw
       returned: when O(detail) or O(ids) is given
     driver_data:
-      description: What the driver of its launcher wrote, null for nothing.
+      description: Data that the driver of its launcher wrote, null for none.
       type: raw
       returned: when O(detail) or O(ids) is given
     problems:
-      description: What cannot be used of the record.
+      description: Fields of the record that cannot be used.
       type: list
       elements: str
   sample:
@@ -234,9 +234,9 @@ nodes:
       problems: []
 lives:
   description:
-    - The life of each node of O(ids) that matches the other options.
-    - A node that a launcher of this collection has deleted within the last six hours is among them, although RV(nodes)
-      does not have it.
+    - The history of each node of O(ids) that matches the other options.
+    - It includes nodes that a launcher of this collection has deleted within the last six hours, which RV(nodes) does
+      not have.
     - All keys are always there.
   returned: O(ids) is given
   type: list
@@ -246,7 +246,7 @@ lives:
       description: Id of the node.
       type: str
     steps:
-      description: What happened and when, in order. Steps that are not stored any more are missing.
+      description: The steps with their times, in order. Steps that are not stored any more are missing.
       type: list
       elements: dict
       contains:
@@ -265,25 +265,25 @@ lives:
           description: The same as C(DD:HH:MM:SS).
           type: str
         text:
-          description: A sentence about it.
+          description: A sentence about the step.
           type: str
     phase:
-      description: Where its launch is, null when there is no record of it.
+      description: The phase of the launch, null when there is no record of the launch.
       type: str
     attempt:
       description: The number of the present attempt, null when there is no record of the launch.
       type: int
     mark:
-      description: The mark of the present attempt in the metadata of the server, null when there is none.
+      description: The mark of the present attempt in the server's metadata, null when there is none.
       type: str
     server_id:
       description: The id of the server, null before there is one.
       type: raw
     floating_ip:
-      description: The address of its floating IP, null when it has none.
+      description: The address of the floating IP, null when there is none.
       type: str
     volumes:
-      description: Ids of its volumes.
+      description: Ids of the volumes.
       type: list
       elements: str
     failures:
@@ -291,17 +291,17 @@ lives:
       type: list
       elements: str
     superseded:
-      description: Marks of attempts that were given up while it was unknown whether the cloud had made a server.
+      description: Marks of attempts that were given up while it was not known whether the cloud had made a server.
       type: list
       elements: str
     next_try_in:
-      description: Seconds until the launcher goes on with the launch, null when it does not wait.
+      description: Seconds until the launcher continues the launch, null when it does not wait.
       type: float
     boot_seconds:
-      description: Seconds from the answer to the create to ACTIVE, null before that.
+      description: Seconds from the answer to the create until the server was ACTIVE, null before that.
       type: float
     problem:
-      description: Why there is less than there could be, null when all is there.
+      description: Why the history is incomplete, null when it is complete.
       type: str
   sample:
     - id: "0000000017"

@@ -19,15 +19,16 @@ description:
   - The cycle lasts for O(duration) seconds, or with O(until=settled) only as long as there is something to do. It can
     be killed at any time. The next cycle continues its work.
   - When several launchers run, one of them acts for each provider. The others stand by and take over when it ends.
-  - When a tree acts for a provider for the first time, the module warns of servers that carry the provider's name and
-    that no record of the tree names, in check mode as well. The launcher does not touch them.
-  - The cycle fails when its tree in ZooKeeper is emptied or exchanged. It deletes nothing because of that.
+  - When a launcher of a tree acts for a provider for the first time, the module warns of servers that carry the
+    provider's name and that no record of the tree names, in check mode as well. The launcher does not touch them.
+  - The cycle fails when its tree in ZooKeeper is emptied or replaced by another one. It deletes no server for this
+    reason.
   - In check mode the module reads the state of ZooKeeper and clouds once, returns the plan with its reasons and, with
     C(--diff), shows it. It writes, locks and registers nothing.
 options:
   duration:
     description:
-      - Seconds that the cycle lasts at most.
+      - Most seconds that the cycle lasts.
     type: float
     default: 300
   until:
@@ -47,8 +48,8 @@ options:
     description:
       - Seconds without data from the API of a cloud after which the launcher gives up a call. A call with its whole
         answer may take twice as long.
-      - For the answer to a create the launcher waits longer, as long as recent creates of that cloud needed, up to
-        twenty times this value. C(api_timeout) of the cloud's entry in C(clouds.yaml) is a lower bound for its creates.
+      - The launcher waits longer for the answer to a create, depending on recent creates of that cloud, up to twenty
+        times this value. C(api_timeout) of the cloud's entry in C(clouds.yaml) is a lower bound for its creates.
       - After a third of this time the provider is suspect, and the launcher gives requests to other providers that can
         serve them.
     type: float
@@ -66,7 +67,7 @@ attributes:
   diff_mode:
     support: partial
     details:
-      - In check mode the diff shows the plan. Outside of check mode the result tells what was done.
+      - In check mode the diff shows the plan. Outside of check mode the result has what was done.
   idempotent:
     support: full
 seealso:

@@ -13,22 +13,22 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Reads C(nodepool.yaml) as launcher and builder do and fails with all problems of it.
+  - Reads C(nodepool.yaml) as launcher and builder do and fails with all its problems.
   - Then the module looks up every label of every pool in its cloud. Flavor, image, networks, keypair, security groups
     and availability zones must exist, and one node must fit into the quota and the limits of its pool. Pools with
     C(max-servers) 0 are left out.
-  - The module does not ask ZooKeeper and changes nothing in the clouds. It does not check whether disk images are
+  - The module does not read ZooKeeper and changes nothing in the clouds. It does not check whether disk images are
     uploaded.
 options:
   offline:
     description:
-      - Check the files only. The module asks no cloud and needs no C(clouds.yaml). Use it in the CI of a configuration
-        repository.
+      - Check the files only. The module calls no cloud and needs no C(clouds.yaml). Use this option in the CI of a
+        configuration repository.
     type: bool
     default: false
   providers:
     description:
-      - Ask only the clouds of these providers. When unset, ask all clouds.
+      - Check only the clouds of these providers. When unset, check all clouds.
     type: list
     elements: str
   api_timeout:

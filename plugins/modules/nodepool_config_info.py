@@ -13,23 +13,23 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Reads C(nodepool.yaml) as launcher and builder do and fails with everything that is wrong with it.
-  - Then shows every option of every section with the value that is in force and where it comes from. That is the
+  - Reads C(nodepool.yaml) as launcher and builder do and fails with all its problems.
+  - Then returns every option of every section with its effective value and the origin of the value. The origin is the
     section itself, a section above it, a parent of a diskimage, the secure file or the default.
   - Values that may be secret are masked. These are values of C(env-vars), C(userdata), C(metadata), C(meta),
-    C(instance-properties), C(dynamic-instance-properties) and C(node-attributes), and whatever came from the
+    C(instance-properties), C(dynamic-instance-properties) and C(node-attributes), and all values that come from the
     environment.
-  - Neither ZooKeeper nor a cloud is asked. Nothing is changed.
+  - The module does not read ZooKeeper or call a cloud, and changes nothing.
 options:
   sections:
     description:
-      - Only these sections, as RV(settings[].section) names them. When empty, all.
+      - Return only these sections, as RV(settings[].section) names them. When empty, return all.
     type: list
     elements: str
     default: []
   only_given:
     description:
-      - Leave out what has its default.
+      - Leave out options that have their default.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -41,13 +41,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: What is in force for this pool?
+- name: Read the effective options of one pool
   stackci.nodepool.nodepool_config_info:
     config: nodepool.yaml
     sections: ["providers[cloud1].pools[main]"]
   register: pool
 
-- name: Show it
+- name: Show them
   ansible.builtin.debug:
     msg: "{{ item.option }}: {{ item.value }} ({{ item.origin }})"
   loop: "{{ pool.settings }}"
@@ -62,7 +62,7 @@ file:
   type: str
   sample: /etc/nodepool/nodepool.yaml
 problems:
-  description: What was ignored of the configuration.
+  description: Parts of the configuration that were ignored, each as a sentence.
   returned: success
   type: list
   elements: str
@@ -76,21 +76,21 @@ settings:
   elements: dict
   contains:
     section:
-      description: Where the option is, V(top) for the top level of the file.
+      description: The section that has the option, V(top) for the top level of the file.
       type: str
     option:
-      description: Its name.
+      description: The name of the option.
       type: str
     value:
-      description: The value in force, null for none and for no limit.
+      description: The effective value, null for none and for no limit.
       type: raw
     origin:
       description: >-
-        Where it comes from. V(default), V(secure file), or the kind of section that has it, V(top), V(webapp),
+        The origin of the value. V(default), V(secure file), or the kind of section that has it, V(top), V(webapp),
         V(label), V(diskimage), V(cloud-image), V(provider), V(pool), or C(diskimage) with the name of a parent.
       type: str
     line:
-      description: The line of the file where it stands, null for defaults and for the secure file.
+      description: The line of the option in the file, null for defaults and for the secure file.
       type: int
   sample:
     - {section: "providers[cloud1].pools[main]", option: max-servers, value: 10, origin: pool, line: 23}

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: nodepool_request
-short_description: Ask Nodepool for nodes, keep them for a while, give them back
+short_description: Request nodes, hold them under a name, and release them
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Requests nodes through ZooKeeper as Zuul does, waits until they are ready and leases them under a name.
   - The nodes of a lease are held (node state C(hold)) under the name of the lease. They stay after the module has
-    ended, until they are released or O(expires) is over. A requestor that crashes does not keep nodes for ever.
-  - The module can be ended at any point. Repeating it with the same O(name) continues, and once the lease is complete
+    ended, until they are released or O(expires) is over. So a requestor that crashes does not keep nodes for ever.
+  - The module can be ended at any point. Running it again with the same O(name) continues. When the lease is complete,
     it returns the same nodes unchanged.
   - When nodes of a complete lease are missing (expired, deleted, or taken over by another requestor), the module renews
-    the whole lease. It releases the nodes that are left, requests new ones and says so in RV(notices).
+    the whole lease. It releases the remaining nodes, requests new ones and reports this in RV(notices).
 extends_documentation_fragment:
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.change
@@ -45,14 +45,14 @@ options:
       - Labels of one set of nodes, in the order in which they are returned. All nodes of a set come from one pool
         and availability zone.
       - Required when O(state=present).
-      - A label that is neither in C(nodepool.yaml) nor offered by a launcher of the ZooKeeper tree is refused, with the
-        names that are similar. When O(config) has no labels at all, launchers decide.
+      - A label that is neither in C(nodepool.yaml) nor offered by a launcher of the ZooKeeper tree is refused, and the
+        message has similar names. When O(config) has no labels at all, launchers decide.
       - A lease that exists with other labels or another O(count) is an error.
     type: list
     elements: str
   count:
     description:
-      - Number of sets. Each set is a request of its own and may be placed elsewhere.
+      - Number of sets. Each set is a request of its own and may come from another pool.
     type: int
     default: 1
   wait:
@@ -63,7 +63,7 @@ options:
     default: true
   timeout:
     description:
-      - Seconds to wait at most. Then the module fails and returns RV(last_state).
+      - Most seconds to wait. Then the module fails and returns RV(last_state).
     type: int
     default: 600
   cancel_on_timeout:
@@ -98,8 +98,8 @@ options:
     description:
       - Run a launcher cycle in this module while it waits, for sites without a launcher. When another launcher acts for
         a provider, the module only waits for it.
-      - The module then ends in good order at a signal, and when C(ansible-playbook) was killed. Repeat the task to
-        continue.
+      - With this option the module ends in good order after a signal, and when C(ansible-playbook) was killed. Repeat
+        the task to continue.
       - With O(state=absent) the module waits until the servers of the lease are deleted.
       - Has no effect with O(wait=false).
     type: bool
@@ -144,7 +144,7 @@ EXAMPLES = r"""
     name: "acceptance-{{ build_number }}"
     state: absent
 
-- name: Lease a node where no launcher runs
+- name: Lease a node at a site without a launcher
   stackci.nodepool.nodepool_request:
     name: scratch
     labels: [debian-small]
@@ -170,19 +170,19 @@ requests:
   elements: dict
   contains:
     id:
-      description: Id of the request, null when it has not been made yet.
+      description: Id of the request, null when it is not made yet.
       type: str
       sample: 100-0000000012
     state:
-      description: C(requested), C(pending), C(fulfilled) or C(failed); empty when it has not been made yet.
+      description: C(requested), C(pending), C(fulfilled) or C(failed). Empty when the request is not made yet.
       type: str
       sample: fulfilled
     reason:
-      description: Why it waits, null when no launcher has stored a reason.
+      description: Why the request waits, null when no launcher has stored a reason.
       type: dict
       contains:
         code:
-          description: The reason as a word for programs.
+          description: The code of the reason, for programs.
           type: str
           sample: no-room
         text:
@@ -199,7 +199,7 @@ nodes:
     label: {description: Label of the node., type: str, sample: debian-small}
     labels: {description: All labels of the node., type: list, elements: str, sample: [debian-small]}
     state: {description: State of the node., type: str, sample: hold}
-    request: {description: Request that it was launched or reused for., type: str, sample: 100-0000000012}
+    request: {description: Request that the node was allocated to., type: str, sample: 100-0000000012}
     address: {description: Address to connect to., type: str, sample: 192.0.2.17}
     public_ipv4: {description: Public IPv4 address., type: str, sample: 192.0.2.17}
     private_ipv4: {description: Private IPv4 address., type: str, sample: 10.0.0.17}
@@ -210,16 +210,16 @@ nodes:
     python_path: {description: Python interpreter of the image., type: str, sample: auto}
     shell_type: {description: Shell type of the image., type: str, sample: ""}
     host_keys: {description: Host keys that the launcher saw., type: list, elements: str, sample: [ssh-ed25519 AAAA]}
-    provider: {description: Provider that it runs at., type: str, sample: cloud1}
-    pool: {description: Pool that it belongs to., type: str, sample: main}
+    provider: {description: Provider of the node., type: str, sample: cloud1}
+    pool: {description: Pool of the node., type: str, sample: main}
     cloud: {description: Entry of clouds.yaml., type: str, sample: cloud1}
     region: {description: Region., type: str, sample: ""}
     az: {description: Availability zone., type: str, sample: nova}
     external_id: {description: Id of the server in the cloud., type: raw, sample: 0e3f0c5e-7b3f-4c3e-9f5b-1f0e5b8c6a11}
     image_id: {description: Cloud image or the znode path of the upload., type: str, sample: debian-12}
-    resources: {description: What it counts in quotas., type: dict, sample: {cores: 2, instances: 1, ram: 4096}}
+    resources: {description: Resources that count in quotas., type: dict, sample: {cores: 2, instances: 1, ram: 4096}}
     attributes: {description: The pool's node-attributes., type: dict, sample: {}}
-    expires_at: {description: When it is deleted in seconds since 1970., type: float, sample: 1795205532.8}
+    expires_at: {description: UNIX time at which the node is deleted., type: float, sample: 1795205532.8}
 notices:
   description: Notices, for instance that the lease was renewed and why.
   returned: success
@@ -233,7 +233,7 @@ planned:
   elements: str
   sample: ["ask for a new set of nodes: there is no lease of this name yet"]
 last_state:
-  description: RV(requests) and RV(nodes) at the end of the time.
+  description: RV(requests) and RV(nodes) at the end of O(timeout).
   returned: when O(timeout) is over
   type: dict
 """

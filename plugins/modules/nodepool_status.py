@@ -13,15 +13,15 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Reads ZooKeeper once and prints one screen of plain text. It shows providers with what is used of their limits,
+  - Reads ZooKeeper once and prints one screen of plain text. It shows providers with the usage of their limits,
     breakers and freezes, nodes by state and label, the requests that wait with their reasons, images with their ages,
     failing deletions and damaged records.
-  - With O(id) it explains one request or shows the life of one node instead.
-  - Programs take the other C(_info) modules, which return rows. Nothing is changed.
+  - With O(id) it explains one request or shows the history of one node instead.
+  - Programs should use the C(_info) modules, which return rows. The module changes nothing.
 options:
   id:
     description:
-      - A request or a node.
+      - The id of a request or a node.
     type: str
   width:
     description:
@@ -30,10 +30,10 @@ options:
     default: 80
   watch:
     description:
-      - Seconds after which it looks and prints again, until Ctrl-C interrupts Ansible; 0 for one look.
-      - At least a second passes between two looks. Where colours are on, each look erases the screen.
-      - A look that fails is shown as a message, and the next look follows. Only the first look must succeed.
-      - It is ignored with C(async) and where the output of Ansible is JSON.
+      - Seconds after which the module reads and prints again, until Ctrl-C interrupts Ansible. With 0 it reads once.
+      - At least a second passes between two readings. If Ansible's output has colours, each reading erases the screen.
+      - A reading that fails is shown as a message, and the next one follows. Only the first reading must succeed.
+      - The option is ignored with C(async) and when Ansible's output is JSON.
     type: float
     default: 0
 extends_documentation_fragment:
@@ -56,7 +56,7 @@ EXAMPLES = r"""
   stackci.nodepool.nodepool_status:
     watch: 5
 
-- name: Why does this request wait?
+- name: Explain why a request waits
   stackci.nodepool.nodepool_status:
     id: 100-0000000011
 """

@@ -15,19 +15,19 @@ author:
 description:
   - Runs the web service in the foreground, until it is stopped or O(duration) is over. It has the endpoints of
     Nodepool's own web service (C(/node-list), C(/request-list), C(/image-list), C(/dib-image-list), C(/image-status),
-    C(/label-list)), C(/health), C(/ready), C(/metrics) for Prometheus and a page for people.
-  - It reads ZooKeeper once and then follows a watch. Visitors cost ZooKeeper nothing. It writes nothing, and knows no
-    method but GET and HEAD.
-  - Without ZooKeeper it goes on with the last known state, and says how old that is. It applies a new C(nodepool.yaml)
-    without a restart, except for the sections about ZooKeeper and the web service itself.
+    C(/label-list)), C(/health), C(/ready), C(/metrics) for Prometheus and web pages.
+  - The service reads ZooKeeper once and then follows a watch, so HTTP requests cause no reads of ZooKeeper. It writes
+    nothing, and accepts only the methods GET and HEAD.
+  - While ZooKeeper does not answer, the service shows the last known state and its age. It applies a new
+    C(nodepool.yaml) without a restart, except for the sections about ZooKeeper and the web service itself.
   - C(SIGTERM) and C(SIGINT) end it in good order. The role P(stackci.nodepool.webapp#role) runs it as a service of
     systemd.
 options:
   listen_address:
     description:
       - Address to listen on, instead of C(listen_address) of the section C(webapp) in C(nodepool.yaml).
-      - When neither is set, C(127.0.0.1). The service has no authentication, so other addresses need a proxy or a
-        network that may read everything.
+      - When neither is set, C(127.0.0.1). The service has no authentication. Use another address only behind a proxy or
+        in a network whose users may read everything.
     type: str
   port:
     description:
@@ -45,7 +45,7 @@ options:
     type: path
   heartbeat_file:
     description:
-      - A file that the module writes, and then touches at least every 10 seconds as long as it answers.
+      - A file that the module writes, and then touches at least every 10 seconds as long as the service answers.
     type: path
 extends_documentation_fragment:
   - stackci.nodepool.tree
@@ -54,7 +54,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Only looks whether the configuration can be used and the libraries are installed.
+    details: Only checks that the configuration can be used and that the libraries are installed.
   diff_mode:
     support: none
   idempotent:
@@ -65,9 +65,10 @@ requirements:
   - waitress >= 3.0
   - Werkzeug >= 3.0
 notes:
-  - The page for people has templates, which Ansible does not pack with a module. It works where the module runs from
-    the installed collection, which is the case on the controller with the Python of C(ansible-playbook) and without
-    C(become). Elsewhere it answers 503 and says so, as does a warning at the start. Everything else works in any case.
+  - The web pages need templates, which Ansible does not pack with a module. They work when the module runs from the
+    installed collection, which is the case on the controller with the Python of C(ansible-playbook) and without
+    C(become). Otherwise the pages answer 503 with the reason, and the service writes a line about it at the start. The
+    other endpoints always work.
 seealso:
   - module: stackci.nodepool.nodepool_status
   - module: stackci.nodepool.node_info
@@ -86,17 +87,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 address:
-  description: Where the service listened. Null in check mode.
+  description: The URL at which the service listened. Null in check mode.
   returned: success
   type: str
   sample: http://127.0.0.1:8005/
 seconds:
-  description: How long it ran.
+  description: Duration in seconds.
   returned: success
   type: float
   sample: 600.0
 ended:
-  description: Why it ended, V(stopped), V(controller gone), V(duration) or V(check mode).
+  description: Why the service ended, V(stopped), V(controller gone), V(duration) or V(check mode).
   returned: success
   type: str
   sample: stopped

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: provider
-short_description: Erase what ZooKeeper has of a provider that has left the configuration
+short_description: Erase the records of a provider that has left the configuration from ZooKeeper
 version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Deletes the records of a provider, as C(nodepool erase) does. These are its nodes, its uploads of every build, and
     the documents of launchers and builders below C(/nodepool/stackci) (freezes, breakers, pools, waits, notes).
-  - Nothing is done in the cloud. Servers and images that are there stay, and no record knows them afterwards. Thus the
+  - The module does nothing in the cloud. Servers and images there stay, and no record names them afterwards. Thus the
     module fails while something of the provider is left, and names it.
   - The playbook C(stackci.nodepool.drain_provider) removes a provider step by step and ends with this module.
 options:
@@ -33,8 +33,8 @@ options:
   force:
     description:
       - Delete the records also while the configuration has the provider, a launcher acts for it or has registered it,
-        or nodes, launches, deletions in progress or uploads are left. For a cloud that does not exist any more.
-      - Stop the launchers and builders of the provider before. Otherwise they write new records.
+        or nodes, launches, deletions in progress or uploads are left. Use it for a cloud that does not exist any more.
+      - Stop the launchers and builders of the provider first. Otherwise they write new records.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -73,15 +73,15 @@ left:
   type: dict
   contains:
     configuration:
-      description: Path of the configuration that has it.
+      description: Path of the configuration that has the provider.
       type: list
       elements: str
     launchers:
-      description: Hosts of the launchers that serve it.
+      description: Hosts of the launchers that serve the provider.
       type: list
       elements: str
     nodes:
-      description: Its nodes, each with its state.
+      description: The provider's nodes, each with its state.
       type: list
       elements: str
     launches:
@@ -89,12 +89,12 @@ left:
       type: list
       elements: str
     deletions:
-      description: Servers and floating IPs whose deletion is not done.
+      description: Servers and floating IPs whose deletion is not complete.
       type: list
       elements: str
     uploads:
-      description: Its uploads, each with image, build, number and state. Failed ones without an image in the cloud
-        do not count.
+      description: The provider's uploads, each with image, build, number and state. Failed uploads without an image in
+        the cloud do not count.
       type: list
       elements: str
   sample:
@@ -106,7 +106,7 @@ left:
     uploads: []
 configured:
   description:
-    - What the configuration lets the provider do; null when it does not have the provider.
+    - The provider in the configuration, null when the configuration does not have it.
     - All keys are always there.
   returned: always
   type: dict
@@ -119,12 +119,12 @@ configured:
       type: list
       elements: str
     diskimages:
-      description: The disk images that are uploaded to it.
+      description: The disk images that are uploaded to the provider.
       type: list
       elements: str
   sample: {file: /etc/nodepool/nodepool.yaml, pools: [main], diskimages: [debian]}
 erased:
-  description: Paths of the znodes that were deleted, or would be in check mode, each with all below it.
+  description: Paths of the znodes that were deleted with all znodes below them, or would be in check mode.
   returned: always
   type: list
   elements: str

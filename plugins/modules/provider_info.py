@@ -14,13 +14,13 @@ author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Lists each provider of the configuration and of ZooKeeper with the launcher that acts for it, the health of its API,
-    the limits that the launcher read last and what is used of them, open breakers and failing deletions.
-  - Each provider has its pools, with their limits and freezes.
-  - The module does not ask the clouds and changes nothing.
+    the limits that the launcher read last and their usage, open breakers and failing deletions.
+  - Each provider is returned with its pools, their limits and freezes.
+  - The module calls no cloud and changes nothing.
 options:
   providers:
     description:
-      - Only these providers. When empty, all.
+      - List only these providers. When empty, list all.
     type: list
     elements: str
     default: []
@@ -35,7 +35,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: How full are the clouds?
+- name: Read how full the clouds are
   stackci.nodepool.provider_info:
   register: clouds
 
@@ -46,7 +46,7 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.0.name }}"
 
-- name: Complain about a provider for which no launcher acts
+- name: Fail when no launcher acts for a provider
   stackci.nodepool.provider_info:
     providers: [cloud1]
   register: cloud
@@ -61,108 +61,108 @@ providers:
   elements: dict
   contains:
     name:
-      description: Its name.
+      description: The name of the provider.
       type: str
     configured:
-      description: Whether the configuration has it.
+      description: Whether the configuration has the provider.
       type: bool
     cloud:
-      description: The entry of clouds.yaml, null when it is not known.
+      description: The entry of clouds.yaml, null when unknown.
       type: str
     region:
-      description: The region, null for that of clouds.yaml.
+      description: The region, null for the region in clouds.yaml.
       type: str
     acting:
-      description: Whether a launcher of this collection acts for it now.
+      description: Whether a launcher of this collection acts for the provider now.
       type: bool
     acted_for_by:
-      description: The hosts of the launchers, of any kind, that have registered its pools.
+      description: Hosts of the launchers, of this collection or of Nodepool, that have registered the provider's pools.
       type: list
       elements: str
     draining:
-      description: Whether it has left the configuration or moved, and its last nodes are still in use.
+      description: Whether the provider has left the configuration or moved, and its last nodes are still in use.
       type: bool
     health:
-      description: The health of its API when the launcher wrote it last, null when that is not stored.
+      description: The health of the API when the launcher wrote it last, null when that is not stored.
       type: dict
       contains:
         state:
           description: V(ok) or V(trouble).
           type: str
         text:
-          description: What is wrong, null when nothing is.
+          description: The problem, null when there is none.
           type: str
         age:
-          description: Seconds since it is wrong, null when nothing is.
+          description: Seconds since the problem began, null when there is none.
           type: float
     reading_age:
-      description: Seconds since the launcher read the limits, null when it never did.
+      description: Seconds since a launcher read the limits, null when none has.
       type: float
     reading_age_text:
-      description: The same as C(DD:HH:MM:SS), null when it never did.
+      description: The same as C(DD:HH:MM:SS), null when no launcher has read them.
       type: str
     boot_seconds:
-      description: The median of the boots seen lately, null without one.
+      description: The median duration of recent boots in seconds, null when there was none.
       type: float
     nodes:
       description: Nodes by state.
       type: dict
     resources: &resources
-      description: What is used of each resource that is used or limited.
+      description: The usage of each resource that is used or limited.
       type: list
       elements: dict
       contains:
         resource:
-          description: Its name as in C(nodepool.yaml); ram is MiB.
+          description: The name as in C(nodepool.yaml). The unit of ram is MiB.
           type: str
         used:
-          description: What the nodes use by their records.
+          description: Amount that the nodes use by their records.
           type: float
         others:
-          description: What others used in the project at the last reading; 0 for pools.
+          description: Amount that others used in the project at the last reading, 0 for pools.
           type: float
         limit:
-          description: The limit, null for none that is known.
+          description: The limit, null when none is known.
           type: float
         left:
-          description: What is left of it, null where no limit is known.
+          description: Amount that is left, null when no limit is known.
           type: float
     breakers:
-      description: The breakers that are open.
+      description: The open breakers. Nothing is launched with the image and the flavor of an open breaker.
       type: list
       elements: dict
       contains:
         image:
-          description: Nothing is launched with this image
+          description: The image.
           type: str
         flavor:
-          description: and this flavor.
+          description: The flavor.
           type: str
         ends_in:
-          description: Seconds until it is tried again.
+          description: Seconds until the next try.
           type: float
         failures:
           description: Launches that failed in a row.
           type: int
         text:
-          description: What the last of them said, null when that is not stored.
+          description: Message of the last failure, null when that is not stored.
           type: str
     pools:
-      description: Its pools, by name.
+      description: The pools of the provider, by name.
       type: list
       elements: dict
       contains:
         name:
-          description: Its name.
+          description: The name of the pool.
           type: str
         id:
-          description: The id under which it declines and launches, null before it was registered.
+          description: The id with which the pool declines requests and marks nodes, null before it is registered.
           type: str
         configured:
-          description: Whether the configuration has it.
+          description: Whether the configuration has the pool.
           type: bool
         registered:
-          description: Whether a launcher has registered it now.
+          description: Whether the pool is registered by a launcher now.
           type: bool
         hostname:
           description: The host of that launcher, null without one.
@@ -171,13 +171,13 @@ providers:
           description: The version of that launcher, null without one.
           type: str
         paused:
-          description: Whether its launcher says that it is full.
+          description: Whether the launcher has registered the pool as paused, because it is full.
           type: bool
         priority:
-          description: Its priority, null when it is not known.
+          description: The priority, null when unknown.
           type: int
         labels:
-          description: The labels that it offers.
+          description: The labels that the pool offers.
           type: list
           elements: str
         nodes:
@@ -199,10 +199,10 @@ providers:
               description: Refused creates in the past hour.
               type: int
             text:
-              description: What the cloud said, null when that is not stored.
+              description: The cloud's message, null when that is not stored.
               type: str
     stuck:
-      description: What cannot be deleted.
+      description: Servers and floating IPs whose deletion fails.
       type: list
       elements: dict
       contains:
@@ -216,19 +216,19 @@ providers:
           description: Id of the floating IP, null for none.
           type: str
         node:
-          description: The node that it belonged to, null for none.
+          description: The node that the server or floating IP belonged to, null for none.
           type: str
         age:
           description: Seconds since the deletion began, null when that is not stored.
           type: float
         tries:
-          description: How often it was tried.
+          description: Number of tries.
           type: int
         answer:
-          description: What the cloud said, null when that is not stored.
+          description: The cloud's message, null when that is not stored.
           type: str
     problems:
-      description: What cannot be used of the stored document of the provider.
+      description: Fields of the provider's stored document that cannot be used.
       type: list
       elements: str
   sample:

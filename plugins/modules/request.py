@@ -13,15 +13,16 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Deletes requests from ZooKeeper, as their requestors do to cancel them. The launcher that works on a request takes
-    its nodes back. It completes launches that have begun, and other requests get the nodes.
-  - A fulfilled request whose requestor has locked nodes already is refused, and so is one that belongs to a lease.
-  - Zuul makes a new request in place of one that another program deletes. To end it for good, dequeue the change in
-    Zuul.
+  - Deletes requests from ZooKeeper, as requestors do to cancel them. The launcher that works on a request takes its
+    nodes back. It completes launches that have begun, and other requests get the nodes.
+  - The module refuses to delete a fulfilled request whose requestor has already locked nodes, and a request that
+    belongs to a lease.
+  - When another program deletes a request of Zuul, Zuul makes a new one. To end the request for good, dequeue the
+    change in Zuul.
 options:
   ids:
     description:
-      - The requests. The id of a request that is gone already is accepted.
+      - The requests. The id of a request that does not exist any more is accepted.
     type: list
     elements: str
     required: true
@@ -43,7 +44,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Why does the request wait?
+- name: Read why the request waits
   stackci.nodepool.request_info:
     ids: [100-0000000042]
 
@@ -61,23 +62,23 @@ requests:
   elements: dict
   contains:
     id:
-      description: Its id.
+      description: The id of the request.
       type: str
     changed:
-      description: Whether it was deleted, or would be in check mode.
+      description: Whether the request was deleted, or would be in check mode.
       type: bool
     state_before:
-      description: The state that it had, null when it was gone or its record cannot be read.
+      description: The state before, null when the request did not exist or its record cannot be read.
       type: str
     requestor:
-      description: The requestor, null when its record does not have it.
+      description: The requestor, null when the record does not have it.
       type: str
     freed:
-      description: The nodes that were allocated to it. They are free now, or when their launches are complete.
+      description: The nodes that were allocated to the request. They are free now, or when their launches are complete.
       type: list
       elements: str
     refusal:
-      description: Why it was left as it was, null when it was not refused.
+      description: Why the request was not deleted, null when that was not refused.
       type: str
 """
 

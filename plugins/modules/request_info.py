@@ -14,45 +14,45 @@ author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Lists the node requests in ZooKeeper with the columns of Nodepool's C(nodepool request-list), in the order in which
-    they are served, each with its place in the queue and the reason for which it waits.
-  - For requests that are named by O(ids) it explains how they stand.
-  - Nothing is changed.
+    they are served, each with its place in the queue and the reason why it waits.
+  - For the requests in O(ids) the module also returns an explanation.
+  - The module changes nothing.
 options:
   ids:
     description:
-      - Only these requests; RV(explanations) is returned for them.
-      - When empty, all.
+      - List only these requests, and return RV(explanations) for them.
+      - When empty, list all.
     type: list
     elements: str
     default: []
   states:
     description:
-      - Only requests in these states. When empty, in any.
+      - List only requests in these states. When empty, in any state.
     type: list
     elements: str
     default: []
     choices: [failed, fulfilled, pending, requested]
   labels:
     description:
-      - Only requests that want one of these labels. When empty, all.
+      - List only requests that want one of these labels. When empty, list all.
     type: list
     elements: str
     default: []
   providers:
     description:
-      - Only requests that prefer one of these providers. When empty, all.
+      - List only requests that prefer one of these providers. When empty, list all.
     type: list
     elements: str
     default: []
   requestors:
     description:
-      - Only requests of these requestors. When empty, of all.
+      - List only requests of these requestors. When empty, of all.
     type: list
     elements: str
     default: []
   older_than:
     description:
-      - Only requests that were made so many seconds ago or earlier.
+      - List only requests that were made at least this many seconds ago.
     type: float
     default: 0
 extends_documentation_fragment:
@@ -66,20 +66,20 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: What has been waiting for ten minutes?
+- name: Read the requests that have been waiting for ten minutes
   stackci.nodepool.request_info:
     states: [requested]
     older_than: 600
   register: waiting
 
-- name: Show it
+- name: Show them
   ansible.builtin.debug:
     msg: "{{ item.place }} {{ item.id }} {{ item.labels | join(', ') }}: {{ item.reason.text | default('not said') }}"
   loop: "{{ waiting.requests }}"
   loop_control:
     label: "{{ item.id }}"
 
-- name: Why does this one wait?
+- name: Read why one request waits
   stackci.nodepool.request_info:
     ids: [100-0000000011]
 """
@@ -92,58 +92,59 @@ requests:
   elements: dict
   contains:
     id:
-      description: Its id.
+      description: The id of the request.
       type: str
     priority:
-      description: The priority in its id; smaller is sooner.
+      description: The priority in the id. Requests with a smaller number are served first.
       type: int
     relative_priority:
-      description: The priority among those of the same priority, the column Priority of Nodepool; smaller is sooner.
+      description: The priority among requests of the same RV(requests[].priority), Nodepool's column Priority. Requests
+        with a smaller number are served first.
       type: int
     state:
       description: The state, null when the record does not have it.
       type: str
     age:
-      description: Seconds since it came into that state, null when the record does not have it.
+      description: Seconds since the request came into that state, null when the record does not have it.
       type: float
     age_text:
       description: The same as C(DD:HH:MM:SS), null when the record does not have it.
       type: str
     created_age:
-      description: Seconds since it was made, null when the record does not have it.
+      description: Seconds since the request was made, null when the record does not have it.
       type: float
     requestor:
       description: The requestor, null when the record does not have it.
       type: str
     labels:
-      description: The labels of the nodes that it wants.
+      description: The labels of the requested nodes.
       type: list
       elements: str
     nodes:
-      description: The nodes that it got.
+      description: The nodes that were allocated to the request.
       type: list
       elements: str
     declined_by:
-      description: The ids of the pools that have declined it.
+      description: The ids of the pools that have declined the request.
       type: list
       elements: str
     event_id:
       description: The id that its requestor gave the event, null for none.
       type: str
     provider:
-      description: The provider that it prefers, null for any.
+      description: The preferred provider, null for any.
       type: str
     tenant:
       description: The tenant whose limits count, null for none.
       type: str
     locked:
-      description: Whether a launcher works on it.
+      description: Whether a launcher works on the request.
       type: bool
     place:
       description: Its place in the queue, from 1, null when it does not wait in the queue.
       type: int
     reason:
-      description: Why it waits, was declined or failed, as a launcher stored it, null when no launcher did.
+      description: Why the request waits, was declined or failed, as a launcher has stored it, null when none has.
       type: dict
       contains:
         code:
@@ -153,13 +154,13 @@ requests:
           description: The same as a sentence.
           type: str
         since:
-          description: UNIX time since which it waits for this, null when that is not stored.
+          description: UNIX time since which the request waits for this reason, null when that is not stored.
           type: float
         age:
-          description: Seconds since the launcher wrote it, null when that is not known.
+          description: Seconds since the launcher wrote the reason, null when unknown.
           type: float
     problems:
-      description: What cannot be used of the record.
+      description: Fields of the record that cannot be used.
       type: list
       elements: str
   sample:
@@ -195,10 +196,10 @@ explanations:
       description: Id of the request.
       type: str
     state:
-      description: Its state, null when the record does not have it.
+      description: State of the request, null when the record does not have it.
       type: str
     summary:
-      description: A sentence about how it stands.
+      description: A sentence about the state of the request.
       type: str
     place:
       description: Its place in the queue, from 1, null when it does not wait in the queue.
@@ -208,23 +209,23 @@ explanations:
       type: list
       elements: str
     ahead_count:
-      description: How many requests are before it.
+      description: Number of requests before it in the queue.
       type: int
     behind:
       description: Those of them that wait for the same pool or tenant, ten at most.
       type: list
       elements: str
     waits_for:
-      description: What it waits for, null when it does not wait or no launcher has said why.
+      description: Why the request waits, null when it does not wait or no launcher has stored a reason.
       type: str
     since:
-      description: UNIX time since which it waits for this, null when that is not known.
+      description: UNIX time since which the request waits for this reason, null when unknown.
       type: float
     unblocked_by:
-      description: What would end that, null when it is not known.
+      description: What would end the wait, null when unknown.
       type: str
     pools:
-      description: What each known pool says about it.
+      description: The reason of each known pool.
       type: list
       elements: dict
       contains:
@@ -247,13 +248,13 @@ explanations:
           description: The same as a sentence.
           type: str
         figures:
-          description: The numbers in it.
+          description: The numbers in the text.
           type: dict
         as_of:
           description: Seconds since the launcher wrote the figures, null without figures.
           type: float
     nodes:
-      description: Its nodes with their launches.
+      description: The nodes of the request with their launches.
       type: list
       elements: dict
       contains:
@@ -267,32 +268,32 @@ explanations:
           description: The state, null when the record does not have it.
           type: str
         phase:
-          description: Where the launch is, null when there is no record of it.
+          description: The phase of the launch, null when there is no record of the launch.
           type: str
         phase_age:
-          description: Seconds since the launch came there, null when there is no record of it.
+          description: Seconds since the launch came into that phase, null when there is no record of the launch.
           type: float
         attempt:
-          description: The number of the present attempt, null when there is no record of it.
+          description: The number of the present attempt, null when there is no record of the launch.
           type: int
         failures:
           description: Why earlier attempts failed.
           type: list
           elements: str
         created_at:
-          description: UNIX time at which the cloud said yes to the server, null before that.
+          description: UNIX time at which the cloud accepted the create of the server, null before that.
           type: float
         in_flight:
-          description: Whether the launch is under way.
+          description: Whether the launch is in progress.
           type: bool
         adopted:
           description: How often a later cycle of the launcher has continued the launch.
           type: int
         adopted_at:
-          description: UNIX time at which one did so last, null when none did.
+          description: UNIX time of the last adoption, null when there was none.
           type: float
     history:
-      description: What happened to it so far, as far as it is stored.
+      description: The events of the request, as far as they are stored.
       type: list
       elements: dict
       contains:
@@ -302,19 +303,19 @@ explanations:
             V(attempt failed), V(adopted) by a later cycle of the launcher, V(node), or the state.
           type: str
         age:
-          description: Seconds since then, null when the time is not stored.
+          description: Seconds since the event, null when the time is not stored.
           type: float
         age_text:
           description: The same as C(DD:HH:MM:SS), null when the time is not stored.
           type: str
         text:
-          description: A sentence about it.
+          description: A sentence about the event.
           type: str
     expected_seconds:
-      description: Seconds that it will still take, null when that cannot be told.
+      description: Estimated seconds until the request is fulfilled, null when there is no estimate.
       type: float
     expected:
-      description: What that rests on, or why it cannot be told.
+      description: The basis of the estimate, or why there is none.
       type: str
   sample:
     - id: 100-0000000011

@@ -14,9 +14,9 @@ author:
   - The stackci.nodepool contributors (@stackci)
 description:
   - Ends freezes of pools, which follow refused creates, or breakers, which follow failed launches. The acting launcher
-    then launches again at once. It begins with few creates side by side, as after a freeze that ends by itself.
-  - Only what is in force is ended. When the cloud refuses again, or launches fail again, a new freeze or breaker
-    begins.
+    then launches again at once. It begins with few creates in parallel, as after a freeze that ends by itself.
+  - The module ends only freezes and breakers that are in force. When the cloud refuses again, or launches fail again, a
+    new freeze or breaker begins.
 options:
   provider:
     description:
@@ -25,38 +25,38 @@ options:
     required: true
   kind:
     description:
-      - What to end.
+      - Whether to end freezes or breakers.
     type: str
     choices: [freeze, breaker]
     required: true
   state:
     description:
-      - V(absent) ends it.
+      - V(absent) ends them.
     type: str
     choices: [absent]
     default: absent
   pools:
     description:
-      - Only freezes of these pools. When empty, of all pools of O(provider).
+      - End only freezes of these pools. When empty, of all pools of O(provider).
     type: list
     elements: str
     default: []
   resources:
     description:
-      - Only freezes for these resources. When empty, for all.
+      - End only freezes for these resources. When empty, for all.
     type: list
     elements: str
     choices: [instances, cores, ram, volumes, volume-gb, ports, floating-ips]
     default: []
   images:
     description:
-      - Only breakers for these images. When empty, for all.
+      - End only breakers for these images. When empty, for all.
     type: list
     elements: str
     default: []
   flavors:
     description:
-      - Only breakers for these flavors. When empty, for all.
+      - End only breakers for these flavors. When empty, for all.
     type: list
     elements: str
     default: []
@@ -70,12 +70,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: The operators of the cloud have raised the hidden limit
+- name: End the freezes after the operators of the cloud have raised the hidden limit
   stackci.nodepool.throttle:
     provider: west
     kind: freeze
 
-- name: The flavor fits on a host again
+- name: End the breakers after the flavor fits on a host again
   stackci.nodepool.throttle:
     provider: east
     kind: breaker
@@ -84,7 +84,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ended:
-  description: What was ended, or would be in check mode. All keys are always there.
+  description: The freezes or breakers that were ended, or would be in check mode. All keys are always there.
   returned: success
   type: list
   elements: dict
@@ -105,7 +105,7 @@ ended:
       description: Seconds after which it would have ended by itself.
       type: float
     text:
-      description: What the cloud said, or how the last launch failed.
+      description: The cloud's message, or how the last launch failed.
       type: str
 """
 
