@@ -1,23 +1,23 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules document that read nodepool.yaml, and work on the ZooKeeper that it names and with clouds."""
+"""The documentation of modules that read nodepool.yaml and use the ZooKeeper in it, and of those that call clouds."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options that name nodepool.yaml, and what else a module needs.
+    """Options with the paths of configuration files, and requirements.
 
-    ``tree.view`` is for modules that show what is in ZooKeeper, ``tree.change`` for those that change records there,
-    ``tree.clouds`` for those that work on ZooKeeper and with clouds.
+    ``tree.view`` is for modules that show the content of ZooKeeper, ``tree.change`` for modules that change records
+    there, ``tree.clouds`` for modules that use ZooKeeper and clouds.
     """
 
     DOCUMENTATION = r"""
 options:
   config:
     description:
-      - Path of C(nodepool.yaml), which names the ZooKeeper as well.
+      - Path of C(nodepool.yaml), which also has the ZooKeeper servers.
     type: path
     default: /etc/nodepool/nodepool.yaml
   secure_config:
@@ -48,7 +48,7 @@ requirements:
   - kazoo >= 2.9.0
 notes:
   - The module reads ZooKeeper once and writes nothing. It takes no lock, sets no watch and registers nothing.
-  - What another program wrote and cannot be used is null in the row, and RV(ignore:problems) of the row says so.
+  - Unusable data of other programs is null in the row, and RV(ignore:problems) of the row names it.
 """
 
     CHANGE = r"""
@@ -56,8 +56,8 @@ options: {}
 requirements:
   - kazoo >= 2.9.0
 notes:
-  - The module works on ZooKeeper only. The launcher that acts for the provider notices the change at once and does the
-    rest in the cloud; without a launcher at work the next one does.
+  - The module changes ZooKeeper only. The launcher that acts for the provider notices the change at once and does the
+    work in the cloud. When no launcher runs, the next one does it.
 """
 
     CLOUDS = r"""
