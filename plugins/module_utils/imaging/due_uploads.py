@@ -155,7 +155,7 @@ def judge_choice(
     """Decide about an upload that an operator may have asked for explicitly.
 
     :param build_id: upload this build even when there are newer ones; None: the newest one that fits.
-    :param force: upload also when the build is there already, is paused, or failed a moment ago.
+    :param force: upload also when the build is there already, is paused, or failed recently.
     :param holding: as in judge_upload.
     """
     case = judge_upload(view, provider, image, holding=holding)
