@@ -5,6 +5,7 @@
 
 A cloud with free capacity builds a hundred servers in the time of one. A cloud that is fully busy takes longer with
 each further server and builds no more of them in a minute; an overloaded control plane builds fewer.
+
 Only busy and overloaded clouds get a limit: as long as the time to ACTIVE does not grow in step with the number in
 flight there is none. The limit follows the ratio of the usual time to the present time, as the limits of service
 meshes follow the gradient of latency (Netflix concurrency-limits, ``Gradient2Limit``; Envoy, adaptive concurrency). The

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the next actions for a lease from what was asked for and what is seen in ZooKeeper. No I/O.
+"""Plan the next actions for a lease, from the wish of the caller and the records in ZooKeeper. No I/O.
 
 The process may be killed after any action. A new plan from what is then seen leads to the same end, without a second
 request for a set and without a lost node.

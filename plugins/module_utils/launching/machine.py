@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The state machine of one launch. It can be resumed: events go in, the next step comes out.
 
-The functions only change the record: each event has one, and :func:`next_step` returns what the cycle must do next. The
-cycle stores the record before it carries out the step, so that after a kill the next cycle continues at the same place.
+For each event a function changes the record, and :func:`next_step` returns what the cycle must do next. Nothing here
+acts. The cycle stores the record before it carries out the step, so that after a kill the next cycle continues at the
+same place.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ HALF_MADE = 60.0
 HALF_MADE_BOOTS = 5.0
 """And the least age as a multiple of the longest known boot."""
 API_PAUSE = 30.0
-"""Most seconds until a create that failed for the API's sake is tried again."""
+"""Longest wait in seconds before a create or a floating IP is tried again after a refusal or a failure of the API."""
 
 
 class Step(Enum):
@@ -56,10 +57,10 @@ class Failure(Enum):
 
 
 DOES_NOT_COUNT = frozenset({Failure.QUOTA, Failure.API, Failure.IMAGE})
-"""Failures that the launch did not cause. It is tried again when the API works, when the pool's freeze is over, or with
-another image."""
+"""Failures that the launch did not cause: it is tried again when the API works or the freeze is over, or with another
+image."""
 SPACED = frozenset({Failure.API, Failure.REFUSED, Failure.IMAGE})
-"""Failures that the cloud reports at once, so that the launcher waits before the next try."""
+"""Failures that the cloud reports at once: the launcher waits before the next try."""
 
 
 _STEPS = {

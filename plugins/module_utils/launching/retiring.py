@@ -14,7 +14,7 @@ from ..model.reasons import Reason
 
 
 def retirement(provider: Provider, pool_name: str | None, labels: Iterable[str]) -> Reason | None:
-    """Return why a pool launches no node for any of the *labels*, so that no request gets its ready nodes with them.
+    """Return why a pool gives no node of any of the *labels* to a request, neither a new one nor a ready one.
 
     :return: None while the pool offers one of the labels.
     """
