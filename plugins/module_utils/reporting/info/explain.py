@@ -176,7 +176,7 @@ def _verdict(
 
 
 def _past(reading: TreeReading, request_id: str, key: str) -> list[dict[str, Any]]:
-    """Return what is stored of pools that declined the request (*reasons*) or lost it again (*taken_back*)."""
+    """Return the stored entries of pools that declined the request (*reasons*) or made no progress (*taken_back*)."""
     found = reading.one(f"{DECLINES}/{request_id}")
     return _documents(found.document.get(key)) if found is not None else []
 

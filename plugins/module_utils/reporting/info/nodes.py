@@ -89,7 +89,7 @@ def odd_row(found: Found) -> dict[str, Any] | None:
 
 
 def _is_plain(found: Found) -> bool:
-    """True when the record certainly has no problem. The check costs a tenth of the row."""
+    """True when the record certainly has no problem. This check costs a tenth of making the row."""
     get = found.document.get
     labels, since = get("type"), get("state_time")
     return (
