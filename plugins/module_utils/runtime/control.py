@@ -150,7 +150,7 @@ def controlled(
 ) -> Iterator[Stop]:
     """Yield a Stop that control file, signals and controller can ask. Its beats go into the heartbeat file.
 
-    :param wanted: False: nothing of this; the Stop is never asked.
+    :param wanted: False: nothing asks the Stop, and no heartbeat is written.
     :param say: takes the lines of a dump.
     :param dump_by_signal: see :class:`Control`.
     """
