@@ -219,6 +219,6 @@ class RestartBackoff:
 
 
 def pause_after(settings: Settings, failures: int, chance: float) -> float:
-    """Return the seconds to wait after so many failures in a row; 0 after the first, which may be an exception."""
+    """Return the seconds to wait after this many failures in a row; 0 after the first, which may be an exception."""
     pause = backoff(failures - 1, first=settings.first_pause, most=settings.longest_pause)
     return pause * (0.75 + 0.25 * chance)
