@@ -80,7 +80,7 @@ class Control:
             for number in SIGNALS:
                 self._before[number] = signal.signal(number, self._signalled)
             signal.signal(DUMP_SIGNAL, self._on_dump_signal)
-        self.look()
+        self.read()
         self._thread.start()
         return self
 
@@ -96,7 +96,7 @@ class Control:
             for end in self._pipe:
                 os.close(end)
 
-    def look(self) -> bool:
+    def read(self) -> bool:
         """Read the control file and do what it says; True when it says stop."""
         word, written = (None, None) if self._path is None else _read(self._path)
         if word == DUMP and written != self._dumped:
@@ -120,7 +120,7 @@ class Control:
             if any(number in heard for number in SIGNALS):
                 self._stop.ask(STOPPED)
             looks += 1
-            self.look()
+            self.read()
             if self._stop.reason is None and looks % LOOKS_PER_CONTROLLER == 0 and self._gone():
                 self._stop.ask(CONTROLLER_GONE)
 

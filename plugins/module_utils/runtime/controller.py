@@ -40,7 +40,7 @@ class Seen:
         return any(name.startswith("async_wrapper") for name in self.names)
 
 
-def look(pid: int) -> Seen | None:
+def find(pid: int) -> Seen | None:
     """Return the process with that id; None when there is none.
 
     :raises OSError: when it cannot be read now: too many open files, or too little memory.
@@ -56,10 +56,10 @@ class Controller:
     """The chain of ancestors at the time when this object is made.
 
     :param pid: the process at its lower end.
-    :param see: reads a process, as :func:`look` does.
+    :param see: reads a process, as :func:`find` does.
     """
 
-    def __init__(self, pid: int, see: Callable[[int], Seen | None] = look) -> None:
+    def __init__(self, pid: int, see: Callable[[int], Seen | None] = find) -> None:
         self._see = see
         try:
             chain = _chain(pid, see)

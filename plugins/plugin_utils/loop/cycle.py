@@ -103,7 +103,7 @@ class RunningCycle:
         self._code = code
         self._process.returncode = code  # the loop has already waited for it
 
-    def look(self, now: float) -> plan.Cycle:
+    def observe(self, now: float) -> plan.Cycle:
         """Read the heartbeat and return the state of the cycle."""
         self._listen(now)
         if self._module_is_gone():

@@ -198,7 +198,7 @@ class RestartBackoff:
     failures: int = 0
     not_before: float = 0.0
 
-    def note(self, settings: Settings, outcome: Outcome, now: float, chance: float) -> None:
+    def record(self, settings: Settings, outcome: Outcome, now: float, chance: float) -> None:
         """Record that a cycle has ended. *chance*: 0 … 1, varies the wait."""
         if outcome.well:
             self.failures = 0

@@ -25,7 +25,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def look(pid: int) -> Process | None:
+def find(pid: int) -> Process | None:
     """Return a running process; None when there is none."""
     with contextlib.suppress(OSError):
         found = proc.process(pid)
@@ -35,7 +35,7 @@ def look(pid: int) -> Process | None:
 
 def lives(pid: int, started: int) -> bool:
     """True while the process with this id and start time runs."""
-    found = look(pid)
+    found = find(pid)
     return found is not None and found.started == started
 
 

@@ -42,7 +42,7 @@ class Running(Protocol):
     def module_pid(self) -> int | None: ...
     def lines(self) -> list[Entry]: ...
     def exited(self, code: int) -> None: ...
-    def look(self, now: float) -> plan.Cycle: ...
+    def observe(self, now: float) -> plan.Cycle: ...
     def stop(self, now: float, reason: str) -> None: ...
     def ask_for_dump(self) -> bool: ...
     def kill(self, reason: str = "") -> int: ...
@@ -130,12 +130,12 @@ class Loop:
         for cycle in self.cycles:
             if cycle.pid in codes:
                 cycle.exited(codes[cycle.pid])
-        views = [cycle.look(now) for cycle in self.cycles]
+        views = [cycle.observe(now) for cycle in self.cycles]
         for cycle in self.cycles:
             self._pass_on(cycle)
             self._judge(cycle, now)
         # The first views do not contain the judgements that were just made.
-        views = [cycle.look(now) for cycle in self.cycles]
+        views = [cycle.observe(now) for cycle in self.cycles]
         if self._dump:
             self._ask_for_dumps(views)
         wishes = plan.Wishes(self.leave, self.hurry, self._renew)
@@ -185,14 +185,14 @@ class Loop:
         self.world.say(entry.priority, rendered(entry, self.settings.name, self.settings.log_format))
 
     def _judge(self, cycle: Running, now: float) -> None:
-        known = cycle.look(now).judged
+        known = cycle.observe(now).judged
         outcome = cycle.judge(now)
         if outcome is not None and not known:
             self._note(outcome, now)
 
     def _note(self, outcome: plan.Outcome, now: float) -> None:
         """Write the line of an ended cycle to the journal, send its metrics and set the pause."""
-        self.backoff.note(self.settings, outcome, now, self.world.chance())
+        self.backoff.record(self.settings, outcome, now, self.world.chance())
         begun = "never at work" if outcome.began_in is None else f"at work after {outcome.began_in:.1f} s"
         kind = "with trouble" if outcome.troubled and outcome.well else outcome.kind
         line = f"cycle {outcome.number} {kind} after {outcome.seconds:.1f} s ({begun})"

@@ -110,7 +110,7 @@ def test_a_cycle_that_hangs_is_ended_and_the_next_goes_on(site: Site):
         module = loop.module(first)
         os.kill(module, signal.SIGSTOP)
         stopped = time.monotonic()
-        eventually(lambda: processes.look(module) is None, 20.0)
+        eventually(lambda: processes.find(module) is None, 20.0)
         assert 4.0 <= time.monotonic() - stopped <= allowed(10.0)
         loop.wait_serving(after=first)
         served(site)

@@ -69,7 +69,7 @@ class LogTail:
         with contextlib.suppress(OSError):
             self._place = os.stat(self._path).st_size
 
-    def look(self) -> bool:
+    def read(self) -> bool:
         """Read the new content, at most 4 MiB; return True when there was any."""
         try:
             with open(self._path, "rb") as file:

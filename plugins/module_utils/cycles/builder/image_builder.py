@@ -378,7 +378,7 @@ class _Work:
         self._loop_devices.update(loop_devices_below([self._planned.temporary]))
         self._lost = {**self._kernel_log.lost_writes(), **self._lost}
         tail, now = self._tail, self._image_builder.clock()
-        if tail.look() and now - self._said >= SAY_EVERY:
+        if tail.read() and now - self._said >= SAY_EVERY:
             self._said = now
             line = f"{self._job.image.name}: {tail.phase or 'begun'}: {tail.last_line}"
             self._image_builder.say(Line(line, image=self._job.image.name, build=self._job.build_id))

@@ -60,7 +60,7 @@ def test_anything_else_is_no_wish(tmp_path, make):
     elif make != "missing":
         file.write_bytes({"empty": b"", "other": b"stopping", "binary": b"\xff\x00" * 100}[make])
     looks = Control(Stop(), str(file), controller_gone=lambda: False)
-    assert not looks.look()
+    assert not looks.read()
 
 
 def test_a_controller_that_is_gone():
@@ -151,7 +151,7 @@ def test_the_word_dump_in_the_file_asks_once_for_each_time_that_it_is_written(tm
             (tmp_path / "new").write_text("dump\n", encoding="utf-8")
             (tmp_path / "new").replace(file)
             dumps.wait_for(number)
-            control.look()
+            control.read()
         assert dumps.count == 2 and stop.reason is None
 
 

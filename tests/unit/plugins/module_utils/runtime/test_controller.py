@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.controller import Controller, Seen, look
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.controller import Controller, Seen, find
 
 PLAYBOOK = ("python3", "ansible-playbook")
 
@@ -101,12 +101,12 @@ def test_a_circle_ends():
 
 
 def test_this_process_as_it_is():
-    seen = look(os.getpid())
+    seen = find(os.getpid())
     assert seen is not None
     assert (seen.pid, seen.parent, seen.session) == (os.getpid(), os.getppid(), os.getsid(0))
     assert seen.names
     assert not Controller(os.getpid()).gone()
-    assert look(2**22 + 1) is None
+    assert find(2**22 + 1) is None
 
 
 def test_what_cannot_be_looked_at_now_is_not_gone(local):

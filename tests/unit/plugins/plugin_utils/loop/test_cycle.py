@@ -68,13 +68,13 @@ def test_the_playbook_runs_in_a_folder_of_its_own_with_an_ansible_cfg(folder):
 def test_its_state_is_that_of_the_heartbeat_until_the_process_is_gone(folder):
     cycle = begin(folder)
     os.waitpid(cycle.pid, 0)
-    assert (cycle.look(101.0).state, cycle.module_pid) == (STARTING, None)
+    assert (cycle.observe(101.0).state, cycle.module_pid) == (STARTING, None)
     beat(folder, SERVING, os.getpid())
-    seen = cycle.look(103.0)
+    seen = cycle.observe(103.0)
     assert (seen.state, seen.beaten, cycle.module_pid) == (SERVING, True, os.getpid())
-    assert cycle.look(108.0).silence == 5.0
+    assert cycle.observe(108.0).silence == 5.0
     beat(folder, SERVING, NEVER)
-    assert cycle.look(109.0).state == ENDED
+    assert cycle.observe(109.0).state == ENDED
     outcome = cycle.judge(109.0)
     assert outcome is not None
     assert (outcome.kind, outcome.worked, outcome.began_in) == ("died", 6.0, 3.0)
@@ -85,7 +85,7 @@ def test_without_a_module_the_end_of_ansible_runner_tells_how_it_went(folder):
     os.waitpid(cycle.pid, 0)
     assert cycle.judge(101.0) is None
     cycle.exited(4)
-    assert cycle.look(102.0).ended == 0.0
+    assert cycle.observe(102.0).ended == 0.0
     outcome = cycle.judge(102.0)
     assert outcome is not None
     assert (outcome.well, outcome.kind, outcome.worked) == (False, "failed", None)
@@ -96,7 +96,7 @@ def test_it_is_asked_to_end_by_its_control_file(folder):
     os.waitpid(cycle.pid, 0)
     cycle.stop(110.0, "cycle 8 takes over")
     assert (folder / "control").read_text("utf-8") == "stop\n"
-    assert cycle.look(112.0).stopping == 2.0
+    assert cycle.observe(112.0).stopping == 2.0
 
 
 def test_only_whole_lines_of_progress_are_told_and_each_once(folder):

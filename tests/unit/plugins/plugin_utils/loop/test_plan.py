@@ -185,18 +185,18 @@ def test_pauses_grow_after_failures_and_are_forgotten_after_a_cycle_that_was_wel
     backoff = RestartBackoff()
     waits = []
     for _number in range(9):
-        backoff.note(SETTINGS, outcome(well=False, worked=None), 1000.0, 1.0)
+        backoff.record(SETTINGS, outcome(well=False, worked=None), 1000.0, 1.0)
         waits.append(backoff.wait(1000.0))
     assert waits == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
-    backoff.note(SETTINGS, outcome(), 1000.0, 1.0)
+    backoff.record(SETTINGS, outcome(), 1000.0, 1.0)
     assert (backoff.failures, backoff.wait(1000.0)) == (0, 0.0)
 
 
 def test_one_that_had_worked_for_a_while_begins_the_count_anew():
     backoff = RestartBackoff(failures=5)
-    backoff.note(SETTINGS, outcome(well=False, worked=10.0), 1000.0, 1.0)
+    backoff.record(SETTINGS, outcome(well=False, worked=10.0), 1000.0, 1.0)
     assert (backoff.failures, backoff.wait(1000.0)) == (1, 0.0)
-    backoff.note(SETTINGS, outcome(well=False, worked=9.0), 1000.0, 1.0)
+    backoff.record(SETTINGS, outcome(well=False, worked=9.0), 1000.0, 1.0)
     assert backoff.failures == 2
 
 
@@ -208,9 +208,9 @@ def test_pauses_are_not_all_the_same():
 
 def test_cycles_that_end_at_once_by_themselves_do_not_follow_each_other_without_end():
     backoff = RestartBackoff()
-    backoff.note(SETTINGS, outcome(seconds=2.0), 1000.0, 1.0)
+    backoff.record(SETTINGS, outcome(seconds=2.0), 1000.0, 1.0)
     assert backoff.wait(1000.0) == SPIN - 2.0
-    backoff.note(SINGLE, outcome(seconds=60.0), 1000.0, 1.0)
+    backoff.record(SINGLE, outcome(seconds=60.0), 1000.0, 1.0)
     assert backoff.wait(1000.0) == SINGLE.pause
 
 

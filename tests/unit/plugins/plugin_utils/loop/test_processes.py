@@ -75,7 +75,7 @@ def test_all_of_it_is_ended(mark, family):
 
 
 def test_who_got_the_number_meanwhile_is_not_killed():
-    me = processes.look(os.getpid())
+    me = processes.find(os.getpid())
     assert me is not None
     kill(replace(me, started=me.started + 1))
     assert lives(me.pid, me.started) and not lives(me.pid, me.started + 1)

@@ -67,7 +67,7 @@ class Cycle:
     def exited(self, code: int) -> None:
         raise AssertionError("nobody waits for these")
 
-    def look(self, now: float) -> plan.Cycle:
+    def observe(self, now: float) -> plan.Cycle:
         ended = self.ended_at
         hangs = self.script.hangs
         state = "ended" if ended is not None else "starting" if self.age < self.script.up else "serving"

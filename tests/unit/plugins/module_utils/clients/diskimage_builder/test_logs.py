@@ -27,22 +27,22 @@ STAMP = "2026-11-21 13:42:48.029 | "
 def test_phase_and_line_follow_what_is_appended(tmp_path):
     log = tmp_path / "x.log"
     tail = LogTail(str(log))
-    assert tail.look() is False
+    assert tail.read() is False
     log.write_text(f"{STAMP}Running hooks from /t/dib_build.x/hooks/root.d\n{STAMP}+ lib/x:main:1  :  export A=1\n")
-    assert tail.look() is True
+    assert tail.read() is True
     assert (tail.phase, tail.last_line) == ("root", "Running hooks from /t/dib_build.x/hooks/root.d")
     with log.open("a") as file:
         file.write(f"{STAMP}dib-run-parts Running /tmp/in_target.d/install.d/50-tiny\n{STAMP}half a li")
-    tail.look()
+    tail.read()
     assert (tail.phase, tail.last_line) == (
         "install/50-tiny",
         "dib-run-parts Running /tmp/in_target.d/install.d/50-tiny",
     )
     with log.open("a") as file:
         file.write("ne\n")
-    tail.look()
+    tail.read()
     assert (tail.phase, tail.last_line) == ("install/50-tiny", "half a line")
-    assert tail.look() is False
+    assert tail.read() is False
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_phases(tmp_path, line, phase):
     log = tmp_path / "x.log"
     log.write_text(f"{STAMP}{line}\n")
     tail = LogTail(str(log))
-    tail.look()
+    tail.read()
     assert tail.phase == phase
 
 
@@ -67,7 +67,7 @@ def test_a_line_is_short_printable_and_without_secrets(tmp_path):
     log = tmp_path / "x.log"
     log.write_bytes(b"token s3cret!\x1b[31m \xff" + b"x" * 500 + b"\n")
     tail = LogTail(str(log), ["s3cret!", "no", ""])
-    tail.look()
+    tail.read()
     assert tail.last_line.startswith("token *** [31m ")
     assert len(tail.last_line) == LONGEST_LINE
     assert tail.last_line.isprintable()
@@ -94,7 +94,7 @@ def test_a_line_that_only_tells_of_another_is_not_the_last(tmp_path):
     log = tmp_path / "x.log"
     log.write_text(FULL_DISK)
     tail = LogTail(str(log))
-    tail.look()
+    tail.read()
     assert tail.last_line == "tar: ./usr/lib/y.so: Cannot write: No space left on device"
 
 
@@ -105,7 +105,7 @@ def test_a_log_that_runs_away_costs_no_memory(tmp_path):
         file.truncate(1 << 30)
         file.seek(1 << 30)
         file.write(b"\nlast\n")
-    tail.look()
+    tail.read()
     assert tail.last_line == "last"
     assert len(tail._rest) == 0
 
