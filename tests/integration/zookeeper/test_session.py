@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import EXCEPTIONS, NodeExistsError
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.cache_sync import CacheSync
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
@@ -340,3 +341,13 @@ def test_what_is_asked_for_in_the_moment_of_the_end_is_not_waited_for(zookeeper,
     with pytest.raises(StoreError, match="broke"):
         store.own.put("late", {})
     up.set()
+
+
+def test_an_error_that_kazoo_does_not_know_concerns_one_request_only(store, monkeypatch):
+    """kazoo 2.9 does not know that of an exceeded quota, for one."""
+    store.own.put("there", {})
+    monkeypatch.delitem(EXCEPTIONS, NodeExistsError.code)
+    with pytest.raises(StoreError, match=rf"refused to create .*{NodeExistsError.code}"):
+        store._session.create("/nodepool/stackci/there")
+    assert store.own.read("there") == {}
+    assert store.generation == 1

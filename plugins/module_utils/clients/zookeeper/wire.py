@@ -22,6 +22,7 @@ from typing import Any
 from .read_ahead import ReadAheadSocket, ready
 
 try:
+    from kazoo.exceptions import EXCEPTIONS, ZookeeperError
     from kazoo.handlers.threading import SequentialThreadingHandler
     from kazoo.protocol.connection import ConnectionHandler
     from kazoo.protocol.serialization import Watch
@@ -219,6 +220,12 @@ class Wire(ConnectionHandler):
     def _read(self, length: int, timeout: float) -> Any:
         piece = self._socket.take(length)
         return super()._read(length, timeout) if piece is None else piece
+
+    def _read_response(self, header: Any, buffer: bytes, offset: int) -> Any:
+        if header.err and header.err not in EXCEPTIONS:
+            # At an error that it does not know kazoo ends the thread, and tells nobody what became of the request.
+            EXCEPTIONS[header.err] = partial(ZookeeperError, f"error {header.err}")
+        return super()._read_response(header, buffer, offset)
 
     def _read_watch_event(self, buffer: bytes, offset: int) -> None:
         event, _offset = Watch.deserialize(buffer, offset)
