@@ -105,7 +105,7 @@ def ready(readers: Collection[Any], writers: Collection[Any], timeout: float | N
             if happened.get(socket.fileno(), 0) & (_READABLE | _GONE) and socket not in readable and _filled(socket):
                 readable.append(socket)
         writable = [one for one in writers if happened.get(one.fileno(), 0) & (select.POLLOUT | _GONE)]
-        if readable or writable or not happened:
+        if readable or writable or not happened or timeout == 0.0:
             return readable, writable
         timeout = None if until is None else max(0.0, until - time.monotonic())
 

@@ -188,6 +188,17 @@ class TestReadyWithTls:
             far.sendall(b"x")
             assert ready([tls.reader, other], [], None) == ([other], [])
 
+    def test_what_tls_cannot_write_before_it_reads_is_waited_for_until_the_end_only(self, pair: Pair) -> None:
+        class Tls:
+            def recv(self, size: int) -> bytes:
+                raise ssl.SSLWantWriteError
+
+            def fileno(self) -> int:
+                return pair[0].fileno()
+
+        pair[1].sendall(b"x")
+        assert ready([ReadAheadSocket(Tls())], [], 0.01) == ([], [])
+
 
 @given(bodies=st.lists(st.binary(max_size=40), min_size=1), cut=st.integers(0, 30))
 def test_whole_messages_are_known_and_taken_whole(bodies: list[bytes], cut: int) -> None:
