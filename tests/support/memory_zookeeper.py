@@ -340,9 +340,16 @@ class MemorySession(Session):
         self.notify("")
         self.keeper.agenda.after(seconds, lambda: None if self.killed else self._connect_anew())
 
-    def submit(self, request: Any, *, client: Any, apply: Callable[[Any], None] | None = None) -> StoreAnswer:
+    def submit(
+        self,
+        request: Any,
+        *,
+        client: Any,
+        apply: Callable[[Any], None] | None = None,
+        lost: Callable[[], None] | None = None,
+    ) -> StoreAnswer:
         """Answered at once."""
-        answer = StoreAnswer(apply)
+        answer = StoreAnswer(apply, lost)
         try:
             value = self._answer(request, client)
         except (KazooException, Unanswered) as problem:

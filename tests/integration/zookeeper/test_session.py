@@ -351,3 +351,20 @@ def test_an_error_that_kazoo_does_not_know_concerns_one_request_only(store, monk
         store._session.create("/nodepool/stackci/there")
     assert store.own.read("there") == {}
     assert store.generation == 1
+
+
+def test_a_creation_without_answer_is_undone_also_where_its_sender_looks_late(server):
+    """By then the tree has been read again, and what was created is in it."""
+    with new_store(settings_for(server)) as store:
+        store.nodes.create(Node(type=["a"], provider="first"))
+        server.pause()
+        sent = store.nodes.send(Node(type=["a"], provider="lost"))
+        eventually(lambda: store._session.client._pending)
+        break_connection(store)
+        eventually(lambda: store.state != "connected")
+        server.resume()
+        eventually(lambda: store.state == "connected")
+        assert [node.provider for node in store.nodes.list()] == ["first", "lost"]
+        with pytest.raises(StoreError, match="broke"):
+            sent.wait()
+        eventually(lambda: [node.provider for node in store.nodes.list()] == ["first"])

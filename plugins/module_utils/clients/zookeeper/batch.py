@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...model.errors import StoreConflict, StoreError, StoreGone
+from . import paths
 from .client import TreeClient
 from .multi import Multi, failure
 from .session import (
@@ -44,6 +45,8 @@ class Batch:
         self.then: list[Then | None] = []
         self.made: list[tuple[str, Stat | None]] = []
         self.unknown: list[Callable[[], None]] = []
+        self._known: dict[str, set[str] | None] = {}
+        """Of each parent of a sequence: the children that were there when the answer was lost."""
 
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequence: bool = False, then: Then | None = None
@@ -55,7 +58,9 @@ class Batch:
         flags = _EPHEMERAL * ephemeral | _SEQUENCE * sequence
         self._add(Create2(self._client.absolute(path), data, OPEN_ACL_UNSAFE, flags), path, then)
         if sequence and data:
-            self.if_unknown(lambda: self._session.undo_creation(path, data))
+            parent = paths.split(path)[0]
+            self._known[parent] = None
+            self.if_unknown(lambda: self._session.undo_creation(path, data, self._known[parent]))
 
     def write(self, path: str, data: bytes, version: int = -1, *, then: Then | None = None) -> None:
         """Add the replacement of a znode's data; *version* is that of :meth:`Session.write`."""
@@ -91,8 +96,9 @@ class Batch:
         :raises StoreError: there is no connection, or the session of the batch is gone; nothing was sent.
         """
         client = self._session.writer(self._path, self._client)
-        request = Multi(tuple(self._operations))
-        return Sent(self, self._session.submit(request, client=client, apply=self._learn), self._session.timeout)
+        request, lost = Multi(tuple(self._operations)), self._lose if self._known else None
+        answer = self._session.submit(request, client=client, apply=self._learn, lost=lost)
+        return Sent(self, answer, self._session.timeout)
 
     def send_later(self) -> None:
         """Send the changes, and leave the wait for the answer to :meth:`Session.catch_up`.
@@ -124,6 +130,11 @@ class Batch:
         self._operations.append(operation)
         self.paths.append(path)
         self.then.append(then)
+
+    def _lose(self) -> None:
+        """In the connection's thread: who waits for the answer may look when the tree has been read again."""
+        for parent in self._known:
+            self._known[parent] = set(self._session.tree.names(parent))
 
     def _learn(self, results: list[Any]) -> None:
         """Store the written documents in the cache; called in the connection's thread, before any other callback."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from ...model.config.types import ZooKeeperSettings
@@ -51,11 +51,13 @@ class StoreAnswer:
     """An answer that the connection's thread hands over to the thread that waits for it.
 
     :param apply: called with the answer in the connection's thread, in the order of answers and events.
+    :param lost: called in that thread when there is no answer.
     :ivar there: True once the answer has come.
     """
 
-    def __init__(self, apply: Callable[[Any], None] | None = None) -> None:
+    def __init__(self, apply: Callable[[Any], None] | None = None, lost: Callable[[], None] | None = None) -> None:
         self._apply = apply
+        self._lost = lost
         # A lock, because an Event costs more than all other work for an answer.
         self._open = threading.Lock()
         self._open.acquire()
@@ -71,6 +73,8 @@ class StoreAnswer:
             self.value = result.value
             if self._apply is not None:
                 self._apply(self.value)
+        elif self._lost is not None:
+            self._lost()
         if self.echo is not None:
             feed, awaited, client, request = self.echo
             feed.answered(awaited, _written(client, request, self.value))
@@ -169,9 +173,16 @@ class Session(ReconnectingClient):
         """Send *request* over *client* and wait for the answer; raises kazoo's exceptions and :class:`Unanswered`."""
         return self.submit(request, client=client, apply=apply).wait(self.timeout)
 
-    def submit(self, request: Any, *, client: TreeClient, apply: Callable[[Any], None] | None = None) -> StoreAnswer:
-        """Send *request* over *client*."""
-        answer, feed = StoreAnswer(apply), self.feed
+    def submit(
+        self,
+        request: Any,
+        *,
+        client: TreeClient,
+        apply: Callable[[Any], None] | None = None,
+        lost: Callable[[], None] | None = None,
+    ) -> StoreAnswer:
+        """Send *request* over *client*; *apply* and *lost* as of :class:`StoreAnswer`."""
+        answer, feed = StoreAnswer(apply, lost), self.feed
         writes = [client.unchroot(item.path) for item, _none in changes(request) if not isinstance(item, Delete)]
         if writes and feed is not None:
             answer.echo = (feed, feed.own_writes.expect(writes), client, request)
@@ -323,19 +334,21 @@ class Session(ReconnectingClient):
             self._make(client, parent)
             self._make(client, path)
 
-    def undo_creation(self, path: str, data: bytes) -> None:
+    def undo_creation(self, path: str, data: bytes, known: Collection[str] | None = None) -> None:
         """Delete, as soon as possible, the znode of a creation whose answer was lost.
 
         The caller was told that the creation failed, so the znode must not exist. It is recognised by its path, by its
         exact data (documents hold times and ids), by never having been written again, and by not having existed before.
         Lock contenders have no data; :func:`locks._withdraw` recognises them by their names.
+
+        :param known: the names that existed when the answer was lost; None for those that exist now.
         """
         parent, prefix = paths.split(path)
-        known = set(self.tree.names(parent))
+        before = set(self.tree.names(parent)) if known is None else known
 
         def amend() -> bool:
             for name, entry in self.tree.documents(parent):
-                mine = name.startswith(prefix) and name not in known and entry.data == data
+                mine = name.startswith(prefix) and name not in before and entry.data == data
                 if mine and entry.stat.version == 0:
                     self.remove([f"{parent}/{name}"])
                     return True

@@ -194,7 +194,7 @@ class TestReadyWithTls:
                 raise ssl.SSLWantWriteError
 
             def fileno(self) -> int:
-                return pair[0].fileno()
+                return int(pair[0].fileno())
 
         pair[1].sendall(b"x")
         assert ready([ReadAheadSocket(Tls())], [], 0.01) == ([], [])
