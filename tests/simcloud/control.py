@@ -19,7 +19,8 @@ class Control:
     """Answers ``/control/...``.
 
     ``GET state``; and below ``clouds/<name>/``: ``GET state``, ``GET servers``, ``GET|DELETE calls``, ``GET counts``,
-    ``PUT settings``, ``GET|POST|DELETE faults``, ``DELETE faults/<id>``, ``POST|DELETE outsiders``, ``DELETE tokens``.
+    ``PUT settings``, ``GET|POST|DELETE faults``, ``DELETE faults/<id>``, ``POST|DELETE outsiders``, ``DELETE boots``,
+    ``DELETE tokens``.
     """
 
     def __init__(self, clouds: Mapping[str, Cloud], scheduler: Scheduler) -> None:
@@ -58,6 +59,8 @@ class Control:
                 return Answer(204)
             case "DELETE", ["tokens"]:
                 return Answer(200, {"revoked": cloud.identity.revoke_all()})
+            case "DELETE", ["boots"]:
+                return Answer(200, {"ended": cloud.machines.end_boots()})
             case "POST", ["outsiders"]:
                 return self._add_outsiders(cloud, document)
             case "DELETE", ["outsiders"]:

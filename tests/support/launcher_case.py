@@ -127,6 +127,10 @@ class Cloud:
     def remove_outsiders(self, count: int | None = None) -> None:
         self._sim.remove_outsiders(self.name, count)
 
+    def end_boots(self) -> int:
+        """The servers that boot are active now, however long they should take; how many these were."""
+        return self._sim.end_boots(self.name)
+
     def ssh_port(self) -> int:
         return self._sim.ssh_port(self.name)
 

@@ -242,6 +242,10 @@ class SimCloud:
     def remove_outsiders(self, cloud: str, count: int | None = None) -> int:
         return int(self.control("DELETE", f"clouds/{cloud}/outsiders", {"count": count})["removed"])
 
+    def end_boots(self, cloud: str) -> int:
+        """Have the servers that boot be active at once; return how many these were."""
+        return int(self.control("DELETE", f"clouds/{cloud}/boots")["ended"])
+
     def revoke_tokens(self, cloud: str) -> int:
         return int(self.control("DELETE", f"clouds/{cloud}/tokens")["revoked"])
 

@@ -282,6 +282,15 @@ def test_a_changed_server_is_shown_anew(world):
     assert (before["status"], after["status"]) == ("BUILD", "ACTIVE")
 
 
+def test_a_boot_can_be_ended(world):
+    booting, stuck = world.post(), world.post()
+    stuck.stuck = True
+    world.clock.pass_time(0.5)
+    assert world.machines.end_boots() == 1
+    assert (booting.status, stuck.status) == ("ACTIVE", "BUILD")
+    assert world.machines.end_boots() == 0
+
+
 def test_outsiders_count_whatever_the_quota_says(world):
     flavor = next(iter(world.cloud.flavors.values()))
     world.machines.add_outsiders(25, flavor, [])
