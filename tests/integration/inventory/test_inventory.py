@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from tests.support.ansible_run import ROOT, command
 from tests.support.inventory_site import EVIL, Site, made
-from tests.support.pace import allowed
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +121,10 @@ def test_a_cloud_that_fails(site: Site, fault: dict[str, Any]) -> None:
     site.clouds.clear_calls("west")
     assert site.variables(**cache, cache_timeout=3600) == whole, "a young cache is used without a call"
     assert site.clouds.counts("west")["total"] == 0
-    begin = time.monotonic()
     _found, said = site.listed(fails=True, deadline=3)
     assert "east could not be listed" in said
+    if fault["fault"] == "hang":
+        assert "no whole answer within 3 s" in said
     found, said = site.listed(deadline=3, on_error="skip")
     assert list(found["_meta"]["hostvars"]) == ["np0000000004"]
     assert "east is left out of the inventory" in said
@@ -134,7 +133,6 @@ def test_a_cloud_that_fails(site: Site, fault: dict[str, Any]) -> None:
     assert "east is shown as it was" in said
     _found, said = site.listed(fails=True, deadline=3, on_error="stale", **{**cache, "cache_connection": "other"})
     assert "nothing of it was cached" in said
-    assert time.monotonic() - begin < allowed(40.0)
 
 
 def test_a_failure_is_told_once_and_ends_the_command_with_the_settings_of_the_examples(site: Site) -> None:

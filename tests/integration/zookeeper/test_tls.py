@@ -17,7 +17,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from tests.support.fixtures_zookeeper import bare_client, end, new_store, settings_for
-from tests.support.pace import allowed
 from tests.support.zookeeper_certificates import Certificates
 from tests.support.zookeeper_server import HOST, ZooKeeperServer
 
@@ -41,10 +40,8 @@ def settings(server, *, cert=None, key=None, ca=None, port=None):
 
 
 def refused(configured):
-    begin = time.monotonic()
     with pytest.raises(StoreError) as raised:
         new_store(configured, connect_timeout=1.5).open()
-    assert time.monotonic() - begin < allowed(5.0)
     return str(raised.value)
 
 
