@@ -198,7 +198,7 @@ class ZooKeeperServer:
         lines = {
             "tickTime": self.tick_ms,
             "minSessionTimeout": self.tick_ms * 2,
-            "maxSessionTimeout": max(60000, self.tick_ms * 20),
+            "maxSessionTimeout": max(3_600_000, self.tick_ms * 20),
             "dataDir": self.directory / "data",
             "clientPort": self.port,
             "clientPortAddress": HOST,

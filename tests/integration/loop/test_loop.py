@@ -10,7 +10,6 @@ import json
 import os
 import pstats
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import proce
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, provider
 from tests.support.loop_process import UP_SECONDS, LoopProcess
-from tests.support.pace import allowed
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -109,28 +107,24 @@ def test_a_cycle_that_hangs_is_ended_and_the_next_goes_on(site: Site):
         first = loop.wait_serving()
         module = loop.module(first)
         os.kill(module, signal.SIGSTOP)
-        stopped = time.monotonic()
         eventually(lambda: processes.find(module) is None, 20.0)
-        assert 4.0 <= time.monotonic() - stopped <= allowed(10.0)
         loop.wait_serving(after=first)
         served(site)
-        assert any(f"cycle {first} is ended by force: no heartbeat" in line for line in loop.lines())
+        assert any(f"cycle {first} is ended by force: no heartbeat for 5 s" in line for line in loop.lines())
         assert loop.end() == 0
 
 
 def test_sigterm_ends_all_in_good_order_and_what_boots_is_left_to_the_next(site: Site):
     site.configure()
-    site.cloud.settings(boot=4.0)
+    site.cloud.settings(boot=1000.0)
     with loop_of(site) as loop:
         loop.wait_serving()
         request = site.requestor.ask("small")
         eventually(site.cloud.servers)
-        asked = time.monotonic()
         assert loop.end() == 0
-        assert time.monotonic() - asked < allowed(20.0)
         assert loop.everything() == []
         assert not any("by force" in line for line in loop.lines())
-        site.cloud.settings(boot=0.2)
+        eventually(site.cloud.end_boots)
         loop.start()
         site.requestor.wait_for(request, seconds=UP_SECONDS)
         assert len(site.cloud.calls("POST /servers")) == 1

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""APIs that hang, drip, break or talk nonsense, one endpoint at a time, and a healthy provider beside them."""
+"""APIs that hang, drip, break or talk nonsense, one endpoint at a time, and a healthy provider beside them.
+
+How soon all that is got over is measured by the benchmark, and by the virtual clock of ``test_bad_endpoints.py``.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching import 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import ApiTimeouts
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
-from tests.support.pace import allowed
 
 API_TIMEOUT = 1.0
-POLL = 5.0
-"""The longest time between two looks of a cycle to which nothing happens."""
+FOR_EVER = 10_000.0
 PATIENCE = ApiTimeouts(API_TIMEOUT)
 
 KINDS = {
@@ -100,13 +101,8 @@ def test_any_single_bad_endpoint_delays_only_and_is_got_over_by_itself(site: Sit
         assert [name for name in names if requestor.state(requests[name]) == "failed"] == []
         for kind in KINDS:
             site.clouds[kind].clear_faults()
-        cured = time.monotonic()
-        late = {}
-        for name, request in requests.items():
+        for request in requests.values():
             requestor.wait_for(request, seconds=40)
-            late[name] = round(time.monotonic() - cured, 1)
-        # What a call still takes, a look, a create that must be looked for, and a boot with its floating IP.
-        assert max(late.values()) <= allowed(PATIENCE.call + 2 * POLL + 4.0), late
         requestor.wait_gone(nodes)
         last = [requestor.ask(name) for name in names]
         for request in last:
@@ -118,15 +114,13 @@ def test_any_single_bad_endpoint_delays_only_and_is_got_over_by_itself(site: Sit
 
 
 @pytest.mark.parametrize("kind", ["token", "servers", "limits", "create"])
-def test_health_says_what_is_wrong_and_the_cycle_ends_in_time(site: Site, kind: str):
+def test_health_says_what_is_wrong_and_the_cycle_ends_although_it_hangs(site: Site, kind: str):
     site.configure()
     strike(site, kind, "hang")
     request = site.requestor.ask("small")
-    began = time.monotonic()
-    result = site.run(duration=4.0, until="deadline", api_timeout=API_TIMEOUT)
+    # A create without an answer is waited for at the end, but not until its call is over.
+    result = site.run(duration=4.0, until="deadline", api_timeout=FOR_EVER if kind == "create" else API_TIMEOUT)
     assert result["ended"] == "deadline"
-    # A create without an answer is waited for at the end, no longer than its call may take.
-    assert time.monotonic() - began <= allowed(4.0 + PATIENCE.call + 1.5)
     health = result["health"]["one"]
     if kind == "create":
         # Everything else is answered: then it may only be slow.
@@ -156,14 +150,16 @@ def test_what_either_provider_can_serve_does_not_stay_with_the_silent_one(site: 
             requestor.wait_for(request, seconds=10)
         asked = [node for name in [*first, *later] for node in requestor.nodes_of(name)]
         assert {requestor.node(node)["provider"] for node in asked} == {"two"}
-        # It is used again as soon as it answers.
+        # It is used again when it answers.
         site.clouds["one"].clear_faults()
-        cured = time.monotonic()
-        while requestor.node(requestor.nodes_of(request)[0])["provider"] == "two":
+
+        def served_by() -> str:
             request = requestor.ask("small")
             requestor.wait_for(request, seconds=15)
-            assert time.monotonic() - cured <= allowed(PATIENCE.call + 2 * POLL)
             time.sleep(0.2)
+            return str(requestor.node(requestor.nodes_of(request)[0])["provider"])
+
+        eventually(lambda: served_by() == "one")
         result = cycle.end()
     assert result["requests"]["failed"] == []
 
@@ -242,7 +238,7 @@ class Names:
         """Instead of that of the module socket."""
         if host == self.NAME:
             self.hung.release()
-            self.healed.wait(90)
+            self.healed.wait()
             host = "127.0.0.1"
         return self._look_up(host, *args, **options)
 
@@ -280,9 +276,7 @@ def test_a_name_that_is_not_looked_up_to_the_end(site: Site, names: Names):
         assert cycle.running and requestor.state(stuck) == "requested"
         assert "one" in requestor.wait_until_waiting(stuck, "provider-trouble")["text"]
         names.healed.set()
-        cured = time.monotonic()
         requestor.wait_for(stuck, seconds=30)
-        assert time.monotonic() - cured <= allowed(PATIENCE.silence + POLL + 4.0)
         result = cycle.end()
     assert result["requests"]["failed"] == [] and result["health"]["one"]["state"] == "ok"
 
@@ -293,22 +287,20 @@ def test_the_end_does_not_wait_for_a_name(site: Site, names: Names):
     with site.stay(api_timeout=API_TIMEOUT) as cycle:
         site.requestor.ask("small")
         assert names.hung.acquire(timeout=20)
-        began = time.monotonic()
         result = cycle.end()
-        assert time.monotonic() - began <= allowed(5.0)
+        assert not names.healed.is_set()
     assert result["requests"]["failed"] == []
 
 
-def test_all_calls_hanging_at_once_end_with_the_cycle(site: Site):
+def test_a_cycle_ends_although_all_calls_hang_at_once(site: Site):
     site.configure()
     requestor = site.requestor
-    with site.stay(api_timeout=API_TIMEOUT) as cycle:
+    # No call ends by itself before the test would be stopped.
+    with site.stay(api_timeout=FOR_EVER) as cycle:
         requestor.wait_for(requestor.ask("small"))
         hanging = site.cloud.fault("*", "hang")
         for _unused in range(20):
             requestor.ask("small")
         eventually(lambda: site.cloud.struck(hanging), 20)
-        began = time.monotonic()
         result = cycle.end()
-        assert time.monotonic() - began <= allowed(PATIENCE.call + 6.0)
     assert result["requests"]["failed"] == []
