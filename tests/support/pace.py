@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long things may take where other tests run beside; the exact figures are the benchmark's."""
+"""How long tests are patient where others run beside: no assertion, for the figures are the benchmark's."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _HICCUP = 0.5
 def allowed(seconds: float) -> float:
     """What *seconds* of a quiet machine may become on this one, now.
 
-    Tests with a bound tell what ends by itself from what hangs, so the bound may grow with the load; what hangs goes
-    on for much longer than that.
+    For time-outs alone: what does not come at all is waited for no longer than this.
     """
     load = os.getloadavg()[0] / (os.cpu_count() or 1)
     return (seconds + _HICCUP) * min(max(load, _LEAST), _MOST)

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -214,8 +213,7 @@ def test_beside_a_launcher_at_full_speed_nothing_is_ever_taken_for_a_leak(site: 
         eventually(lambda: cycle.acts("one"))
         sweeper.start()
         try:
-            end = time.monotonic() + 15
-            while time.monotonic() < end:
+            while len(used) < 80 or len(results) < 20:
                 requests = [site.requestor.ask("small") for _unused in range(8)]
                 for request in requests:
                     site.requestor.wait_for(request, seconds=30)
@@ -228,6 +226,5 @@ def test_beside_a_launcher_at_full_speed_nothing_is_ever_taken_for_a_leak(site: 
             over.set()
             sweeper.join()
         site.requestor.wait_gone(used)
-    assert len(used) >= 40 and len(results) >= 10
     assert not any(row["verdict"] == "deleted" for result in results for row in result["things"])
     assert [server["id"] for server in site.cloud.servers()] == [foreign]

@@ -17,14 +17,14 @@ from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 from tests.support.image_process import UploadProcess, run_module
 from tests.support.launcher_case import CloudBank, Site
-from tests.support.pace import allowed
 from tests.support.zookeeper_server import ZooKeeperServer
 
 FILE = "PUT /images/{id}/file"
 SIZE = 24 * MEGABYTE
 START_SECONDS = 40.0
 """How long a process may need until it works, on a busy machine."""
-SESSION = 40.0
+SESSION = 1000.0
+"""Longer than any test may take: whoever works after a death does not wait for the end of its session."""
 
 Moment = Callable[[Builder], object]
 
@@ -83,9 +83,6 @@ def test_a_killed_upload_is_cleaned_and_done_again(builder: Builder, fault, mome
     Path(f"{hook}.done").touch()
     eventually(lambda: builder.states() == ["uploading"])
     result = run_module(builder)
-    assert result["seconds"] < allowed(9.0), (
-        "the locks of the dead one are freed at once, and not after the session time-out"
-    )
     assert [row["build_id"] for row in result["uploads"]["done"]] == [build.id]
     one_image(builder, build)
 
