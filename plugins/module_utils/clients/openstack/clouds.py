@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from ...model.errors import CloudAuthError
+from ...model.errors import CloudAuthError, ConfigError
+from ..text_file import read_text
 from . import library
 from .addresses import NetworkRoles
 from .faults import clean
@@ -169,7 +170,10 @@ def load_cloud_entry(
     except _unusable() as problem:
         # The SDK does not check the types in an entry, so its error does not name the value that is wrong.
         why = (_odd(config.cloud_config["clouds"][cloud]) if config else "") or clean(str(problem))
-        raise CloudAuthError(f"provider {provider}: {where} cannot be used: {why}", provider=provider) from problem
+        raise _not_usable(provider, where, why) from problem
+    why = _lacking(region)
+    if why:
+        raise _not_usable(provider, where, why)
     if not hasattr(region.get_auth(), "get_access"):
         raise CloudAuthError(
             f"provider {provider}: {where} has auth_type {region.config.get('auth_type')!r}, which gives no token and"
@@ -213,12 +217,9 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
         if clouds_config is None and not os.path.exists(path):
             continue
         try:
-            with open(path, encoding="utf-8") as stream:
-                document = library.yaml.safe_load(stream)
-        except OSError as problem:
-            why = f"cannot be read: {problem.strerror or problem}"
-        except UnicodeDecodeError:
-            why = "is not UTF-8 text"
+            document = library.yaml.safe_load(read_text(path, lambda _seconds: None))
+        except ConfigError as problem:
+            raise CloudAuthError(f"provider {provider}: {problem}", provider=provider) from problem
         except library.yaml.YAMLError as problem:
             # The message has only the line number: the text of the problem may show a line with a password.
             mark = getattr(problem, "problem_mark", None)
@@ -232,6 +233,30 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
     raise CloudAuthError(
         f"provider {provider}: no clouds.yaml was found ({looked}): create one or name it", provider=provider
     )
+
+
+def _not_usable(provider: str, where: str, why: str) -> CloudAuthError:
+    sentence = f"provider {provider}: {where} cannot be used: {why.rstrip('.')}: correct the entry"
+    return CloudAuthError(sentence, provider=provider)
+
+
+def _lacking(region: Any) -> str:
+    """What the SDK takes and no call could be made with; empty when nothing is seen. No login is quoted."""
+    url = str((region.config.get("auth") or {}).get("auth_url") or "").lower()
+    if url and not url.startswith(("http://", "https://")):
+        # It would be looked up in a catalog that nobody has.
+        return "'auth.auth_url' does not begin with http:// or https://"
+    if not url.startswith("https://"):
+        return ""
+    verify, cert = region.get_requests_verify_args()
+    certificate, key = cert if isinstance(cert, tuple) else (cert, None)
+    for name, path in (("cacert", verify), ("cert", certificate), ("key", key)):
+        if isinstance(path, str):
+            try:
+                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            except OSError as problem:
+                return f"{name!r} names {path}, which cannot be read: {problem.strerror}"
+    return ""
 
 
 def _unusable() -> tuple[type[Exception], ...]:

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,11 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_file(path: Path, cloud: 
         ("{auth: {auth_url: null, username: a, password: sesame-42-open}}", "'auth.auth_url' is not a text"),
         ("{auth: {auth_url: 5, username: a, password: sesame-42-open}}", "'auth.auth_url' is not a text"),
         ("{profile: 5}", "'profile' is not a text"),
+        ("{auth: {username: a, password: sesame-42-open}}", "Auth plugin requires parameters"),
+        (
+            "{auth: {auth_url: keystone.invalid, username: a, password: sesame-42-open, user_domain_id: d}}",
+            "'auth.auth_url' does not begin with http:// or https://",
+        ),
     ],
 )
 def test_an_entry_of_an_odd_shape_is_told_by_its_key(path: Path, entry: str, why: str) -> None:
@@ -133,7 +139,29 @@ def test_an_entry_of_an_odd_shape_is_told_by_its_key(path: Path, entry: str, why
     with pytest.raises(CloudAuthError) as caught:
         load_cloud_entry("p", "east", None, str(path))
     assert f"entry 'east' in {path} cannot be used: {why}" in str(caught.value)
+    assert str(caught.value).endswith(": correct the entry")
     assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["cacert", "cert", "key"])
+def test_a_file_that_an_entry_names_and_that_is_not_there_is_told_with_its_key(
+    path: Path, tmp_path: Path, key: str
+) -> None:
+    absent, there = tmp_path / "absent.pem", tmp_path / "there.pem"
+    there.touch()
+    files = {"cert": str(there), "key": str(there), key: str(absent)}
+    login = "auth_url: https://keystone.invalid/v3, username: a, password: sesame-42-open, user_domain_id: d"
+    path.write_text(f"clouds: {{east: {{auth: {{{login}}}, {', '.join(f'{k}: {v}' for k, v in files.items())}}}}}")
+    with pytest.raises(CloudAuthError) as caught:
+        load_cloud_entry("p", "east", None, str(path))
+    why = f"'{key}' names {absent}, which cannot be read: No such file or directory: correct the entry"
+    assert f"entry 'east' in {path} cannot be used: {why}" in str(caught.value)
+
+
+def test_a_folder_of_certificates_is_taken(path: Path, tmp_path: Path) -> None:
+    login = "auth_url: https://keystone.invalid/v3, username: a, password: b, user_domain_id: d"
+    path.write_text(f"clouds: {{east: {{auth: {{{login}}}, cacert: {tmp_path}}}}}")
+    assert load_cloud_entry("p", "east", None, str(path)).region.get_requests_verify_args()[0] == str(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -155,11 +183,15 @@ def test_a_broken_file_is_named_and_not_quoted(path: Path, content: bytes, why: 
     assert "sesame" not in str(caught.value)
 
 
-def test_a_missing_or_unreadable_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CloudAuthError, match="No such file"):
+def test_a_missing_or_unreadable_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CloudAuthError, match=r"absent\.yaml: does not exist: check the path$"):
         load_cloud_entry("p", "east", None, str(tmp_path / "absent.yaml"))
-    with pytest.raises(CloudAuthError, match="Is a directory"):
+    with pytest.raises(CloudAuthError, match=r"is a directory: name the file in it$"):
         load_cloud_entry("p", "east", None, str(tmp_path))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(CloudAuthError, match="is not a regular file"):
+        load_cloud_entry("p", "east", None, str(pipe))
 
 
 def test_a_missing_sdk_is_said_as_such(monkeypatch, path: Path) -> None:
