@@ -199,8 +199,14 @@ class Rest:
         while cause is not None and not isinstance(cause, requests.exceptions.RequestException):
             cause = cause.__cause__ or cause.__context__
         if cause is None:
+            what = str(problem)
+            if isinstance(problem, ks_exceptions.DiscoveryFailure):
+                what = (
+                    f"auth_url of {self._entry.where} leads to no identity service: {what.rpartition('correct. ')[2]}:"
+                    " correct it, or see whether the cloud is up"
+                )
             return error_without_answer(
-                provider=self._provider, call=call, what=str(problem), sent=True, secrets=self._entry.secrets
+                provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
             )
         status = status_without_answer(cause)
         what = {
@@ -286,9 +292,13 @@ class Rest:
         endpoint = self._endpoint(service, access)
         if endpoint is None:
             region = self._entry.region.get_region_name(service)
+            interface = self._entry.region.get_interface(service) or "public"
+            other, keys = "", "region_name"
+            if interface != "public":
+                other, keys = f" and interface {interface!r}", "interface or region_name"
             raise CloudAuthError(
-                f"provider {self._provider}: the cloud's catalog has no service {service!r}"
-                f" in region {region!r} for {self._entry.where}: correct region-name of the provider",
+                f"provider {self._provider}: the cloud's catalog has no service {service!r} in region {region!r}{other}"
+                f" for {self._entry.where}: correct region-name of the provider, or {keys} of the entry",
                 provider=self._provider,
                 call=call,
             )

@@ -264,6 +264,33 @@ def test_a_region_that_the_catalog_does_not_know_is_a_clear_error(make_client) -
         make_client(region="Elsewhere").list_servers()
 
 
+@pytest.mark.parametrize(
+    ("options", "text", "remedy"),
+    [
+        ({"region": "Elsewhere"}, {}, "region_name of the entry"),
+        ({}, {"region_name": "Elsewhere"}, "region_name of the entry"),
+        ({}, {"region_name": "RegionOne", "interface": "privat"}, "interface or region_name of the entry"),
+    ],
+)
+def test_both_places_that_may_name_what_the_catalog_lacks_are_told(
+    make_client, clouds_yaml, options, text, remedy
+) -> None:
+    with pytest.raises(CloudAuthError, match=f": correct region-name of the provider, or {remedy}$") as caught:
+        make_client(clouds_yaml(**text), **options).list_servers()
+    assert ("and interface 'privat'" in str(caught.value)) == ("interface" in text)
+
+
+def test_an_auth_url_that_leads_elsewhere_is_told_with_its_place(cloud, make_client, clouds_yaml) -> None:
+    cloud.on("GET", "/identity", (404, "<html>nothing here</html>"))
+    with pytest.raises(CloudUnavailable) as caught:
+        make_client(clouds_yaml().replace("/v3", "/identity")).list_servers()
+    text = str(caught.value)
+    assert "auth_url of entry 'east' in " in text
+    assert "leads to no identity service" in text
+    assert "(HTTP 404): correct it, or see whether the cloud is up" in text
+    assert not caught.value.unclear
+
+
 def test_an_image_is_found_by_id_or_by_exact_name(cloud, make_client) -> None:
     image = {"id": IMAGE_ID, "name": "debian", "status": "active"}
     cloud.on("GET", f"/v2/images/{IMAGE_ID}", (200, image), (404, ""))
