@@ -28,6 +28,7 @@ MOST_AHEAD = 10
 OURS = "stackci-PoolWorker."
 """The prefix of the ids of pools of this collection's launchers."""
 
+_NOBODY = "no launcher acts for it now"
 _RAISED = "its limit in tenant-resource-limits is raised"
 _ENDS = {
     reasons.NO_ROOM: "nodes are given back, or the limit of the pool or the quota of the cloud is raised",
@@ -58,6 +59,7 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
     launches = [_launch_row(reading, node, now) for node in nodes]
     waiting = row["state"] == RequestState.REQUESTED
     figures = wait.document if wait is not None else {}
+    pools = [_pool_row(pool, reading, row, figures, now) for pool in _pools(reading)]
     seconds_left, basis = expected_wait(row, rows, reason, launches, reading, now)
     return {
         "id": request_id,
@@ -69,8 +71,8 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
         "behind": _behind(reading, rows, row, figures) if waiting else [],
         "waits_for": reason["text"] if waiting and reason else None,
         "since": reason["since"] if waiting and reason else None,
-        "unblocked_by": _end(reason["code"], figures) if waiting and reason else None,
-        "pools": [_pool_row(pool, reading, row, figures, now) for pool in _pools(reading)],
+        "unblocked_by": _end(reason["code"], figures, pools) if waiting and reason else None,
+        "pools": pools,
         "nodes": launches,
         "history": list(_history(row, reading, reason, launches, now)),
         "expected_seconds": seconds_left,
@@ -78,8 +80,16 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
     }
 
 
-def _end(code: str, figures: Mapping[str, Any]) -> str | None:
-    """Return what would end the wait."""
+def _end(code: str, figures: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return what would end the wait, the start of a launcher included when no launcher acts."""
+    ends = _end_of_reason(code, figures)
+    able = [pool for pool in pools if not pool["declined"] and pool["code"] != reasons.LABEL_UNKNOWN]
+    if ends is None or code == reasons.NOT_ACTING or not able or any(pool["registered"] for pool in able):
+        return ends
+    return f"a launcher is started; then: {ends}"
+
+
+def _end_of_reason(code: str, figures: Mapping[str, Any]) -> str | None:
     needed: Any = figures.get("needed")
     limit: Any = figures.get("limit")
     if code == reasons.TENANT_LIMIT and is_number(needed) and is_number(limit) and needed > limit:
@@ -166,7 +176,8 @@ def _verdict(
     for item in (*_documents(wait.get("pools")), wait):
         if item.get("pool", item.get("where")) == where and item.get("code"):
             figures = {key: value for key, value in item.items() if is_number(value) and key not in ("since", "at")}
-            return str(item["code"]), said_now(item, age(seconds(wait.get("at")), now)), figures
+            said = said_now(item, age(seconds(wait.get("at")), now))
+            return str(item["code"]), said if pool["registered"] else f"{said}; {_NOBODY}", figures
     if not pool["registered"]:
         return "absent", f"no launcher acts for {where} now", {}
     if not pool["id"].startswith(OURS):

@@ -99,6 +99,27 @@ def test_a_request_that_waits_is_explained_with_figures():
     assert told["expected_seconds"] is None and told["expected"].startswith("it cannot be told")
 
 
+def test_a_request_for_which_no_launcher_acts_is_told_so_beside_the_last_reason():
+    tree = {path: data for path, data in documents(NOW).items() if not path.startswith("/nodepool/components/")}
+    reading = reading_of(tree)
+    told = explanation(reading, request_rows(reading, NOW), WAITING, NOW)
+    assert told["unblocked_by"].startswith("a launcher is started; then: nodes are given back")
+    pools = {pool["id"]: pool for pool in told["pools"]}
+    assert pools[WEST]["text"] == "2 instances needed, 1 left in west/main; no launcher acts for it now"
+    assert pools[WEST]["code"] == "no-room"
+
+
+def test_one_launcher_that_could_serve_it_is_enough():
+    tree = documents(NOW)
+    pool = tree["/nodepool/components/pool/launcher10000000001"]
+    waits = {**tree[f"/nodepool/stackci/waits/{WAITING}"]}
+    more = {
+        "/nodepool/components/pool/launcher10000000001": {**pool, "id": EAST, "provider_name": "east"},
+        f"/nodepool/stackci/waits/{WAITING}": waits,
+    }
+    assert explained(WAITING, **more)["unblocked_by"].startswith("nodes are given back")
+
+
 def test_what_it_waits_behind():
     same = documents(NOW)[f"/nodepool/stackci/waits/{WAITING}"]
     told = explained(BEHIND, **{f"/nodepool/stackci/waits/{BEHIND}": same})
