@@ -33,6 +33,8 @@ OTHERS_REASON_HOLDS = 3 * WAIT_NEWS_EVERY
 FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
 PASSING = frozenset({reasons.FACTS_UNREAD, reasons.STARTING})
 """Reasons that are over in a moment: not worth a write."""
+FIRST_WORDS = frozenset({reasons.FACTS_UNREAD, reasons.UNCONFIRMED})
+"""Reasons of one of its pools that are written anew when they are over; figures of the others may be older."""
 
 
 class Waits:
@@ -44,6 +46,8 @@ class Waits:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._news: dict[str, float] = {}
+        self._first_words: dict[str, set[tuple[str, str]]] = {}
+        """By request: which pools these are stored of."""
         self.for_room = False
 
     def publish(self, waits: Sequence[Wait], now: float) -> set[str]:
@@ -69,8 +73,11 @@ class Waits:
         return paused
 
     def _write(self, wait: Wait, news: bool, now: float) -> None:
-        if not news and now - self._news.get(wait.request_id, 0.0) < WAIT_NEWS_EVERY:
+        first = {(where, reason.code) for where, reason in wait.pools if reason.code in FIRST_WORDS}
+        over = self._first_words.get(wait.request_id, set()) - first
+        if not news and not over and now - self._news.get(wait.request_id, 0.0) < WAIT_NEWS_EVERY:
             return
+        self._first_words[wait.request_id] = first
         self._news[wait.request_id] = now
         self._context.store.own.change(f"{WAITS}/{wait.request_id}", lambda before: _renewed(before or {}, wait, now))
         if news:

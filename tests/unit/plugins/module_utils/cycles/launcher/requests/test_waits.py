@@ -76,3 +76,23 @@ def test_what_is_stored_about_a_request_that_a_launcher_does_not_know_yet_stays(
         assert world.run(120, until=lambda: request in world.fulfilled)
         world.store.requests.delete(request)
         assert world.run(60, until=lambda: not world.store.own.get(path))
+
+
+def test_what_a_pool_says_is_not_its_first_word_for_long():
+    """Beside a cloud in trouble, the explanation of a request told of another one that it had not answered yet."""
+    pools = {"name": "main", "labels": [label("small")]}
+    document = site(provider_document("east", pools), provider_document("west", pools))
+    with World(document, quota={"east": {"instances": 0}}) as world:
+        world.fault("west", "GET /servers/detail")
+        world.fault("east", "GET /os-availability-zone", fails=False, seconds=8, left=1)
+        waiting = world.request("small")
+        world.start()
+
+        def told() -> dict[str, str]:
+            pools = (world.store.own.get(f"waits/{waiting}") or {}).get("pools", [])
+            return {pool["pool"]: pool["code"] for pool in pools}
+
+        assert world.run(30, until=lambda: told().get("east/main") == "facts-unread")
+        assert world.run(10, until=lambda: told()["east/main"] == "unconfirmed")
+        assert world.run(40, until=lambda: told()["east/main"] == "too-large-for-cloud")
+        assert told()["west/main"] == "provider-trouble"
