@@ -23,6 +23,7 @@ from .inheritance import (
 from .messages import suggestion
 from .problems import Path, Problem, shown
 
+FOLDERS = ("images-dir", "elements-dir", "build-log-dir")
 IMAGE_NAME_FIELDS = ("image_name", "upload_id", "timestamp")
 LAST_WINS = "and the last one counts, as in Nodepool: rename or remove one"
 BOTH_COUNT = "and all of them count, the last one most, as in Nodepool: write one entry"
@@ -37,6 +38,7 @@ def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
     images = Images(main)
     return [
         *_zookeeper(main, zookeeper_elsewhere),
+        *_folders(main),
         *_unique(main, ("labels",)),
         *_unique(main, ("diskimages",)),
         *_unique(main, ("providers",)),
@@ -131,6 +133,17 @@ def _zookeeper(main: Any, elsewhere: bool) -> Iterator[Problem]:
     if isinstance(main, dict) and main.get("zookeeper-servers") is None and not elsewhere:
         yield Problem((), "lacks the key zookeeper-servers: add it here or in secure.conf")
     yield from _servers(main)
+
+
+def _folders(main: Any) -> Iterator[Problem]:
+    """Nodepool's daemon had one working directory for ever; a cycle has that of its playbook, or one of its own."""
+    for key in FOLDERS:
+        value = main.get(key) if isinstance(main, dict) else None
+        parts = value.split(":") if isinstance(value, str) and key == "elements-dir" else [value]
+        astray = [part for part in parts if isinstance(part, str) and part and not part.startswith("/")]
+        if astray:
+            sentence = f"names {shown(astray[0])}, which is below wherever a cycle works: write the whole path, /…"
+            yield Problem((key,), sentence, "warning")
 
 
 def _servers(section: Any) -> Iterator[Problem]:

@@ -331,6 +331,25 @@ def test_a_name_that_begins_with_fake_means_nothing():
     assert "fake-cloud" in parse(changed(("providers", 0, "name"), "fake-cloud")).providers
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("images-dir", "images", "images"),
+        ("images-dir", "~/images", "~/images"),
+        ("build-log-dir", "./log", "./log"),
+        ("elements-dir", "/etc/elements:elements:more", "elements"),
+        ("images-dir", "/var/images", None),
+        ("elements-dir", "/etc/elements:/srv/elements", None),
+        ("images-dir", "", None),
+    ],
+)
+def test_a_folder_that_depends_on_where_a_cycle_happens_to_work_is_told(key, value, told):
+    """It would be below the playbook, or below a folder that each cycle of a service has anew."""
+    config = parse(ZOOKEEPER + f'{key}: "{value}"\n')
+    sentence = f"nodepool.yaml:2: {key}: names {told}, which is below wherever a cycle works: write the whole path, /…"
+    assert list(config.warnings) == ([sentence] if told else [])
+
+
 def test_a_release_that_yaml_takes_for_a_fraction_is_told():
     config = parse(ZOOKEEPER + "diskimages: [{name: u, release: 22.10}]")
     assert config.warnings == ("nodepool.yaml:2: diskimages[u].release: is read as the number 22.1: put it in quotes",)
