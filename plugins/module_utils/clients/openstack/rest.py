@@ -38,7 +38,7 @@ from .transport import (
     UploadTimes,
     status_without_answer,
 )
-from .unreached import unreached
+from .unreached import innermost_words, unreached
 
 # The version that is added to a URL of the catalog that has none. Each has been the only current major version for
 # years.
@@ -117,7 +117,7 @@ class Rest:
 
     def project_id(self) -> str:
         """Return the id of the token's project."""
-        return str(self._access("").project_id or "")
+        return str(self._access().project_id or "")
 
     def renew(self, seconds: float) -> None:
         """Make the next call fetch a new token when the present one expires within *seconds*.
@@ -126,11 +126,11 @@ class Rest:
 
         :raises CloudError: the client could not get a token.
         """
-        self._login.renew(self._access(""), seconds)
+        self._login.renew(self._access(), seconds)
 
     def has(self, service: str) -> bool:
         """Return True when the cloud's catalog (or clouds.yaml) has *service* in the provider's region."""
-        return self._endpoint(service, self._access("")) is not None
+        return self._endpoint(service, self._access()) is not None
 
     def call(
         self,
@@ -157,7 +157,7 @@ class Rest:
         :raises CloudError: the call did not succeed.
         """
         call = call_kind(method, f"http://cloud/v0/{path.lstrip('/')}")
-        access = self._access(call)
+        access = self._access()
         url = self._url(service, path, access, call)
         call = call_kind(method, url)
         options: dict[str, Any] = {"json": body, "params": params}
@@ -170,7 +170,7 @@ class Rest:
         response = self._send(call, url, method, access, options)
         if response.status_code == 401:
             self._login.reject(access.auth_token)
-            response = self._send(call, url, method, self._access(call), options)
+            response = self._send(call, url, method, self._access(), options)
         return self._answer(call, response, key)
 
     def _send(self, call: str, url: str, method: str, access: Any, options: Mapping[str, Any]) -> Any:
@@ -208,6 +208,12 @@ class Rest:
             return error_without_answer(
                 provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
             )
+        if isinstance(cause, requests.exceptions.InvalidJSONError):
+            # Only keystoneauth reads JSON with requests.
+            what = "its answer is not JSON; is that the identity service?"
+            return error_without_answer(
+                provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
+            )
         status = status_without_answer(cause)
         what = {
             "timeout": "no answer in time",
@@ -223,7 +229,7 @@ class Rest:
         return error_without_answer(
             provider=self._provider,
             call=call,
-            what=told or f"{what} ({cause})",
+            what=told or f"{what} ({innermost_words(cause)})",
             sent=status not in (*_NEVER_SENT, "redirect"),
             secrets=self._entry.secrets,
         )
@@ -258,7 +264,7 @@ class Rest:
             provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
         )
 
-    def _access(self, call: str) -> Any:
+    def _access(self) -> Any:
         try:
             return self._login.access(self._session)
         except ks_exceptions.HttpError as problem:
@@ -284,7 +290,7 @@ class Rest:
             raise error from problem
         except ks_exceptions.ClientException as problem:
             # The caller's own call has not been sent yet.
-            error = self._no_answer(call or "POST /auth/tokens", problem)
+            error = self._no_answer("POST /auth/tokens", problem)
             error.unclear = False
             raise error from problem
 

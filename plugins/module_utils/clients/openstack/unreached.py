@@ -41,6 +41,7 @@ _ELSEWHERE = {
     "http": "the catalog of the cloud names it: correct the catalog",
     "name": "have the catalog or the certificate corrected",
 }
+_POOL = re.compile(r"^\w*Pool\([^)]*\): ")
 _DETAIL = re.compile(r"certificate verify failed: ([^(']+)")
 
 
@@ -64,6 +65,18 @@ def unreached(problem: BaseException, tls: bool, url: str, where: str, login_url
             remedies = _REMEDIES if _place(login_url) == (host, port) else {**_REMEDIES, **_ELSEWHERE}
             return f"{told}: {remedies[remedy].format(where=where)}"
     return None
+
+
+def innermost_words(problem: BaseException) -> str:
+    """The words of what *problem* was made from, without those of the libraries around it."""
+    seen = problem
+    for _unused in range(10):
+        inner = next((arg for arg in seen.args if isinstance(arg, BaseException)), None)
+        if inner is None:
+            break
+        seen = inner
+    words = getattr(seen, "strerror", None) or str(seen)
+    return _POOL.sub("", words) or type(seen).__name__
 
 
 def _place(url: str) -> tuple[str, int | None]:

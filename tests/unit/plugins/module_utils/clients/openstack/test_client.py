@@ -280,6 +280,23 @@ def test_both_places_that_may_name_what_the_catalog_lacks_are_told(
     assert ("and interface 'privat'" in str(caught.value)) == ("interface" in text)
 
 
+def test_a_login_that_is_answered_with_something_else_is_told_as_such(cloud, make_client) -> None:
+    cloud.on("POST", "/v3/auth/tokens", (200, "<html>please log in to the hotel</html>"))
+    with pytest.raises(CloudUnavailable) as caught:
+        make_client().list_servers()
+    assert str(caught.value) == "provider p1: POST /auth/tokens: its answer is not JSON; is that the identity service?"
+
+
+def test_a_call_for_want_of_a_token_is_not_blamed(cloud, make_client) -> None:
+    broken = requests.exceptions.ConnectionError("it broke")
+    cloud.on("POST", "/v3/auth/tokens", broken)
+    with pytest.raises(
+        CloudUnavailable, match=r"^provider p1: POST /auth/tokens: the connection broke \(it broke\)$"
+    ) as caught:
+        make_client().delete_server("5")
+    assert not caught.value.unclear
+
+
 def test_an_auth_url_that_leads_elsewhere_is_told_with_its_place(cloud, make_client, clouds_yaml) -> None:
     cloud.on("GET", "/identity", (404, "<html>nothing here</html>"))
     with pytest.raises(CloudUnavailable) as caught:

@@ -9,7 +9,10 @@ import ssl
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.unreached import unreached
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.unreached import (
+    innermost_words,
+    unreached,
+)
 
 LOGIN = "https://hans:geheim@cloud.example:5000/v3"
 KEYSTONE = "https://cloud.example:5000/v3/auth/tokens"
@@ -78,3 +81,23 @@ def test_an_unknown_problem_is_left_to_others():
 def test_a_login_in_the_address_is_never_told(url: str):
     text = told(OSError("Connection refused"), url)
     assert text is not None and "hans" not in text and "geheim" not in text
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (
+            OSError(ValueError("Connection aborted.", ConnectionResetError(104, "Connection reset by peer"))),
+            "Connection reset by peer",
+        ),
+        (OSError(ValueError("Connection aborted.", OSError("Remote end closed it"))), "Remote end closed it"),
+        (
+            OSError(ValueError("_Pool(host='a', port=1): Read timed out. (read timeout=30.0)")),
+            "Read timed out. (read timeout=30.0)",
+        ),
+        (OSError("Connection broken: x"), "Connection broken: x"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_of_what_the_libraries_say_the_cause_is_told_alone(problem, words):
+    assert innermost_words(problem) == words
