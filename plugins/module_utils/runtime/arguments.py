@@ -89,8 +89,8 @@ def options_of(kind: type[Options], params: Mapping[str, Any], problems: Iterabl
 def _out_of_range(params: Mapping[str, Any]) -> Iterable[str]:
     for name, (least, remedy) in AT_LEAST.items():
         value = params.get(name)
-        if value is not None and value < least:
+        if value is not None and not value >= least:  # nan is neither
             yield f"{name} is {value:g}: {remedy}"
     for name in MORE_THAN_ZERO:
-        if params.get(name, 1) <= 0:
+        if not params.get(name, 1) > 0:
             yield f"{name} is {params[name]:g}: give seconds, more than 0"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,17 @@ def test_all_problems_are_told_at_once():
         "uploads_per_provider is 0: give 1 or more",
         "hook_timeout is 0: give seconds, more than 0",
         "upload_id is for state absent",
+    ]
+
+
+def test_what_is_no_number_is_out_of_every_range():
+    """A cycle whose duration is nan would never come to its end."""
+    given = params(UPLOAD_ARGUMENTS, duration=math.nan, hook_timeout=math.nan)
+    with pytest.raises(ConfigError) as caught:
+        options_of(UploadOptions, given)
+    assert caught.value.problems == [
+        "duration is nan: give the seconds to stay, 0 or more",
+        "hook_timeout is nan: give seconds, more than 0",
     ]
 
 
