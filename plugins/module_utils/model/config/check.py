@@ -23,6 +23,26 @@ from .inheritance import (
 from .messages import suggestion
 from .problems import Path, Problem, shown
 
+FORMATS = frozenset(
+    (
+        "aci",
+        "docker",
+        "parallels",
+        "qcow",
+        "qcow2",
+        "qed",
+        "raw",
+        "squashfs",
+        "tar",
+        "tgz",
+        "vdi",
+        "vhd",
+        "vhdx",
+        "vmdk",
+        "vpc",
+    )
+)
+"""What disk-image-create makes itself (``-t``), and what it has qemu-img make of a raw image."""
 FOLDERS = ("images-dir", "elements-dir", "build-log-dir")
 IMAGE_NAME_FIELDS = ("image_name", "upload_id", "timestamp")
 LAST_WINS = "and the last one counts, as in Nodepool: rename or remove one"
@@ -136,13 +156,15 @@ def _zookeeper(main: Any, elsewhere: bool) -> Iterator[Problem]:
 
 
 def _folders(main: Any) -> Iterator[Problem]:
-    """Nodepool's daemon had one working directory for ever; a cycle has that of its playbook, or one of its own."""
+    """Return a warning for each relative path: a cycle works in the folder of its playbook, or in one of its own."""
     for key in FOLDERS:
         value = main.get(key) if isinstance(main, dict) else None
         parts = value.split(":") if isinstance(value, str) and key == "elements-dir" else [value]
         astray = [part for part in parts if isinstance(part, str) and part and not part.startswith("/")]
         if astray:
-            sentence = f"names {shown(astray[0])}, which is below wherever a cycle works: write the whole path, /…"
+            sentence = (
+                f"has the relative path {shown(astray[0])}; a cycle works in no fixed folder: write an absolute path"
+            )
             yield Problem((key,), sentence, "warning")
 
 
@@ -190,7 +212,19 @@ def _diskimages(main: Any, images: Images) -> Iterator[Problem]:
                 )
         if isinstance(item.get("release"), float):
             yield Problem((*path, "release"), f"is read as the number {item['release']}: put it in quotes", "warning")
+        yield from _formats(item, path)
         yield from _command(item, path)
+
+
+def _formats(item: dict[str, Any], path: Path) -> Iterator[Problem]:
+    for key in ("formats", "keep-formats"):
+        names = item.get(key)
+        for index, name in enumerate(names if isinstance(names, list) else ()):
+            if isinstance(name, str) and name not in FORMATS:
+                sentence = (
+                    f"names {shown(name)}, which diskimage-builder does not make: it makes {', '.join(sorted(FORMATS))}"
+                )
+                yield Problem((*path, key, index), sentence, "warning")
 
 
 def _command(item: dict[str, Any], path: Path) -> Iterator[Problem]:

@@ -346,8 +346,17 @@ def test_a_name_that_begins_with_fake_means_nothing():
 def test_a_folder_that_depends_on_where_a_cycle_happens_to_work_is_told(key, value, told):
     """It would be below the playbook, or below a folder that each cycle of a service has anew."""
     config = parse(ZOOKEEPER + f'{key}: "{value}"\n')
-    sentence = f"nodepool.yaml:2: {key}: names {told}, which is below wherever a cycle works: write the whole path, /…"
-    assert list(config.warnings) == ([sentence] if told else [])
+    sentence = f"has the relative path {told}; a cycle works in no fixed folder: write an absolute path"
+    assert list(config.warnings) == ([f"nodepool.yaml:2: {key}: {sentence}"] if told else [])
+
+
+@pytest.mark.parametrize("key", ["formats", "keep-formats"])
+def test_a_format_that_diskimage_builder_does_not_make_is_told(key):
+    (warning,) = parse(ZOOKEEPER + f"diskimages: [{{name: u, {key}: [qcow2, qcow3, vmdk]}}]").warnings
+    begin = (
+        f"nodepool.yaml:2: diskimages[u].{key}[1]: names qcow3, which diskimage-builder does not make: it makes aci, "
+    )
+    assert warning.startswith(begin) and "qcow2, " in warning
 
 
 def test_a_release_that_yaml_takes_for_a_fraction_is_told():
