@@ -57,7 +57,7 @@ def is_upload_id(name: str) -> bool:
 
 
 def _formats(value: Any) -> list[str]:
-    return [item for item in value.split(",") if item] if isinstance(value, str) else []
+    return sorted(item for item in value.split(",") if item) if isinstance(value, str) else []
 
 
 _ABSENT = {"username": DEFAULT_USERNAME, "python_path": DEFAULT_PYTHON}

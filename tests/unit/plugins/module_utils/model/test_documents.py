@@ -51,6 +51,11 @@ def test_what_is_nearly_json_is_none(data):
     assert parse(data) is None
 
 
+def test_formats_are_read_in_the_order_in_which_they_are_written():
+    read = Build.from_bytes("0000000001", b'{"formats": "raw,qcow2"}')
+    assert read.formats == ["qcow2", "raw"] and read.to_document()["formats"] == "qcow2,raw"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 def test_a_foreign_document_never_raises_and_can_be_written_back(kind, data):
