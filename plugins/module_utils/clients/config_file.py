@@ -122,7 +122,8 @@ def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = Fa
     source = Source(name, data, document.places, expanded.lines, secret=secret, hidden=expanded.values)
     if data is not None and not isinstance(data, dict):
         kind = "list" if isinstance(data, list) else "single value"
-        problems.append(Problem((), f"holds a {kind}; expected 'key: value' lines, such as labels: and providers:"))
+        keys = "zookeeper-servers: and diskimages:" if secret else "labels: and providers:"
+        problems.append(Problem((), f"holds a {kind}; expected 'key: value' lines, such as {keys}"))
         source = replace(source, data=None)
     elif data is not None:
         data, more = as_nodepool_reads(data)

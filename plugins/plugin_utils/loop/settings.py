@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.similar import did_you_mean
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import FORMATS, TEXT
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 TYPES: dict[str, tuple[type, ...]] = {"str": (str,), "float": (int, float), "int": (int,), "bool": (bool,)}
+TYPE_WORDS = {"str": "a text in quotes", "float": "a finite number", "int": "a whole number", "bool": "true or false"}
 TABLES = ("loop", "variables", "environment")
 
 
@@ -123,7 +127,9 @@ def load(path: str) -> Settings:
 
 def _problems(loop: dict[str, Any]) -> list[str]:
     kinds = {item.name: str(item.type) for item in fields(Settings) if item.name not in TABLES}
-    problems = [f"{name}: no such setting; there are {', '.join(sorted(kinds))}" for name in loop.keys() - kinds.keys()]
+    every = f"there are {', '.join(sorted(kinds))}"
+    unknown = loop.keys() - kinds.keys()
+    problems = [f"{name}: no such setting; {did_you_mean(name, kinds) or every}" for name in unknown]
     problems += [f"{name}: is missing, and there is no default" for name in NEEDED if not loop.get(name)]
     for name in loop.keys() & kinds.keys():
         problems += _value_problems(name, kinds[name].removesuffix(" | None"), loop[name])
@@ -138,11 +144,18 @@ def _problems(loop: dict[str, Any]) -> list[str]:
 
 def _value_problems(name: str, kind: str, value: Any) -> list[str]:
     if not isinstance(value, TYPES[kind]) or (isinstance(value, bool) and kind != "bool"):
-        return [f"{name}: {value!r} is no {kind}"]
+        return [f"{name}: is {_shown(value)}: give {TYPE_WORDS[kind]}"]
     if not isinstance(value, int | float):
         return []
+    if not math.isfinite(value):
+        return [f"{name}: is {value:g}: give {TYPE_WORDS[kind]}"]
     if name in POSITIVE and value <= 0:
         return [f"{name}: is {value:g}: give more than 0"]
     if name in NOT_NEGATIVE and value < 0:
         return [f"{name}: is {value:g}: give 0 or more"]
     return []
+
+
+def _shown(value: Any) -> str:
+    """Return the value as TOML has it, so far as JSON is written alike."""
+    return json.dumps(value, default=str)

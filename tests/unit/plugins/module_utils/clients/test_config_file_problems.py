@@ -422,7 +422,7 @@ def test_an_empty_secure_conf_is_fine(text):
                 "port in the key port"
             ),
         ),
-        ("- hunter2", "holds a list; expected 'key: value' lines, such as labels: and providers:"),
+        ("- hunter2", "holds a list; expected 'key: value' lines, such as zookeeper-servers: and diskimages:"),
         ("a: 'hunter2", "is not valid YAML (column 12): close the quotes, or double the backslash"),
     ],
 )

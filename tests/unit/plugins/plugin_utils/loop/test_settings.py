@@ -37,7 +37,8 @@ def test_all_problems_at_once_each_with_its_place():
     assert len(found) == 10
     for words in (
         "loop.playbook: is missing", "loop.prefix: is missing", "loop.state_dir: is missing", "loop.duration: is 0",
-        "loop.overlap: 1 is no bool", "loop.keep_cycles: 'x' is no int", "loop.pause: is -1", "loop.speed: no such",
+        "loop.overlap: is 1: give true or false", "loop.keep_cycles: is \"x\": give a whole number",
+        "loop.pause: is -1", "loop.speed: no such",
         "extra: no such table", "environment.A: give a text",
     ):  # fmt: skip
         assert [problem for problem in found if problem.startswith(f"loop.toml: {words}")], words
@@ -50,7 +51,10 @@ def test_all_problems_at_once_each_with_its_place():
         (NEEDED + "\n[[variables]]\n", "variables: this has to be a table"),
         (NEEDED.replace('"launcher"\np', '"La uncher"\np'), "loop.name"),
         (NEEDED.replace('"/s"', '"s"'), "give the whole path"),
-        (NEEDED + "duration = true\n", "loop.duration: True is no float"),
+        (NEEDED + "duration = true\n", "loop.duration: is true: give a finite number"),
+        (NEEDED + "duration = nan\n", "loop.duration: is nan: give a finite number"),
+        (NEEDED + "grace = inf\n", "loop.grace: is inf: give a finite number"),
+        (NEEDED + "durations = 5\n", "loop.durations: no such setting; did you mean duration?"),
     ],
 )
 def test_a_single_problem(text, words):
