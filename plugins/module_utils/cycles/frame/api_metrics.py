@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sends openstacksdk's metrics for calls of clouds to statsd. openstacksdk sends them for its own calls only."""
+"""Sends the metrics of calls to clouds to statsd, as openstacksdk does, which sends them for its own calls only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...clients.openstack.api_names import ApiCall
 from ...clients.statsd import Sink, Statsd
 
 LONG = 1000
-"""Milliseconds. Longer calls have a counter of their own."""
+"""Milliseconds. Longer calls are also counted in a separate counter."""
 
 
 def send_api_call(sink: Sink, call: ApiCall) -> None:

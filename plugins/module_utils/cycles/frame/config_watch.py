@@ -18,12 +18,12 @@ from ...model.lines import Trouble
 LOOK_EVERY = 2.0
 """Seconds between two looks at the files' stamps."""
 SETTLE = 1.0
-"""Seconds for which a changed file must not change before it is read. A half-written file may be valid, without the
-providers of its second half, whose nodes would be given up."""
+"""Seconds for which a changed file must stay unchanged before it is read. A half-written file may be valid but lack
+the providers of its second half; the cycle would give up the nodes of those."""
 MOST_NEWS = 20
-"""Largest number of changes that are named."""
+"""Largest number of changes that one line names."""
 MISSED_AFTER = 10.0
-"""Seconds after which a file that vanished is reported; configuration management may remove it for a moment."""
+"""Seconds after which a missing file is reported; configuration management may remove a file for a moment."""
 
 
 class ConfigSource(Protocol):
@@ -33,14 +33,14 @@ class ConfigSource(Protocol):
         """Read the configuration; raises ConfigError."""
 
     def stamps(self) -> Mapping[str, Stamp]:
-        """Return the stamps of nodepool.yaml and secure.conf, as far as they exist."""
+        """Return the stamps of nodepool.yaml and secure.conf; a file that does not exist has none."""
 
     def cloud_stamps(self) -> Mapping[str, Stamp]:
-        """Return the stamps of clouds.yaml and the files that it is merged with, as far as they exist."""
+        """Return the stamps of clouds.yaml and of the files that it is merged with, if they exist."""
 
 
 class FileWatch:
-    """Tells when files have changed and have settled. A file that vanishes has not changed."""
+    """Tells when files have changed and have settled. The removal of a file is not a change."""
 
     def __init__(self, stamps: Callable[[], Mapping[str, Stamp]]) -> None:
         self._stamps = stamps
@@ -82,12 +82,12 @@ class News:
     clouds: bool = False
 
     def after(self, earlier: News) -> News:
-        """Return these news together with *earlier* ones that the cycle has not applied."""
+        """Return these changes together with *earlier* ones that the cycle has not applied."""
         return News(self.config or earlier.config, self.clouds or earlier.clouds)
 
 
 class ConfigWatch:
-    """The configuration of a running cycle. A broken new one leaves the old in force."""
+    """The configuration of a running cycle. While the new files are invalid, the old configuration stays in force."""
 
     def __init__(self, source: ConfigSource, say: Callable[[str], None] = lambda line: None) -> None:
         self._source = source
@@ -108,11 +108,11 @@ class ConfigWatch:
     def due(self, now: float) -> float:
         """Return the seconds until the next look."""
         every = SETTLE if self._main.settling or self._clouds.settling else LOOK_EVERY
-        # A clock that was set back must not stop the looking.
+        # A clock that was set back must not stop the looks.
         return min(every, max(0.0, self._looked + every - now))
 
     def look(self, now: float) -> News | None:
-        """Look at the stamps when it is time to, and read the files that have changed.
+        """Look at the stamps if a look is due, and read the files that have changed.
 
         :return: what the cycle has to apply; None when nothing has changed.
         """

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Hand-over between cycles of one host: a cycle closes the ZooKeeper sessions of cycles that were killed.
 
-The locks of a killed cycle are then free at once, not only after the session time-out.
+The locks of a killed cycle are then free at once instead of after the session time-out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...clients.zookeeper.store import Store
 from ...model.config.types import ZooKeeperSettings
 
 PACE = 0.5
-"""Seconds between two looks at the other cycles' files. A look costs some ten microseconds."""
+"""Seconds between two looks at the other cycles' files. A look takes about ten microseconds."""
 FORGET = 3600.0
 """Seconds after which a file that no process can use is deleted."""
 
@@ -36,11 +36,11 @@ EndSession = Callable[[ZooKeeperSettings, tuple[int, bytes]], bool]
 class Handover:
     """Notes the session of this process in a file, and closes the sessions of processes that have ended.
 
-    Two cycles on one tree do not disturb each other: the file of a living process is locked. The session of a dead
-    process is closed whatever providers it acted for, as no process can use it again.
+    Two cycles on one tree do not disturb each other: the file of a running process is locked. The session of a dead
+    process is closed regardless of the providers that it acted for, as no process can use it again.
 
     :param folder: the directory of the files; "" or None for no hand-over.
-    :param say: takes lines for people.
+    :param say: takes lines for the operator.
     """
 
     def __init__(
@@ -85,14 +85,14 @@ class Handover:
         if self._thread is not None:
             self._thread.join(PACE)
             if self._thread.is_alive():
-                return  # it still uses the folder; the file is found to be a dead process's and removed
+                return  # The thread still uses the folder. Another cycle will remove the file of this dead process.
         if self._file is not None:
             self._file.remove()
         if self._folder is not None:
             self._folder.close()
 
     def begin(self, store: Store) -> None:
-        """Note the session of *store*, now and when a new one begins; watch the other cycles' files from now on."""
+        """Note the session of *store*, also when a new one begins, and start to watch the other cycles' files."""
         if self._file is None:
             return
         self._store = store
@@ -100,7 +100,7 @@ class Handover:
         try:
             self._write_note()
         except OSError as problem:
-            # For instance a full disk. The thread tries again.
+            # For example, the disk is full. The thread tries again.
             self._say(f"no quick hand-over after a crash: {problem}")
         self._thread = threading.Thread(target=self._run, name="hand-over", daemon=True)
         self._thread.start()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sign of work of a cycle: the thread that decides writes it, and it is gone with the session of the cycle."""
+"""The heartbeat of a cycle: an ephemeral document, written by the cycle's own thread, that ends with its session."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ...clients.zookeeper.store import Store
 from ...model.errors import StoreError
 
 HEARTBEATS = "heartbeats"
-"""The folder of the documents below our subtree; there is one for each cycle that runs."""
+"""The folder of the documents below our subtree; each running cycle has one document."""
 EVERY = 30.0
-"""Seconds between two writes at least."""
+"""Minimum seconds between two writes, unless the providers change."""
 
 
 class Heartbeat:
@@ -34,9 +34,9 @@ class Heartbeat:
         self._providers: list[str] = []
 
     def step(self, now: float, providers: Iterable[str] = ()) -> None:
-        """Write the document, if it is time. An error of ZooKeeper is no error of the cycle: it is tried again.
+        """Write the document if a write is due. A ZooKeeper error does not fail the cycle: a later call tries again.
 
-        :param providers: those that a launcher acts for; a change is written at once.
+        :param providers: the providers that a launcher acts for; a change is written at once.
         """
         acted_for = sorted(providers)
         if now - self._written < EVERY and acted_for == self._providers:

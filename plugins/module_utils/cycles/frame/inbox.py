@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How everything reaches the one thread that decides: results, watches and ticks become calls that it makes."""
+"""The queue of the cycle's own thread: results, watches and ticks become calls that this thread makes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Inbox:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait. Any thread may ask."""
+        """The number of calls that wait. Any thread may read it."""
         return self._calls.qsize()
 
     def post(self, call: Call) -> None:
@@ -35,9 +35,9 @@ class Inbox:
         self._calls.put(call)
 
     def nudge(self) -> None:
-        """Wake the cycle without anything to do but look. May also be called by a signal handler."""
+        """Wake the cycle without a call to make. A signal handler may call it, too."""
         if not self._nudged:
-            # One is as good as many, and each wakes a thread.
+            # One nudge has the effect of many, and each wakes a thread.
             self._nudged = True
             self._calls.put(self._look)
         if self._pausing:
@@ -57,14 +57,14 @@ class Inbox:
             self._pausing = False
 
     def collect(self, seconds: float) -> None:
-        """Wait *seconds*, then make all calls that are there: each call that wakes a thread costs more than itself."""
+        """Wait *seconds*, then make all queued calls. To wake the thread for each call costs more than the call."""
         time.sleep(max(0.0, seconds))
         self.take(0)
 
     def take(self, timeout: float, most: int = 10_000) -> int:
-        """Wait up to *timeout* seconds for the first call, then make all that are there.
+        """Wait up to *timeout* seconds for the first call, then make the queued calls, up to *most*.
 
-        :return: how many were made.
+        :return: the number of calls made.
         """
         try:
             self._calls.get(timeout=max(0.0, timeout))()

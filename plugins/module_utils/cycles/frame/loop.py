@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The frame of every cycle: passes one after the other until the deadline, whatever happens to ZooKeeper meanwhile."""
+"""The frame of every cycle: it runs passes until the deadline, and bridges outages of ZooKeeper."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ from .stop import SERVING, Stop
 from .zookeeper_absence import Connection
 
 AWAY_LOOK = 0.5
-"""Seconds between two looks at a ZooKeeper that is away, or that has just failed."""
+"""Seconds to wait before the next look when ZooKeeper cannot be reached or has just failed."""
 STORE_GRACE = 30.0
-"""Seconds beyond the session time-out for which ZooKeeper may be away before the cycle ends."""
+"""Seconds beyond the session time-out for which ZooKeeper may be unreachable before the cycle ends."""
 MOST_MISHAPS = 3
-"""Passes in a row that ZooKeeper may spoil although it is there."""
+"""Passes in a row that may fail with a ZooKeeper error while the connection is up."""
 
 
 class Work(Protocol):
-    """What a cycle does within the frame. All of it is called by the thread that runs the frame.
+    """The work that a cycle does within the frame. The thread that runs the frame makes all calls.
 
-    Cycles inherit from it: one that keeps nothing from pass to pass needs no more than :meth:`turn` and :meth:`rest`.
+    Cycles inherit from this class. A cycle that keeps nothing between passes needs only :meth:`turn` and :meth:`rest`.
     """
 
     @property
     def state(self) -> str:
-        """What the cycle is doing, for the heartbeat: one of the states of :mod:`stop`."""
+        """The state of the cycle for the heartbeat: one of those in :mod:`stop`."""
         return SERVING
 
     @property
     def finishing(self) -> bool:
-        """True while something is under way that the deadline does not cut short."""
+        """True while work is under way that the deadline does not interrupt."""
         return False
 
     def turn(self, now: float, deadline: float) -> str | None:
-        """One pass and the wait for the next.
+        """Run one pass and wait for the next.
 
         :return: how the cycle ends; None to go on.
-        :raises StoreError: ZooKeeper spoiled the pass.
+        :raises StoreError: the pass failed with a ZooKeeper error.
         """
 
     def rest(self, seconds: float) -> None:
         """Wait while nothing can be done; ends early when the cycle is asked to stop."""
 
-    # With a statement of its own, a method of a protocol is a default.
+    # The statement in the body makes a method of a protocol a default implementation.
 
     def lose(self) -> None:
-        """A pass was left in the middle: drop what was believed; the next one looks afresh."""
+        """Drop what the cycle knows after a pass that did not end; the next pass reads it again."""
         return
 
     def leave(self) -> None:
-        """The cycle is asked to stop: end what is under way."""
+        """End what is under way, as the cycle was asked to stop."""
         return
 
     def abandon(self) -> None:
-        """Another tree is in the place of the one that the cycle began with: end what is under way, write nothing."""
+        """End what is under way and write nothing, as another tree has replaced the one that the cycle began with."""
         return
 
 
@@ -69,8 +69,8 @@ class Frame:
     """Runs the passes of one cycle.
 
     :param clock: UNIX seconds.
-    :param say: takes lines for people.
-    :param once: True: there is one pass, however short the time is.
+    :param say: takes lines for the operator.
+    :param once: True to run at least one pass, even if the deadline is over.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class Frame:
         self._mishaps = 0
 
     def run(self, deadline: float) -> str:
-        """Work until the deadline, the end of the work or a wish to stop.
+        """Work until the deadline, the end of the work or a request to stop.
 
         :return: how the cycle ended.
-        :raises StoreError: ZooKeeper was away for too long, or spoiled too many passes in a row.
-        :raises TreeExchanged: another tree is in the place of the one that the cycle began with.
+        :raises StoreError: ZooKeeper was unreachable for too long, or too many passes in a row failed with its errors.
+        :raises TreeExchanged: another tree has replaced the one that the cycle began with.
         """
         away_since: float | None = None
         while True:
@@ -134,10 +134,10 @@ class Frame:
         return ended
 
     def _recover(self, error: StoreError, generation: int) -> None:
-        """Drop what the cycle believed: parts of the pass may be done.
+        """Drop what the cycle knows, as the pass may be done in part.
 
-        :param generation: the session in which the pass began; the loss of that is no mishap.
-        :raises StoreError: ZooKeeper is there, and this has happened too often in a row.
+        :param generation: the session in which the pass began; the loss of that session does not count as a failure.
+        :raises StoreError: the connection is up, and too many passes in a row have failed.
         """
         spoiled = self._store.state == "connected" and self._store.generation == generation
         if spoiled:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a cycle begins: the configuration is read, then statsd and ZooKeeper are opened."""
+"""Begins a cycle: reads the configuration, then opens statsd and ZooKeeper."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Options = TypeVar("Options", bound=CycleOptions)
 
 @dataclass(frozen=True)
 class Opened(Generic[Options]):
-    """What a cycle works with.
+    """The configuration and the connections of a cycle.
 
-    :ivar options: the cycle's options; the clients that they make tell statsd of their calls.
-    :ivar watch: notices what is written into the configuration's files after *config* was read.
+    :ivar options: the cycle's options; the clients that they make report their calls to statsd.
+    :ivar watch: notices changes of the configuration files after *config* was read.
     """
 
     options: Options
@@ -40,11 +40,12 @@ class Opened(Generic[Options]):
 
 @contextmanager
 def opened(options: Options, say: Callable[[str], None]) -> Iterator[Opened[Options]]:
-    """Open all that a cycle works with, and free what dead cycles of this host had locked.
+    """Open the connections of a cycle, and release the locks of dead cycles of this host.
 
-    The store is closed before the note of its session is removed, and statsd last: it hears of the end, too.
+    At the end, the store is closed before the note of its session is removed. statsd is closed last, as it also gets
+    the metrics of the end.
 
-    :param say: takes lines for people.
+    :param say: takes lines for the operator.
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     watch = ConfigWatch(options, say)

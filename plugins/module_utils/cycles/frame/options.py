@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options that cycles share: where the configuration is, how long a cycle stays, how clouds are called."""
+"""The options that cycles share: where the configuration is, how long a cycle runs, how clouds are called."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class ConfigOptions:
 
     :param config: path of nodepool.yaml.
     :param secure_config: path of secure.conf.
-    :param strict_config: True makes warnings of the configuration errors.
+    :param strict_config: True to treat warnings about the configuration as errors.
     :param clouds_config: path of clouds.yaml; None for the places where openstacksdk looks for it.
     :param api_timeout: seconds without an answer after which a call of a cloud's API is given up.
-    :param told: called with each call of a cloud's services.
+    :param told: called after each call of a cloud's services.
     """
 
     config: str
@@ -46,29 +46,29 @@ class ConfigOptions:
 
     @property
     def timeouts(self) -> ApiTimeouts:
-        """How long an API is waited for."""
+        """The time-outs of calls of an API."""
         return ApiTimeouts(self.api_timeout)
 
     def reload(self) -> NodepoolConfig:
-        """Read the configuration as it is now; what was chosen by other options may have left it.
+        """Read the configuration as it is now. Names that other options choose may be missing in it.
 
         :raises ConfigError: with all problems.
         """
         return load_config(self.config, self.secure_config, strict=self.strict_config)
 
     def load(self) -> NodepoolConfig:
-        """Read the configuration at the beginning of a cycle, and check what other options choose of it.
+        """Read the configuration at the beginning of a cycle, and check the names that other options choose.
 
         :raises ConfigError: with all problems.
         """
         return self.reload()
 
     def stamps(self) -> dict[str, Stamp]:
-        """What tells whether nodepool.yaml or secure.conf were written."""
+        """Return the stamps that change when nodepool.yaml or secure.conf is written."""
         return file_stamps([self.config, *([self.secure_config] if self.secure_config else [])])
 
     def cloud_stamps(self) -> dict[str, Stamp]:
-        """What tells whether clouds.yaml was written."""
+        """Return the stamps that change when clouds.yaml is written."""
         from ...clients.openstack.clouds import clouds_files
 
         return file_stamps(clouds_files(self.clouds_config))
@@ -78,7 +78,7 @@ class ConfigOptions:
 
         :raises CloudAuthError: clouds.yaml cannot be used for it.
         """
-        # openstacksdk takes half a second and 25 MiB; modules that ask no cloud have these options, too.
+        # openstacksdk takes half a second and 25 MiB; modules that call no cloud have these options, too.
         from ...clients.openstack.client import CloudClient
 
         timeouts = self.timeouts
@@ -94,12 +94,12 @@ class ConfigOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CycleOptions(ConfigOptions):
-    """What every cycle that stays is asked.
+    """The options of every cycle that runs for a time.
 
-    :param duration: seconds in which new work is begun; what is under way then is finished as the cycle describes.
-    :param until: ``settled`` to end as soon as there is nothing more to do, ``deadline`` to stay.
-    :param state_dir: directory of the session files by which cycles of this host free what a dead one had locked;
-        None: they do not.
+    :param duration: seconds in which new work is begun; each cycle describes how it finishes work under way then.
+    :param until: ``settled`` to end as soon as there is nothing more to do, ``deadline`` to run until the deadline.
+    :param state_dir: directory of the session files by which a cycle releases the locks of dead cycles of this host;
+        None for no hand-over.
     """
 
     duration: float = 300.0
@@ -108,7 +108,7 @@ class CycleOptions(ConfigOptions):
 
 
 def unknown_providers(config: NodepoolConfig, names: Collection[str]) -> list[str]:
-    """A sentence for each name that is no provider of the configuration."""
+    """Return a sentence for each name that is not a provider of the configuration."""
     known = ", ".join(config.providers) or "none"
     return [
         f"providers: {name!r} is not a provider of {config.path}; it has {known}"

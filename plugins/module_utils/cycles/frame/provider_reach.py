@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the providers of a configuration can be used now, for check mode."""
+"""Checks whether the providers of a configuration can be used now, for check mode."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def unreached(providers: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def reach(clients: Mapping[str, T], ask: Callable[[T], object]) -> dict[str, str | None]:
-    """Ask all providers in parallel; each call is bounded by its client.
+    """Call all providers in parallel; the client bounds the time of each call.
 
-    :return: provider → why it cannot be used, None where it can.
+    :return: provider → why it cannot be used; None if it can.
     """
 
     def one(client: T) -> str | None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a cycle counts, and how it hands its counters on to the next cycle."""
+"""The counters of a cycle, and how they are stored for the next cycle."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ...model.lines import Trouble
 from ...model.stored import BadDocument
 
 COUNTERS = "counters"
-"""The folder of the documents below our subtree; there is one for each host and kind of cycle."""
+"""The folder of the documents below our subtree; each host has one document for each kind of cycle."""
 EVERY = 10.0
-"""Seconds between two writes at least. A cycle that is killed loses what it has counted in this time."""
+"""Minimum seconds between two writes. A cycle that is killed loses the counts of this time."""
 KEEP = 30 * 86400.0
-"""Seconds after which the document of a host that counts no more is added to that of another one: sums never fall."""
+"""Seconds after which the document of a host that no longer writes is added to another document: sums never fall."""
 MOST_DOCUMENTS = 40
-"""Documents in a tree; the oldest ones are added to others. Cycles in containers have another host name each time."""
+"""Largest number of documents in a tree; the oldest are added to another one. Each container has a new host name."""
 MOST_AT_ONCE = 20
-"""Documents that a cycle takes over."""
+"""Largest number of documents that one cycle takes over."""
 TOKENS = 8
-"""Writes that a document names, so that a writer whose answer was lost knows whether it has written."""
+"""Number of recent writes that a document names. A writer whose answer was lost sees from it whether it has written."""
 
 Calls = Mapping[str, Mapping[str, Mapping[str, int]]]
 """Calls of APIs since the beginning of the cycle: provider → kind (``POST /servers``) → status → count."""
 
 
 class _Nowhere:
-    """Drops what it is told."""
+    """A sink that drops all metrics."""
 
     def incr(self, name: str, count: int = 1) -> None:
         """Drop it."""
@@ -49,10 +49,10 @@ class _Nowhere:
 
 
 class Tally:
-    """Takes what a cycle counts. Used by the cycle's own thread only.
+    """The counters of a running cycle. Used by the cycle's own thread only.
 
-    :ivar sink: sends it to statsd at once.
-    :ivar counters: what was counted and is not stored yet.
+    :ivar sink: sends metrics to statsd at once.
+    :ivar counters: the counts that are not stored yet.
     """
 
     def __init__(self, sink: Sink | None = None) -> None:
@@ -61,7 +61,7 @@ class Tally:
         self._calls: dict[tuple[str, str, str], int] = {}
 
     def calls(self, calls: Calls) -> None:
-        """Count the calls of APIs that came since this was called last. statsd hears of them from the clients."""
+        """Count the calls of APIs since the previous call of this method. The clients report them to statsd."""
         for provider, kinds in calls.items():
             for kind, counts in kinds.items():
                 method, _space, resource = kind.partition(" ")
@@ -73,19 +73,19 @@ class Tally:
                     self._calls[key] = count
 
     def take(self) -> Counters:
-        """What is not stored yet; the tally begins anew."""
+        """Return the counts that are not stored yet, and begin again at zero."""
         taken, self.counters = self.counters, Counters()
         return taken
 
 
 class KeptCounters:
-    """Adds what a tally has counted to the stored counters of this host and kind of cycle.
+    """Adds the counts of a tally to the stored counters of this host and kind of cycle.
 
-    Several cycles may share a document: what they add is added to what is stored, and a write fails when another came
-    in between.
+    Several cycles may share a document: each adds its counts to the stored ones, and a write fails when another cycle
+    has written in between.
 
     :param kind: ``launcher``, ``builds``, ``uploads`` or ``sweep``.
-    :param say: takes lines for people.
+    :param say: takes lines for the operator.
     :param host: the name of this host.
     """
 
@@ -106,7 +106,7 @@ class KeptCounters:
         self._abandoned = False
 
     def step(self, now: float, calls: Callable[[], Calls] = dict) -> None:
-        """Store what was counted, if it is time. An error of ZooKeeper is no error of the cycle: it is tried again.
+        """Store the counts if a write is due. A ZooKeeper error does not fail the cycle: a later call tries again.
 
         :param calls: the calls of APIs since the beginning of the cycle.
         """
@@ -116,20 +116,20 @@ class KeptCounters:
             self._store(now)
 
     def flush(self, now: float, calls: Callable[[], Calls] = dict) -> None:
-        """Store all that was counted at once: what follows may take long."""
+        """Store all counts at once; call it before work that may take long."""
         self._due = 0.0
         if self._unsure is not None:
-            self.step(now)  # the write in doubt; the next one has all the rest
+            self.step(now)  # the write whose answer was lost; the next write has all other counts
         self._due = 0.0
         self.step(now, calls)
 
     def end(self, now: float, calls: Callable[[], Calls] = dict) -> None:
-        """Store all that was counted, and that the cycle has ended."""
+        """Store all counts, and that the cycle has ended."""
         self._ended = now
         self.flush(now, calls)
 
     def abandon(self) -> None:
-        """Another tree is in the place of the one that the cycle began with: write nothing."""
+        """Write nothing from now on, as another tree has replaced the one that the cycle began with."""
         self._abandoned = True
 
     def _store(self, now: float) -> None:
@@ -145,7 +145,7 @@ class KeptCounters:
             return
 
     def _added(self, before: Mapping[str, Any] | None, token: str, content: Counters) -> dict[str, Any]:
-        """The document with what is new; as it was when that write is among those that it names."""
+        """Return the document with *content* added; its counters stay as they are if it already names *token*."""
         total, tokens = self._understood(before)
         if token not in tokens:
             total.merge(content)
@@ -170,7 +170,7 @@ class KeptCounters:
             return Counters(), []
 
     def _clear(self, now: float) -> None:
-        """Once: take over the counters of hosts that count no more, and the oldest where there are too many."""
+        """Take over the counters of hosts that no longer write, and the oldest if there are too many; do it once."""
         if self._cleared:
             return
         self._cleared = True
@@ -182,7 +182,7 @@ class KeptCounters:
                 self._own.absorb(self._path, place, self._with)
 
     def _with(self, mine: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> dict[str, Any]:
-        """This host's document with the counters of *other*, if they can be used."""
+        """Return this host's document with the counters of *other* added, if *other* is valid."""
         try:
             gone = counters_of(other or {})
         except BadDocument:
@@ -191,9 +191,9 @@ class KeptCounters:
 
 
 def counters_of(document: Mapping[str, Any]) -> Counters:
-    """The counters in a stored document.
+    """Return the counters in a stored document.
 
-    :raises BadDocument: it is something else.
+    :raises BadDocument: the document has no valid counters.
     """
     stored = document.get("counters")
     if not isinstance(stored, Mapping):

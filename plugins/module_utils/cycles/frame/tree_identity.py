@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The id of the tree in ZooKeeper. Everything that is made in clouds for this tree carries it.
+"""The id of the tree in ZooKeeper. Every cloud resource that is created for this tree carries it.
 
-The id belongs to the data, not to the server: an ensemble that was emptied or exchanged has another id, or none.
+The id belongs to the data, not to the server: an ensemble that was emptied or replaced has another id, or none.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ SITE = "site"
 
 
 def site_of(store: Store, *, create: bool) -> str:
-    """Return the id of the tree, which is made once. Without *create* (check mode) a missing one is ""."""
+    """Return the id of the tree; create it if it is missing. Without *create* (check mode) a missing id is ""."""
     if not create:
         return _id(store.own.get(SITE))
     fresh = uuid.uuid4().hex
     found = store.own.create_once(SITE, {"id": fresh}).get("id")
     if not isinstance(found, str) or not found:
-        # The document is damaged. Resources that carry the old id are foreign from now on.
+        # The document is damaged. Resources with the old id no longer belong to this tree.
         store.own.put(SITE, {"id": fresh})
         return fresh
     return found
 
 
 def check_tree(store: Store, site: str) -> None:
-    """Check in the cache that the tree is the one that the cycle began with; ask ZooKeeper only when it is not.
+    """Check in the cache that the tree is the one that the cycle began with; read ZooKeeper only if it differs.
 
-    :raises TreeExchanged: it is another one, or there is none any more.
+    :raises TreeExchanged: it is another tree, or the id is gone.
     """
     if _id(store.own.get(SITE)) != site:
         confirm_tree(store, site)
 
 
 def confirm_tree(store: Store, site: str) -> None:
-    """Check the same in ZooKeeper. Call it before anything is deleted because no record names it.
+    """Check in ZooKeeper that the tree has the id *site*. Call it before a deletion for lack of a record.
 
-    :raises TreeExchanged: it is another one, or there is none any more.
-    :raises StoreError: ZooKeeper does not tell.
+    :raises TreeExchanged: it is another tree, or the id is gone.
+    :raises StoreError: the id cannot be read from ZooKeeper.
     """
     there = _id(store.own.read(SITE))
     if there == site:

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Threads that call one provider's API, so that a slow provider does not delay the cycle.
 
-Each job has a wall-clock deadline, without the time that its calls wait for the provider's rate. A job that overruns it
-is answered with an error. Its thread is abandoned (Python cannot stop it) and replaced, up to a bound. When the bound
-is reached the set is *exhausted*: the provider is parked and the cycle should be replaced early.
+Each job has a wall-clock deadline, which does not include the time that its calls wait for the provider's rate. A job
+that overruns it is answered with an error. Its thread is abandoned (Python cannot stop it) and replaced, up to a bound.
+At the bound the set is *exhausted*: the provider is parked and the cycle should be replaced early.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .inbox import Inbox
 Done = Callable[[Any, "CloudError | None"], None]
 
 LONGEST_SHOWN = 5
-"""Jobs that the text about a set of threads names."""
+"""Largest number of jobs that the text about a set of threads names."""
 
 
 @dataclass(eq=False)
@@ -42,9 +42,9 @@ class WorkerSet:
     """A bounded set of daemon threads for one provider.
 
     :param size: threads that work at once; one less for each that hangs and is not replaced.
-    :param seconds: wall-clock bound of one job; must lie above the client's own time-outs.
+    :param seconds: wall-clock bound of one job; must be greater than the client's own time-outs.
     :param spare: how many overrun threads may be replaced.
-    :param waited: tells how many seconds a thread (by its ident) has waited for its turn, that of now included.
+    :param waited: returns the seconds that a thread (by its ident) has waited for its turn, the current wait included.
     """
 
     name: str
@@ -71,8 +71,8 @@ class WorkerSet:
         """Run *work* in a thread; the cycle's thread later calls *done(result, error)*, exactly once.
 
         :param what: the call, for messages.
-        :param changes: the work changes something: an overrun leaves unclear whether it did.
-        :param seconds: the bound of this job, where it is another one than that of the set.
+        :param changes: the work changes something in the cloud: after an overrun it is unclear whether it did.
+        :param seconds: the bound of this job; None for that of the set.
         """
         with self._lock:
             self._waiting += 1
@@ -80,7 +80,7 @@ class WorkerSet:
         self._jobs.put(_Job(what, work, done, changes, self.seconds if seconds is None else seconds))
 
     def check(self, now: float) -> None:
-        """Answer the jobs that have overrun their time; the cycle's thread calls this from time to time."""
+        """Answer the jobs that have overrun their time; the cycle's thread calls this regularly."""
         with self._lock:
             late = [(ident, job) for ident, job in self._running.items() if self._is_late(ident, job, now)]
             for ident, job in late:
@@ -111,7 +111,7 @@ class WorkerSet:
         )
 
     def text(self, now: float) -> str:
-        """What the threads are doing. Any thread may call it."""
+        """Return what the threads are doing. Any thread may call it."""
         with self._lock:
             jobs = [(job.what, now - (job.started or now)) for job in self._running.values()]
             waiting, threads, size, abandoned = self._waiting, self._threads, self.size, self._abandoned
@@ -124,25 +124,25 @@ class WorkerSet:
         )
 
     def close(self) -> None:
-        """Make the threads end. Those that hang are daemons and end with the process."""
+        """Make the threads end. Threads that hang are daemons and end with the process."""
         for _unused in range(self._threads):
             self._jobs.put(None)
 
     def _start_threads(self) -> None:
-        """Start as many threads as there is work for, not counting abandoned ones."""
+        """Start a thread for each job that waits, up to *size* threads; abandoned threads do not count."""
         while self._waiting > self._threads - len(self._running) and self._threads < self.size:
             self._threads += 1
             threading.Thread(target=self._run, name=f"api-{self.name}-{self._threads}", daemon=True).start()
 
     def _run(self) -> None:
-        # Nothing of a job may stay in this frame while it waits: an answer is a list of a thousand servers at times.
+        # This frame must not keep a job or its answer while it waits: an answer may be a list of a thousand servers.
         while self._run_next():
             pass
 
     def _run_next(self) -> bool:
         """Wait for a job and do it.
 
-        :return: False when the thread shall end.
+        :return: False if the thread must end.
         """
         ident = threading.get_ident()
         job = self._jobs.get()
@@ -158,7 +158,7 @@ class WorkerSet:
             result = job.work()
         except CloudError as caught:
             error = caught
-        except Exception as caught:  # a defect of ours must not leave the launch without an answer
+        except Exception as caught:  # a defect in our code must not leave the launch without an answer
             error = CloudError(
                 f"provider {self.name}: {job.what}: {type(caught).__name__}: {caught}", unclear=job.changes
             )

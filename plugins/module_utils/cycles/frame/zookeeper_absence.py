@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells when the connection to ZooKeeper is lost while a cycle works, and when it is back."""
+"""Reports when the connection to ZooKeeper is lost while a cycle works, and when it is back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...model.config.types import ZooKeeperSettings
 
 
 class Connection(Protocol):
-    """As much of the Store as the frame looks at."""
+    """The part of the Store that the frame uses."""
 
     @property
     def state(self) -> str: ...
@@ -25,10 +25,10 @@ class Connection(Protocol):
 
 
 class ZooKeeperAbsence:
-    """Tells every change of the connection, also while the cycle's thread is busy.
+    """Reports every change of the connection, also while the cycle's thread is busy.
 
-    :param say: takes lines for people; called in threads of the client.
-    :param clock: seconds that only rise.
+    :param say: takes lines for the operator; called in threads of the client.
+    :param clock: monotonic seconds.
     """
 
     def __init__(
