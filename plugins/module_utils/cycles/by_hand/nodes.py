@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes that an operator holds, releases or deletes: each under its lock, in the version that was read under it."""
+"""Holds, releases or deletes nodes for an operator, each under its lock.
+
+A node is written only in the version that was read under the lock.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,20 @@ if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store
 
 PATIENCE = 1.0
-"""Seconds after which a node that is waited for is looked at even when nothing has changed."""
+"""Seconds after which a busy node is checked again even if nothing has changed."""
 PACE = 0.05
-"""Seconds between two looks at least."""
+"""Minimum seconds between two checks."""
 
 
 @dataclass(frozen=True)
 class NodeOutcome:
-    """What became of one node.
+    """The result for one node.
 
-    :ivar before: its record as it was; None for a node that is gone.
-    :ivar after: its record as it is now, or would be.
-    :ivar refusal: why it was left as it was, "" when it was not.
-    :ivar erased: its record, which no program can use, was deleted, or would be.
+    :ivar before: its record before; None for a node that is gone.
+    :ivar after: its record afterwards; in a preview, as it would be.
+    :ivar refusal: why the node was not changed; "" if there is no reason.
+    :ivar busy: another client is at work on the node; it may be tried again.
+    :ivar erased: its record, which no program can use, was deleted, or would be in a preview.
     """
 
     node_id: str
@@ -47,15 +51,15 @@ class NodeOutcome:
 
     @property
     def changed(self) -> bool:
-        """True when the record was written or deleted, or would be."""
+        """True when the record was written or deleted, or would be in a preview."""
         return self.erased or self.before is not self.after
 
 
 class NodesByHand:
-    """What an operator wants of some nodes.
+    """Carries out an operator's wish for some nodes.
 
     :param clock: UNIX time in seconds.
-    :param pause: waits at most so many seconds for a change of the tree.
+    :param pause: waits for a change of the tree, at most the given seconds.
     """
 
     def __init__(
@@ -76,17 +80,17 @@ class NodesByHand:
         self._pause = pause or self._wait
 
     def preview(self, node_ids: Sequence[str], *, waits: bool = False) -> list[NodeOutcome]:
-        """Return what would become of the nodes now; nothing is locked or written.
+        """Return the results that the nodes would have now; nothing is locked or written.
 
-        :param waits: as if the clients that are at work on the nodes were done with them in time.
+        :param waits: assume that the clients that are at work on the nodes finish in time.
         """
         seen = [self._look(node_id) for node_id in node_ids]
         return [self._when_done(outcome) if waits and outcome.busy else outcome for outcome in seen]
 
     def carry_out(self, node_ids: Sequence[str], timeout: float = 0.0) -> list[NodeOutcome]:
-        """Grant the wish for each node that no other client is at work on.
+        """Carry out the wish for each node that no other client is at work on.
 
-        :param timeout: seconds to wait for those that are at work: this client queues for the lock.
+        :param timeout: seconds to wait for busy nodes; meanwhile this client queues for their locks.
         """
         end = self._monotonic() + timeout
         outcomes: dict[str, NodeOutcome] = {}
@@ -125,7 +129,7 @@ class NodesByHand:
         return NodeOutcome(node_id, node, verdict.node)
 
     def _when_done(self, outcome: NodeOutcome) -> NodeOutcome:
-        """Return what becomes of a busy node as soon as it is free."""
+        """Return the result that a busy node will have as soon as it is free."""
         node = outcome.before
         if node is None:
             return outcome
@@ -133,7 +137,7 @@ class NodesByHand:
         return outcome if verdict.node is None else NodeOutcome(node.id, node, verdict.node)
 
     def _try(self, node_id: str) -> NodeOutcome:
-        """Change one node, if it is its turn, or delete its record, if no program can use it."""
+        """Change one node if this client gets its lock; delete its record if no program can use it."""
         outcome = self._change(node_id)
         return self._erase(node_id) if outcome.erased else outcome
 
@@ -154,7 +158,7 @@ class NodesByHand:
 
     def _change(self, node_id: str) -> NodeOutcome:
         seen = self._look(node_id)
-        if seen.before is None:  # gone, or to be erased
+        if seen.before is None:  # the node is gone, or its record must be erased
             self._leave(node_id)
             return seen
         waits_unlocked = seen.busy and self._store.nodes.holder(node_id) is None
@@ -221,7 +225,7 @@ class NodesByHand:
         return NodeOutcome(node_id, refusal=f"node {node_id} was changed by another client just now", busy=True)
 
     def _unreadable(self, node_id: str) -> NodeOutcome:
-        """A node that is gone, or whose record no program can use: that can only be deleted."""
+        """Return the result for a node that is gone, or whose record no program can use and can only be deleted."""
         exists = self._store.nodes.exists(node_id)
         if exists and self._wish.state != ABSENT:
             return NodeOutcome(

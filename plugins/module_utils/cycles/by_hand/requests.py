@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests that an operator deletes, as a requestor does that cancels them."""
+"""Deletes requests for an operator, in the way in which a requestor cancels them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RequestOutcome:
-    """What became of one request.
+    """The result for one request.
 
-    :ivar there: True when there was a znode.
-    :ivar before: its record; None for one that was gone or cannot be read.
+    :ivar there: True if its znode existed.
+    :ivar before: its record; None if it was gone or cannot be read.
     :ivar freed: the nodes that were allocated to it; other requests get them.
-    :ivar refusal: why it was left as it was, "" when it was not.
+    :ivar refusal: why the request was not deleted; "" if there is no reason.
     """
 
     request_id: str
@@ -36,14 +36,14 @@ class RequestOutcome:
 
     @property
     def changed(self) -> bool:
-        """True when it was deleted, or would be."""
+        """True when the request was deleted, or would be in check mode."""
         return self.there and not self.refusal
 
 
 def delete_requests(store: Store, request_ids: Sequence[str], *, check: bool) -> list[RequestOutcome]:
-    """Delete requests. The launcher that works on one takes the nodes back, finishes their launches and keeps them.
+    """Delete requests without their locks, as requestors do to cancel a pending request.
 
-    Requestors cancel a pending request in the same way, without its lock.
+    A launcher that works on a deleted request finishes its launches and keeps the nodes for other requests.
     """
     allocated: dict[str, list[Node]] = {}
     for node in store.nodes.list():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Freezes and breakers that an operator ends: their entries leave the documents that launchers go by."""
+"""Ends freezes and breakers for an operator: removes their entries from the documents that launchers follow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOTHING = dict.fromkeys(("pool", "resource", "image", "flavor"))
 
 @dataclass(frozen=True, kw_only=True)
 class ThrottleWish:
-    """Which freezes or breakers of a provider are to end; an empty list does not narrow the choice.
+    """The freezes or breakers of a provider that an operator ends; an empty list does not narrow the choice.
 
     :param kind: ``freeze`` (narrowed by *pools* and *resources*) or ``breaker`` (by *images* and *flavors*).
     """
@@ -40,10 +40,10 @@ class ThrottleWish:
 
 
 def end_throttles(store: Store, wish: ThrottleWish, now: float, *, check: bool) -> list[dict[str, Any]]:
-    """End what is in force; return a row for each that ended.
+    """End the chosen freezes or breakers that are in force; return a row for each.
 
-    The acting launcher, which follows these documents, goes by it with its next pass. Without a launcher at work the
-    next one does.
+    The acting launcher reads these documents again in its next pass. If no launcher runs, the next one reads them when
+    it starts.
     """
     rows: list[dict[str, Any]] = []
     for path, place in _documents(store, wish):
@@ -64,7 +64,7 @@ def _without(
     ended: list[dict[str, Any]],
     document: Mapping[str, Any] | None,
 ) -> dict[str, Any] | None:
-    """Return the document without the entries that are to end, which *ended* then has; None when there are none."""
+    """Return the document without the chosen entries, and put these into *ended*; None if there are none."""
     known = document or {}
     chosen = _chosen(known, wish, now)
     ended[:] = [{**place, **row} for row in chosen.values()]
@@ -72,7 +72,7 @@ def _without(
 
 
 def _documents(store: Store, wish: ThrottleWish) -> list[tuple[str, dict[str, Any]]]:
-    """The paths of the documents that may say something, each with what its rows begin with."""
+    """Return the paths of the documents that may have entries, each with the first fields of its rows."""
     if wish.kind == BREAKER:
         return [(f"{BREAKERS}/{wish.provider}", {})]
     pools = {pool.id: (pool.provider_name, str(pool.name)) for pool in store.components.pools()}
@@ -87,11 +87,11 @@ def _documents(store: Store, wish: ThrottleWish) -> list[tuple[str, dict[str, An
 
 
 def _chosen(document: Mapping[str, Any], wish: ThrottleWish, now: float) -> dict[str, dict[str, Any]]:
-    """The entries that are in force and meant, by their keys."""
+    """Return the entries that are in force and chosen, by their keys."""
     try:
         return _freezes(document, wish, now) if wish.kind == FREEZE else _breakers(document, wish, now)
     except BadDocument:
-        return {}  # launchers do not go by it either
+        return {}  # launchers ignore such a document, too
 
 
 def _freezes(document: Mapping[str, Any], wish: ThrottleWish, now: float) -> dict[str, dict[str, Any]]:

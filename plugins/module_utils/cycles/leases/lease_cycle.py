@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Drives a lease step by step: observe, plan, act, and never wait.
+"""Drives a lease step by step: observe, plan, act, without waiting.
 
-It is used by :mod:`wait`, which waits for launchers, and by a launcher cycle, which calls it in each pass. What has to
-survive a kill is in ZooKeeper. Several requestors of one name take turns under a lock.
+Its users are :mod:`wait`, which waits for launchers, and a launcher cycle, which calls it in each pass. All state that
+must survive a kill is in ZooKeeper. Several requestors of the same lease name take turns under a lock.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ ROUNDS = 20
 """Largest number of observe-plan-act rounds within one step. The next step does the rest."""
 
 ATTEMPTS = 3
-"""Requests for one set within one run before that counts as a failure."""
+"""Largest number of requests for one set within one run; after that, the set counts as a failure."""
 
 
 @dataclass(frozen=True)
 class SetStatus:
-    """One set of the lease: its request and how far it is.
+    """The progress of one set of the lease.
 
-    :ivar state: of the request, ``""`` before it is made.
+    :ivar state: the state of the request; ``""`` before it is made.
     :ivar reason: why the request waits, as ``code`` and ``text``.
     """
 
@@ -73,14 +73,14 @@ class SetStatus:
 
 @dataclass
 class LeaseStatus:
-    """How far a lease is.
+    """The progress of a lease.
 
     :ivar done: nothing more will happen.
     :ivar changed: this run changed something (in a preview: would change).
-    :ivar failures: sentences; the lease cannot be completed in this run, nor without asking again.
+    :ivar failures: sentences; the lease cannot be completed in this run, only by a new request.
     :ivar nodes: the held nodes in order of sets and labels.
-    :ivar ready: nodes that are held or ready to be taken.
-    :ivar planned: what a preview would do.
+    :ivar ready: the number of nodes that are held or ready to be taken.
+    :ivar planned: the actions that a preview found.
     """
 
     done: bool = False
@@ -97,13 +97,13 @@ class LeaseStatus:
 
 
 class Leasing:
-    """One lease that is being completed or released.
+    """The steps that complete or release one lease.
 
     :param store: an open store.
-    :param spec: what is requested; must have passed its check.
+    :param spec: the requested lease; must have passed its check.
     :param present: True to complete the lease, False to release it.
     :param clock: UNIX time in seconds.
-    :param unique: a new unguessable name at each call.
+    :param unique: returns a new unguessable name at each call.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Leasing:
         self._first = True
 
     def preview(self) -> LeaseStatus:
-        """Return what would be done, without doing it."""
+        """Return the status with the actions that would be taken; change nothing."""
         lease = self._lease()
         plan = self._plan(lease, self._view(lease, whole=True))
         status = self._status(lease, plan)
@@ -142,7 +142,7 @@ class Leasing:
         return status
 
     def advance(self) -> LeaseStatus:
-        """Do all that can be done now, without waiting.
+        """Do everything that can be done now, without waiting.
 
         :raises LeaseError: the lease exists with other labels or another count.
         :raises StoreError: a call of ZooKeeper failed; the next call of this method continues.
@@ -210,7 +210,7 @@ class Leasing:
             lock.release()
 
     def _perform_all(self, plan: LeasePlan, lease: Lease | None) -> None:
-        """Carry out the plan, up to the first action for which the state is no longer the one that was seen."""
+        """Carry out the plan; stop at the first action for which the state has changed since the plan was made."""
         for action in plan.actions:
             if isinstance(action, (Begin, End)):
                 going_on = self._perform_on_lease(action, lease)
@@ -338,7 +338,7 @@ class Leasing:
         return SetStatus(request.id, request.state, self._reason(request))
 
     def _reason(self, request: NodeRequest) -> dict[str, str] | None:
-        """Return the reason that the launcher stored, or else one that the registered pools show."""
+        """Return the reason that the launcher stored; without one, a reason that follows from the registered pools."""
         document = self._store.own.get(f"waits/{request.id}")
         if document and document.get("text"):
             return {"code": str(document.get("code", "")), "text": str(document["text"])}

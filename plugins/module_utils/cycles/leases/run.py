@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run of a lease: open the tree, look, act, and wait or launch as the options say."""
+"""One run of a lease: it opens the store, checks the lease, acts, and waits or launches as the options say."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ RELEASE_TIME = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseTurn(ConfigOptions):
-    """What is wanted of a lease in one run. Times in seconds.
+    """The options of one run of a lease. Times in seconds.
 
-    :param wait: stay until the lease is complete.
-    :param launch: run the launch core meanwhile.
-    :param cancel_on_timeout: give everything back when *timeout* is over.
+    :param wait: wait until the lease is complete.
+    :param launch: run a launcher meanwhile.
+    :param cancel_on_timeout: release the lease when *timeout* is over.
     """
 
     spec: LeaseSpec
@@ -44,7 +44,7 @@ class LeaseTurn(ConfigOptions):
 
 @dataclass
 class LeaseOutcome:
-    """How a turn began and how it ended. *stopped*: why the launch core ended early, when it did."""
+    """The lease before and after a run. *stopped*: why the launcher ended early; None if it did not."""
 
     before: LeaseStatus
     after: LeaseStatus
@@ -62,13 +62,13 @@ def run_lease(
     line: Callable[[str], None] = lambda text: None,
     stop: Stop | None = None,
 ) -> LeaseOutcome:
-    """Do what *turn* says.
+    """Complete or release the lease as *turn* says.
 
-    :param preview: only return what would be done.
-    :param progress: called often with the state of the lease.
-    :param line: takes the launcher's lines for people.
+    :param preview: change nothing; return what would be done.
+    :param progress: called often with the status of the lease.
+    :param line: takes the launcher's lines for the operator.
     :param stop: may ask the launcher to end early.
-    :raises NodepoolError: with what is wrong, as a sentence.
+    :raises NodepoolError: with a sentence about the problem.
     """
     turn.spec.check()
     config = turn.load()
@@ -77,7 +77,7 @@ def run_lease(
         spec, told = capped(turn.spec, config)
         turn, warnings = replace(turn, spec=spec), (*warnings, *told)
     if preview or (turn.launch and turn.wait):
-        # The lease is checked before the launcher begins to serve other requestors as well.
+        # The launcher also serves other requestors: check the lease before it begins.
         with closing(Store(config.zookeeper)) as store:
             store.open(watch=False)
             _look_at_wish(turn, config, store)
@@ -101,7 +101,7 @@ def _look_at_wish(turn: LeaseTurn, config: NodepoolConfig, store: Store) -> None
 
 
 def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None]) -> LeaseOutcome:
-    """Run without a launcher of its own: another one serves the requests."""
+    """Run without a launcher in this process: others serve the requests."""
     leasing = Leasing(store, turn.spec, present=turn.present)
     before = leasing.preview()
     if turn.present and not turn.wait:
@@ -114,20 +114,20 @@ def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None
 
 
 class _Customer:
-    """The lease for a launcher cycle, which asks in each pass whether it is done."""
+    """The lease as a launcher cycle uses it: the cycle asks in each pass whether the lease is done."""
 
     def __init__(self, turn: LeaseTurn, progress: Callable[[LeaseStatus], None]) -> None:
         self._turn = turn
         self._progress = progress
         self._leasing: Leasing | None = None
         self._released: set[str] = set()
-        """Nodes whose servers this cycle has to delete before it ends."""
+        """The released nodes. The cycle ends only after their records are gone, that is, their servers deleted."""
         self.before = LeaseStatus()
         self.after = LeaseStatus()
         self.error: Exception | None = None
 
     def done(self, store: Store) -> bool:
-        """Advance the lease; True ends the cycle. An error ends it in good order and is raised afterwards."""
+        """Advance the lease; return True to end the cycle. After an error the cycle ends, then the error is raised."""
         try:
             if self._leasing is None:
                 leasing = Leasing(store, self._turn.spec, present=self._turn.present)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store
 
 PATIENCE = 5.0
-"""Seconds after which the lease is looked at even when nothing has changed."""
+"""Seconds after which the lease is checked even if nothing has changed."""
 
 PACE = 0.05
-"""Seconds between two looks at least, also when the tree changes all the time."""
+"""Minimum seconds between two checks, also when the tree changes constantly."""
 
 RETRY = 0.5
-"""Seconds after which a record that was locked is tried again."""
+"""Seconds after which a locked record is tried again."""
 
 
 def wait_for(
@@ -36,8 +36,8 @@ def wait_for(
 ) -> LeaseStatus:
     """Advance *leasing* at each change in ZooKeeper until it is done or *timeout* seconds are over.
 
-    :param progress: called with the status after each look.
-    :return: the last status; not ``done`` when the time was over.
+    :param progress: called with the status after each check.
+    :return: the last status; not ``done`` after a time-out.
     """
     changed = threading.Event()
     store.on_change(lambda path: changed.set())

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks a lease before anything is requested: its time and its labels."""
+"""Checks the duration and the labels of a lease before anything is requested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def capped(spec: LeaseSpec, config: NodepoolConfig) -> tuple[LeaseSpec, tuple[str, ...]]:
-    """Return the lease with at most ``max-hold-age`` seconds, and a warning when that shortened it."""
+    """Return the lease with a duration of at most ``max-hold-age`` seconds, and a warning if that shortened it."""
     most = config.max_hold_age
     if not most or spec.expires <= most:
         return spec, ()
@@ -31,12 +31,13 @@ def capped(spec: LeaseSpec, config: NodepoolConfig) -> tuple[LeaseSpec, tuple[st
 
 
 def refuse_unknown(spec: LeaseSpec, config: NodepoolConfig, store: Store) -> None:
-    """Check that nodepool.yaml has the labels, or a launcher that is registered in the tree offers them.
+    """Check that each label is in nodepool.yaml or offered by a launcher that is registered in the tree.
 
-    A nodepool.yaml without labels only names the tree. Then nothing is checked here, and launchers decline labels that
-    they do not have. A lease that exists already is not checked either; launchers decide about its requests.
+    A nodepool.yaml without labels only says where the tree is. Then nothing is checked here, and launchers decline
+    labels that they do not have. A lease that exists already is not checked either; launchers decide about its
+    requests.
 
-    :raises LeaseError: neither of them has a label; names similar ones.
+    :raises LeaseError: a label is unknown to both; names similar labels.
     """
     if not config.labels or store.own.get(f"{LEASES}/{segment(spec.name)}"):
         return
