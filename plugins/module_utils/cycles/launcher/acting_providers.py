@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which providers a cycle acts for, by what settings and with which client, also when the configuration changes.
+"""The providers that a cycle acts for, with their settings and clients, also when the configuration changes.
 
 A provider that leaves the configuration while it has nodes is *drained*: it keeps its connection, offers no pools any
-more, and is forgotten when its last node is gone. So is one whose cloud or region changes: its nodes are where they
-were launched, and the new cloud would answer that they do not exist. What the connection was is kept in
+more, and is forgotten when its last node is gone. A provider whose cloud or region changes is drained, too: its nodes
+stay where they were launched, and the new cloud would answer that they do not exist. The former connection is stored in
 ``drain/<provider>`` (no secrets: those are read from clouds.yaml).
 """
 
@@ -29,7 +29,7 @@ from .provider.provider_locks import PROVIDERS, ProviderLocks
 
 DRAIN = "drain"
 CONNECTION = ("provider", "cloud", "region", "place", "config")
-"""What of a provider's document tells how it is reached."""
+"""The fields of a provider's document that describe its connection."""
 
 Chosen = Callable[[NodepoolConfig], list[str]]
 Make = Callable[[Provider], CloudClient]
@@ -38,13 +38,13 @@ Make = Callable[[Provider], CloudClient]
 class ActingProviders:
     """The providers that this cycle wants to act for, by name.
 
-    :ivar settings: as they are to be acted for; a provider that is drained has no pools.
-    :ivar clients: one for each of them.
+    :ivar settings: the settings with which the cycle acts for each provider; a drained provider has no pools.
+    :ivar clients: the client of each provider.
     :ivar problems: provider → why its present settings cannot be used.
-    :ivar changes: rises whenever anything of this is not as it was.
-    :param chosen: names of the providers of a configuration that this cycle is to act for.
+    :ivar changes: a number that rises with each change of the providers, their settings or their clients.
+    :param chosen: returns the names of the providers of a configuration that this cycle must act for.
     :param origin: host and path of the configuration.
-    :raises CloudAuthError: when no provider can have a client.
+    :raises CloudAuthError: no provider can have a client.
     """
 
     def __init__(self, context: Context, ownership: ProviderLocks, chosen: Chosen, make: Make, origin: str) -> None:
@@ -70,20 +70,20 @@ class ActingProviders:
             client.close()
 
     def calls(self) -> dict[str, dict[str, dict[str, int]]]:
-        """API calls by provider, kind and status; those of former clients are included."""
+        """Return the number of API calls by provider, kind and status, including those of former clients."""
         counters = {name: [*self._spent.get(name, []), client.counters] for name, client in self.clients.items()}
         return {name: _added_up(several) for name, several in sorted({**self._spent, **counters}.items())}
 
     def documents(self) -> list[str]:
-        """What is wrong with the settings of providers, for the module's result."""
+        """Return the problems with the settings of providers, for the module's result."""
         return [f"provider {name}: {problem}" for name, problem in sorted(self.problems.items())]
 
     # -- a provider is taken -------------------------------------------------------------------------------------
 
     def begin(self, name: str) -> tuple[Provider, CloudClient]:
-        """The settings and the client to act with for a provider that is ours now.
+        """Return the settings and the client to act with for a provider that this cycle has just locked.
 
-        Its nodes may be elsewhere: then it was moved while no cycle ran, and is drained first.
+        If its nodes are in another cloud or region, it was moved while no cycle ran: it is drained first.
         """
         known = self._context.store.own.understood(f"{PROVIDERS}/{name}", checked_connection) or {}
         provider = self.settings[name]
@@ -94,7 +94,7 @@ class ActingProviders:
         return self.settings[name], self.clients[name]
 
     def remember(self, name: str, learned: Mapping[str, Any]) -> None:
-        """Keep what the next cycle wants to know of a provider, and how it is reached."""
+        """Store for the next cycle what this one learned of a provider, and how the provider is reached."""
         provider, client = self.settings.get(name), self.clients.get(name)
         if provider is None or client is None:
             return
@@ -106,7 +106,7 @@ class ActingProviders:
     # -- the configuration changes -------------------------------------------------------------------------------
 
     def reload(self, *, clouds: bool) -> None:
-        """The context has another configuration, or (*clouds*) clouds.yaml has changed."""
+        """Apply the new configuration of the context; *clouds*: clouds.yaml has changed."""
         before = dict(self.problems)
         self.problems = {}
         self._unreachable.clear()
@@ -166,7 +166,7 @@ class ActingProviders:
             actor.renew(provider, fresh)
 
     def _remove(self, name: str) -> None:
-        """The provider is not in the configuration any more."""
+        """Drain a provider that left the configuration, or forget it if it has no nodes."""
         left = self._remaining(name)
         if name in self._context.actors and left:
             self._store_drain(self.settings[name], self.clients[name].place)
@@ -177,7 +177,7 @@ class ActingProviders:
             self._say(name, "not in the configuration any more")
 
     def _move(self, name: str, former: Provider, client: CloudClient) -> None:
-        """Its cloud or region is another one now."""
+        """Drain a provider whose cloud or region has changed; if it has no nodes, use the new settings at once."""
         left = self._remaining(name)
         if name in self._context.actors and left:
             self._store_drain(former, client.place)
@@ -188,7 +188,7 @@ class ActingProviders:
             self._renew(name, self._configured[name], clouds=True)
 
     def _log_in_again(self, name: str) -> None:
-        """A provider that is drained: with the new credentials, if clouds.yaml still has any."""
+        """Use the new credentials for a provider that is drained, if clouds.yaml still has any."""
         try:
             fresh = self._make(self.settings[name])
         except CloudAuthError:
@@ -202,9 +202,9 @@ class ActingProviders:
     # -- draining ------------------------------------------------------------------------------------------------
 
     def follow_drains(self, nodes: Collection[Node]) -> bool:
-        """Once per pass: providers that are to be drained, and those that have been.
+        """Begin to drain providers, and end finished drains; called once per pass.
 
-        :return: True when a provider in hand now belongs to another launcher; all work must be begun afresh.
+        :return: True if this cycle gave up a provider that still has nodes; the caller must drop its work in progress.
         """
         own = self._context.store.own
         if not self._looked:
@@ -218,7 +218,7 @@ class ActingProviders:
         return bool(abandoned)
 
     def _find_left_behind(self, nodes: Iterable[Node]) -> None:
-        """Providers that were taken out of this very configuration while no cycle ran."""
+        """Begin to drain providers that were removed from this configuration while no cycle ran."""
         own, config = self._context.store.own, self._context.config
         for name in sorted({node.provider for node in nodes if node.provider} - set(config.providers)):
             known = own.understood(f"{PROVIDERS}/{name}", checked_connection) or {}
@@ -244,7 +244,7 @@ class ActingProviders:
         return configured is not None and self._is_home(name, configured, document)
 
     def _is_home(self, name: str, provider: Provider, document: dict[str, Any]) -> bool:
-        """The provider's settings lead to where its nodes are, as far as can be told."""
+        """Return True if the provider's settings lead to the cloud and region of its nodes, as far as it is known."""
         there = (document.get("cloud"), document.get("region"))
         if _address(provider) == there:
             return True
@@ -271,7 +271,7 @@ class ActingProviders:
         return document
 
     def _take_over(self, name: str, document: dict[str, Any]) -> None:
-        """Drain what another cycle began to drain."""
+        """Drain a provider by the document that another cycle may have stored."""
         former = self._configured.get(name) or Provider(name, cloud="")
         former = replace(former, cloud=str(document.get("cloud")), region_name=document.get("region"))
         try:
@@ -294,7 +294,7 @@ class ActingProviders:
     def _cannot_drain(self, name: str, document: dict[str, Any], text: str) -> None:
         problem = f"nodes are left of it, which cannot be deleted: {text}"
         self._unreachable.add(name)
-        # The nodes of another launcher's provider are not this one's business when it cannot reach them.
+        # Report no problem for the provider of another launcher's configuration that this launcher cannot reach.
         if document.get("config") == self._origin or name in self._configured:
             self.problems[name] = problem
             self._say(name, problem)
@@ -339,7 +339,7 @@ class ActingProviders:
         }
 
     def _forget(self, name: str) -> None:
-        """Close its client and release its lock: this cycle does not act for the provider any more."""
+        """Stop acting for the provider: close its client and release its lock."""
         actor = self._context.actors.pop(name, None)
         if actor is not None:
             actor.dismiss()
@@ -357,7 +357,10 @@ class ActingProviders:
 
 
 def checked_connection(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What is stored of a provider's connection; raises BadDocument when nothing can be reached by it."""
+    """Return the stored connection of a provider.
+
+    :raises BadDocument: its cloud or region is not a text.
+    """
     for key, kinds in (("cloud", (str,)), ("region", (str, type(None)))):
         if key in document and not isinstance(document[key], kinds):
             raise BadDocument(f"{key!r} is {kind_of(document[key])}, not a text")

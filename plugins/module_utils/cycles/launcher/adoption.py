@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Take over what an ended cycle left: pending requests first, then launches that belong to no request."""
+"""Takes over the work of an ended cycle: pending requests first, then launches that belong to no request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .requests.accepted_requests import AcceptedRequests
 
 
 class Adoption:
-    """Goes by the views of nodes and requests that the cycle plans on; what it takes it reads again under the lock."""
+    """Adopts requests and launches from the views that the cycle plans with; each is read again under its lock."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Adoption:
         self._launches = launches
 
     def step(self) -> None:
-        """Once per pass."""
+        """Adopt all requests and launches that can be adopted; called once per pass."""
         self._adopt_requests()
         requests = self._requests.records
         for _unused, node in sorted(self._nodes.free.items()):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A configuration is looked at as a whole: by itself, and label by label against what the clouds offer.
+"""Checks a configuration: the files themselves, then each label against the offers of the clouds.
 
-No ZooKeeper is asked. The clouds are asked by GETs only.
+It does not connect to ZooKeeper, and calls the clouds with GET only.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ T = TypeVar("T")
 
 @dataclass
 class Looked:
-    """What was seen of a provider."""
+    """The result of the check of one provider."""
 
     rows: list[tuple[str, str, str]]
-    """(pool, label, what is wrong)."""
+    """Problems: (provider/pool, label, sentence)."""
     unchecked: list[str]
-    """What could not be read, and is therefore not known to be wrong."""
+    """Sentences about facts that could not be read, and were therefore not checked."""
 
 
 def check_config(options: LauncherOptions, *, offline: bool = False) -> dict[str, Any]:
-    """The configuration's problems, as a module's result.
+    """Return the problems of the configuration as a module's result.
 
-    :raises ConfigError: what is wrong with the files themselves, all of it.
+    :raises ConfigError: with all problems of the files themselves.
     """
     config = options.load()
     labels = sum(len(pool.labels) for provider in config.providers.values() for pool in provider.pools.values())
@@ -95,7 +95,7 @@ def _with_clouds(options: LauncherOptions, config: NodepoolConfig) -> dict[str, 
 
 
 def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> Looked:
-    """Resolve every label of a provider's pools.
+    """Check every label of a provider's pools.
 
     :raises CloudError: the cloud cannot be used.
     """
@@ -126,7 +126,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
 
 
 def _read(looked: Looked, read: Callable[[], T]) -> T | None:
-    """What a cloud may keep to itself: then it is said that it was not looked at."""
+    """Read a fact that the cloud may refuse to show; note the refusal as not checked and return None."""
     try:
         return read()
     except CloudError as error:
@@ -137,7 +137,7 @@ def _read(looked: Looked, read: Callable[[], T]) -> T | None:
 def _images(
     client: CloudClient, config: NodepoolConfig, provider: Provider, labels: list[tuple[Pool, PoolLabel]]
 ) -> tuple[dict[str, Image | None], dict[str, str]]:
-    """(what was found for each name or id, nodepool's name of an image → why it cannot be told)."""
+    """Return the image found for each name or id, and by nodepool's name of an image why it cannot be resolved."""
     found: dict[str, Image | None] = {}
     refused: dict[str, str] = {}
     for _pool, label in labels:
@@ -161,5 +161,5 @@ def _problems(
     try:
         flavor = choose_flavor(catalog.flavors or (), label.flavor_name, label.min_ram)
     except CloudRefused:
-        return  # told already
+        return  # already reported by misses()
     yield from too_large(resources_of(pool, label, flavor), pool, catalog.bounds, provider.name)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launcher cycle: observe, plan, act, wait for something to happen; until the deadline or until all is settled."""
+"""The launcher cycle: observe, plan, act, wait for events; until the deadline or until all is settled."""
 
 from __future__ import annotations
 
@@ -43,25 +43,27 @@ from .takeover import Takeover
 
 DONE = "done"
 LONGEST_WAIT = 5.0
-"""Seconds between two passes when nothing happens: ages are looked at no finer than this."""
+"""Largest number of seconds between two passes without events; this is also the resolution of checks of ages."""
 SHORTEST_PASS, CALM_PASS = 0.02, 0.1
-"""What happens within this time is dealt with in one pass; the second while no request waits and no create."""
+"""Minimum seconds between the beginnings of two passes: one pass handles all events of this time. The second value
+applies while no request waits and no launch waits for its create."""
 LONGEST_PAUSE = 0.2
-"""A pass that takes long looks at much. So passes take half of the time at most, unless that means a longer pause: a
-burst of thousands takes fewer passes, and the threads that read answers get their share of the interpreter."""
+"""Seconds. After a pass, the cycle pauses for as long as the pass took, but not longer than this. So passes take about
+half of the time at most: a burst of thousands of events takes fewer passes, and the threads that read answers get
+their share of the interpreter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LauncherOptions(CycleOptions):
-    """What a cycle of the launcher is asked.
+    """The options of a launcher cycle.
 
-    :param providers: act only for these; None for all.
+    :param providers: names of the providers to act for; None for all.
     """
 
     providers: tuple[str, ...] | None = None
 
     def load(self) -> NodepoolConfig:
-        """The configuration, with the chosen providers checked.
+        """Read the configuration and check that it has the chosen providers.
 
         :raises ConfigError: with all problems.
         """
@@ -72,7 +74,7 @@ class LauncherOptions(CycleOptions):
         return config
 
     def chosen(self, config: NodepoolConfig) -> list[str]:
-        """Names of the providers to act for."""
+        """Return the names of the providers to act for."""
         return [name for name in config.providers if self.providers is None or name in self.providers]
 
 
@@ -95,10 +97,10 @@ def run_launcher(
 ) -> dict[str, Any]:
     """Run one cycle and return the module's result.
 
-    :param progress: takes lines for people.
-    :param done: looked at in each pass; True ends the cycle.
+    :param progress: takes lines for the operator.
+    :param done: called in each pass; True ends the cycle.
     :param stop: may ask the cycle to end early.
-    :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
+    :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     with opened(options, progress) as begun:
         inbox, account, sink = Inbox(clock or SteadyClock()), Account(say=progress), begun.sink
@@ -108,7 +110,7 @@ def run_launcher(
 
 
 class LauncherCycle(Work):
-    """One stay of the launcher. Everything in it happens in the thread that calls :meth:`run`."""
+    """One run of the launcher. All of its work happens in the thread that calls :meth:`run`."""
 
     def __init__(
         self,
@@ -135,7 +137,7 @@ class LauncherCycle(Work):
         self._generation = context.store.generation
 
     def run(self) -> dict[str, Any]:
-        """Work until the end; locks and registrations are given back in any case."""
+        """Work until the end; release locks and registrations in any case."""
         context = self._context
         began = context.now()
         context.store.on_change(self._changed)
@@ -154,7 +156,7 @@ class LauncherCycle(Work):
         return self._result(Outcome(ended, set(self._takeover.acted_for), context.now() - began))
 
     def _changed(self, path: str) -> None:
-        """Counters and heartbeats of other cycles are no reason for a pass."""
+        """Wake the cycle for a change in the tree, but not for counters and heartbeats of other cycles."""
         if not path.startswith((f"{paths.OWN}/{COUNTERS}/", f"{paths.OWN}/{HEARTBEATS}/")):
             self._context.inbox.nudge()
 
@@ -162,26 +164,26 @@ class LauncherCycle(Work):
 
     @property
     def state(self) -> str:
-        """What the heartbeat tells."""
+        """The state for the heartbeat."""
         if self._context.actors:
             return SERVING
         return STANDING_BY if self._takeover.warm else STARTING
 
     def rest(self, seconds: float) -> None:
-        """Answers stay where they are: what they lead to could not be written."""
+        """Wait without taking answers from the inbox: their results could not be written."""
         self._context.inbox.pause(seconds)
 
     def lose(self) -> None:
-        """Drop every belief."""
+        """Drop everything that the cycle knows."""
         self._launcher_pass.lose()
 
     def abandon(self) -> None:
-        """At the end nothing is written."""
+        """Write nothing from now on."""
         self._launcher_pass.abandon()
         self._counters.abandon()
 
     def turn(self, now: float, deadline: float) -> str | None:
-        """A pass, and the wait for the next; how the cycle ends, or None."""
+        """Run a pass and wait for the next; return how the cycle ends, or None."""
         due = self._pass(now)
         if self._done is not None and self._done(self._context.store):
             return DONE
@@ -210,7 +212,7 @@ class LauncherCycle(Work):
         return due
 
     def _look(self, now: float) -> bool:
-        """Look at the configuration's files; True while there is news that was not taken yet."""
+        """Look at the configuration's files; return True while there are changes that the cycle has not applied."""
         news = self._watch.look(now)
         if news is not None:
             self._news = news.after(self._news)
@@ -225,7 +227,7 @@ class LauncherCycle(Work):
             inbox.collect(until - inbox.clock())
 
     def _is_woken(self, until: float) -> bool:
-        """Wait for something to happen; the configuration's files are looked at meanwhile, which costs no pass."""
+        """Wait for an event; return False at *until*, or when the configuration's files have changed meanwhile."""
         inbox = self._context.inbox
         while True:
             now = inbox.clock()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Erases what ZooKeeper has of a provider that has left the configuration. Nothing is done in a cloud."""
+"""Erases the records of a provider that has left the configuration from ZooKeeper. No cloud is called."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from .provider.provider_locks import PROVIDERS
 
 
 def erase_provider(options: ConfigOptions, name: str, *, force: bool, check: bool) -> dict[str, Any]:
-    """Delete its node records, its uploads of every build, and our own documents of it.
+    """Delete the provider's node records, its uploads of every build, and our own documents about it.
 
-    :param force: also while something is alive in it.
-    :raises PartlyFailed: something is alive in it; nothing was deleted.
+    :param force: delete also if something of the provider is still in use.
+    :raises PartlyFailed: something of the provider is still in use; nothing was deleted.
     """
     config = options.load()
     with closing(Store(config.zookeeper)) as store:
@@ -68,7 +68,7 @@ def _erase(store: Store, config: NodepoolConfig, name: str, *, force: bool, chec
 
 
 def _delete(store: Store, records: ProviderRecords, documents: list[str], *, force: bool) -> None:
-    """Delete all of it; the lock keeps launchers away meanwhile."""
+    """Delete all records under the provider's lock, which keeps launchers away."""
     home = f"{PROVIDERS}/{records.name}"
     if store.own.lock(home) is None and not force:
         raise PartlyFailed(f"provider {records.name} is not erased: a launcher acts for it", {"changed": False})
@@ -81,7 +81,7 @@ def _delete(store: Store, records: ProviderRecords, documents: list[str], *, for
 
 
 def look_at_provider(store: Store, config: NodepoolConfig, name: str) -> ProviderRecords:
-    """All that ZooKeeper has of the provider, from the cache."""
+    """Return all records of the provider in ZooKeeper, from the cache."""
     pools = [pool for pool in store.components.pools() if pool.provider_name == name]
     hosts = {pool.hostname or pool.id for pool in pools}
     if not hosts and store.own.is_locked(f"{PROVIDERS}/{name}"):
@@ -104,7 +104,7 @@ def look_at_provider(store: Store, config: NodepoolConfig, name: str) -> Provide
 
 
 def _configured(config: NodepoolConfig, name: str) -> dict[str, Any] | None:
-    """What of the provider the configuration still lets work; None when it does not have the provider."""
+    """Return the provider's pools and diskimages that the configuration still uses; None if it lacks the provider."""
     provider = config.providers.get(name)
     if provider is None:
         return None

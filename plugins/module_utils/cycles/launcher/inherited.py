@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ready nodes that were there when this cycle began to act for their provider.
+"""Ready nodes that existed when this cycle began to act for their provider.
 
-Their servers were not looked at for a while. So they are handed out when the cycle's first list of servers has shown
-them. What that list lacks is treated like a server that has vanished from one list to the next: nova is asked
-(``provider/missing.py``). The list is waited for as long as lists of this cloud lately took, not longer: where the API
-does not answer, the machines may be well all the same.
+No launcher has checked their servers for a while. So the cycle hands them out only after its first list of servers has
+shown them. A server that the list lacks is treated like one that has vanished from one list to the next: nova is asked
+about it (``provider/missing.py``). The cycle waits for the list only as long as recent lists of this cloud took: if the
+API does not answer, the servers may still be usable.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .provider.actor import LIMITS_AGE, ProviderActor
 
 GONE = "gone (404)"
 LOST = frozenset({"ERROR", "DELETED", "SOFT_DELETED", GONE})
-"""The statuses of a server that is of no use any more."""
+"""The statuses of a server that cannot be used any more."""
 EXPECTED = "expected"
-"""The status of a server that only a node's record tells of, so far."""
+"""The status of a server that so far is only known from a node's record."""
 FRESH = LIMITS_AGE
-"""A list that was read while standing by serves if it is not older than this, in seconds, when the cycle takes over."""
+"""Largest age in seconds, at the take-over, of a list of servers that was read while standing by and may be used."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class _Left:
 
 
 def lost(actor: ProviderActor, node: Node, known_at: float) -> Reason | None:
-    """Why the server of a ready node is of no use, as the latest list shows it if that is not older than *known_at*.
+    """Return why the server of a ready node cannot be used, by the latest list if it is not older than *known_at*.
 
-    Nothing is asked for that. What the list does not show at all may be missing from it for other reasons: it is lost
-    when nova, asked for it, did not know it.
+    No call is made. A server may be missing from a list for other reasons: it counts as lost only after nova, asked
+    for that server, has answered that it does not exist.
     """
     if actor.view.listed_from < known_at or not isinstance(node.external_id, str):
         return None
@@ -58,28 +58,28 @@ def lost(actor: ProviderActor, node: Node, known_at: float) -> Reason | None:
 
 
 class Inherited:
-    """By provider. What this cycle launched itself is never waited for."""
+    """The ready nodes that this cycle inherited, by provider. Nodes that it launched itself are not among them."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._left: dict[str, _Left] = {}
 
     def gain(self, actor: ProviderActor, nodes: Iterable[Node], now: float) -> None:
-        """This cycle acts for the provider from now on. *nodes*: all that are known."""
+        """Note the ready nodes of a provider that this cycle acts for from now on. *nodes*: all known nodes."""
         name = actor.provider.name
         ready = [node for node in nodes if node.provider == name and node.state == NodeState.READY and not node.broken]
         self._left[name] = _Left(now, frozenset(node.id for node in ready))
-        # As if a list had shown them: the next one is compared with that.
+        # Treat their servers as if a list had shown them; the next list is compared with it.
         servers = {node.external_id: _expected(actor, node) for node in ready if isinstance(node.external_id, str)}
         shown = actor.view.servers
         actor.view.servers = {**servers, **shown} if _is_fresh(actor, now) else {**shown, **servers}
 
     def drop(self) -> None:
-        """This cycle acts for no provider any more."""
+        """Forget all nodes, as this cycle acts for no provider any more."""
         self._left.clear()
 
     def ask_for_lists(self, nodes: Iterable[Node], now: float) -> None:
-        """Once per pass: where a list that was read while standing by lacks a server, read another one."""
+        """Read a new list where the one that was read while standing by lacks a server; called once per pass."""
         for name, left in self._left.items():
             actor = self._context.actors.get(name)
             if actor is None or not 0.0 < actor.view.listed_from < left.since or now >= _bound(actor, left):
@@ -88,7 +88,7 @@ class Inherited:
                 actor.view.want_list(now)
 
     def unseen(self, node: Node) -> bool:
-        """True while a node is not to be handed out because nothing is known of its server yet."""
+        """Return True while a node must not be handed out because no list has shown its server yet."""
         left = self._left.get(node.provider or "")
         if left is None or node.id not in left.nodes or not isinstance(node.external_id, str):
             return False
@@ -101,18 +101,18 @@ class Inherited:
         return not _is_fresh(actor, left.since) or self._known_at(node) <= actor.view.listed_from
 
     def lost(self, node: Node) -> Reason | None:
-        """Why the server of a ready node is of no use."""
+        """Return why the server of a ready node cannot be used; None if no reason is known."""
         actor = self._context.actors.get(node.provider or "")
         return None if actor is None else lost(actor, node, self._known_at(node))
 
     def next_due(self, now: float) -> float:
-        """Seconds until the first provider is not waited for any more."""
+        """Return the seconds until the wait for the first provider's list ends."""
         actors = self._context.actors
         ends = [_bound(actors[name], left) for name, left in self._left.items() if name in actors and left.nodes]
         return min((end - now for end in ends if end > now), default=float("inf"))
 
     def _known_at(self, node: Node) -> float:
-        """When the server was surely there, by a clock that may have been ahead: not later than it was seen here."""
+        """Return when the server surely existed; at most the time of the take-over, as other clocks may be ahead."""
         at, left = self._context.since(node), self._left.get(node.provider or "")
         return min(at, left.since) if left is not None and node.id in left.nodes else at
 

@@ -41,11 +41,12 @@ from .snapshot import InHand, demand_of, due_upkeep, observe
 from .takeover import Takeover
 
 END_WAIT = 5.0
-"""Seconds that a cycle waits at its end for answers to creates, so that the next one need not look for servers."""
+"""Largest time in seconds that a cycle waits at its end for answers to creates, so that the next cycle need not search
+for the servers."""
 
 
 class LauncherPass:
-    """The acting part of a cycle: takes providers over, works for them, lets go of them."""
+    """The acting part of a cycle: takes over providers, works for them and releases them."""
 
     def __init__(self, context: Context, takeover: Takeover) -> None:
         self._context = context
@@ -67,9 +68,9 @@ class LauncherPass:
     # -- passes --------------------------------------------------------------------------------------------------
 
     def work(self, now: float) -> float:
-        """One pass.
+        """Run one pass.
 
-        :return: seconds until something is due by itself.
+        :return: seconds until the next timer is due.
         """
         store = self._context.store
         store.catch_up()
@@ -100,24 +101,24 @@ class LauncherPass:
         self._first_meeting.step(now)
         self._takeover.remember(now)
         self._sweeps.step(now, tree=self._takeover.keeps_spares)
-        # What ended during this pass made room that the plan did not know of.
+        # Work that ended during this pass has freed room that the plan did not know of.
         self._quiet = not planned_with and self._is_quiet(plan)
         return self._due(now)
 
     @property
     def settled(self) -> bool:
-        """True when nothing is in flight and a configured limit or the cloud's blocks every waiting request."""
+        """True when nothing is in progress and a limit of the configuration or cloud blocks every waiting request."""
         waiting = self._context.account.waiting.values()
         return self._quiet and all(document["code"] in reasons.LIMITS for document in waiting)
 
     @property
     def hurries(self) -> bool:
-        """True while a request waits, or a launch for its create: what gives room must be seen at once."""
+        """True while a request waits, or a launch waits for its create: freed room must be noticed at once."""
         return bool(self._context.account.waiting) or self._launches.in_progress.is_any_queued
 
     @property
     def leads(self) -> bool:
-        """True when this cycle reports for the whole tree; one of all acting cycles does."""
+        """True when this cycle reports for the whole tree; exactly one of the acting cycles does."""
         return self._takeover.keeps_spares
 
     def _is_quiet(self, plan: Plan) -> bool:
@@ -158,18 +159,18 @@ class LauncherPass:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def lose(self) -> None:
-        """The session is lost: forget everything; the cloud and ZooKeeper are read again."""
+        """Forget everything, as the session is lost; the cloud and ZooKeeper are read again."""
         self._context.store.give_up()
         self._drop()
-        # A pass that was interrupted may have locked what no part has in its hands yet.
+        # An interrupted pass may have taken locks that no part of the cycle knows of yet.
         self._context.store.release_locks()
 
     def abandon(self) -> None:
-        """The tree was exchanged for another: at the end nothing is written to it."""
+        """Write nothing at the end, as another tree has replaced the one that the cycle began with."""
         self._abandoned = True
 
     def close(self) -> None:
-        """End: wait a moment for creates under way, then give everything back."""
+        """End the work: wait briefly for creates under way, then release everything."""
         context = self._context
         end = context.now() + (0.0 if self._abandoned else END_WAIT)
         try:
@@ -187,7 +188,7 @@ class LauncherPass:
                 health={name: actor.health.document(context.now()) for name, actor in context.actors.items()},
             )
         except StoreError:
-            # The session went away at the end: locks and registrations go with it.
+            # The session was lost at the end; its locks and registrations are gone with it.
             pass
         finally:
             self._drop()
@@ -195,7 +196,7 @@ class LauncherPass:
             self._takeover.close()
 
     def describe(self) -> list[Line]:
-        """What is in hand and what the threads of the providers are doing. Any thread may call it."""
+        """Return lines about the work in progress and the threads of the providers. Any thread may call it."""
         context, launches = self._context, self._launches.in_progress.values()
         phases = Counter(ongoing.launch.phase for ongoing in list(launches))
         lines = [
@@ -258,7 +259,7 @@ class LauncherPass:
         return observe(context, self._gates, self._ledger, free, demand, readings, others, in_hand, inherited)
 
     def _given_back(self, actor: ProviderActor) -> Collection[str]:
-        """The nodes whose room the quota shows as free."""
+        """Return the nodes whose room the quota shows as free."""
         pending = [
             actor.given_back.known(node_id, asked_at) or Acknowledged(node.id, asked_at, size_of(node))
             for node_id, asked_at in self._removals.acknowledged(actor)

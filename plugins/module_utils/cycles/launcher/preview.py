@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One observation and the plan that follows from it, without touching anything: what check mode shows.
+"""The preview of check mode: one observation and the plan that follows from it. Nothing is changed.
 
-Reads only: ZooKeeper without watches, locks or registrations, the clouds by GETs. It looks as if this launcher acted
-for all chosen providers.
+It reads ZooKeeper without watches, locks or registrations, and calls the clouds with GET only. It plans as if this
+launcher acted for all chosen providers.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from .requests.waits import all_reasons
 from .snapshot import InHand, demand_of, due_upkeep, observe
 
 PATIENCE = 60.0
-"""Seconds that the clouds have to answer; what has not answered by then shows as the reason of waiting."""
+"""Seconds that the clouds have to answer. A fact that is not answered by then is shown as the reason to wait."""
 
 
 def preview(options: LauncherOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
-    """The result of check mode: the plan in documents and in lines for ``--diff``."""
+    """Return the result of check mode: the plan in documents and in lines for ``--diff``."""
     config = options.load()
     store, actors = Store(config.zookeeper), dict[str, ProviderActor]()
     try:
@@ -99,9 +99,9 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
 
 
 def _take_providers(context: Context, options: LauncherOptions, registry: Registry) -> dict[str, str]:
-    """An actor for each provider that can have one.
+    """Make an actor for each provider that can have one.
 
-    :return: provider → why it cannot.
+    :return: provider → why it cannot have one.
     """
     left_out: dict[str, str] = {}
     for name in options.chosen(context.config):
@@ -118,7 +118,7 @@ def _take_providers(context: Context, options: LauncherOptions, registry: Regist
 
 
 def _reached(context: Context, left_out: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Whether each provider can be used, and if not why and what to do."""
+    """Return for each provider whether it can be used, and if not why and what to do."""
     rows = {name: reach_document(why) for name, why in left_out.items()}
     for name, actor in context.actors.items():
         silent = f"provider {name}: no answer within {PATIENCE:g} s: see whether the cloud is up"
@@ -127,7 +127,7 @@ def _reached(context: Context, left_out: dict[str, str]) -> dict[str, dict[str, 
 
 
 def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """(pool, label, what it asks for and cannot have) for every label of the pools that are in use."""
+    """Yield (pool, label, problem) for each problem of a label in the pools that are in use."""
     for name, actor in context.actors.items():
         for pool in actor.provider.pools.values() if providers[name]["reached"] else ():
             for label in pool.labels.values() if pool.max_servers > 0 else ():
@@ -140,9 +140,9 @@ def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator
 
 
 def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: set[str]) -> Plan:
-    """Plan again and again while answers come in; the last plan stands. The nodes *leaving* are not handed out.
+    """Plan repeatedly while answers come in; return the last plan. The nodes *leaving* are not handed out.
 
-    How many creates may be sent at once is left aside: what has to wait for no more than that is served.
+    The limit of creates at once is ignored: a request that only waits for that limit is planned.
     """
     store = context.store
     nodes = [node for node in store.nodes.list() if not node.broken]
@@ -163,7 +163,7 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
 
 
 def _pace(context: Context, gates: Gates, plan: Plan) -> list[dict[str, Any]]:
-    """Pools that are to launch more than they may send creates for at once."""
+    """Return the pools with more planned launches than creates that they may send at once."""
     launches = Counter(spare.pool_id for spare in plan.spare)
     for admit in plan.admit:
         launches[admit.pool_id] += sum(1 for slot in admit.slots if slot.node_id is None)
@@ -203,7 +203,7 @@ def _upkeep(context: Context) -> Iterable[DeleteNode | FreeNode | DropRequest]:
 
 
 def _left_behind(context: Context) -> list[str]:
-    """Pending requests that are not locked: the cycle would take them over."""
+    """Return the pending requests that are not locked: the cycle would take them over."""
     store = context.store
     return [
         request.id
@@ -217,7 +217,7 @@ def _where(context: Context, pool_id: str) -> str:
 
 
 def _lines(context: Context, plan: Plan, actions: Iterable[DeleteNode | FreeNode | DropRequest]) -> Iterable[str]:
-    """The plan in sentences, in the order in which it would be carried out."""
+    """Yield the plan in sentences, in the order in which it would be carried out."""
     for request_id in _left_behind(context):
         yield f"request {request_id}: go on with it (its launcher has ended)"
     for action in actions:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the clouds offer: asked for where it is not known or too old, and returned as far as it is known."""
+"""Reads the offers of the clouds: asks for facts that are unknown or too old, and returns the known ones."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from .provider.actor import LIMITS_AGE, LIMITS_AGE_WHEN_FULL, PROBE_AGE, Provide
 
 @dataclass(frozen=True)
 class PoolReading:
-    """What is known of a pool in its cloud. *zones*: those that may be used, None while that is not known."""
+    """The known facts about a pool. *zones*: the zones that may be used; None while they are not known."""
 
     offers: Mapping[str, LabelOffer]
     zones: Sequence[str] | None
 
 
 def read_clouds(context: Context, gates: Gates, ledger: Ledger, *, demand: bool) -> dict[tuple[str, str], PoolReading]:
-    """Ask the clouds, and bring their usage up to date. Answers come later and wake the cycle.
+    """Ask the clouds, and update their usage. Answers come later and wake the cycle.
 
-    :param ledger: what all nodes use.
-    :param demand: True when nodes are wanted; without that only what was never read is asked for.
-    :return: by (provider, pool).
+    :param ledger: the resources that all nodes use.
+    :param demand: True if nodes are wanted; otherwise only facts that were never read are asked for.
+    :return: the readings by (provider, pool).
     """
     readings: dict[tuple[str, str], PoolReading] = {}
     max_age = None if demand else math.inf
     for name, actor in context.actors.items():
-        # Also without demand limits are read once, so that the first request need not wait for them.
+        # Without demand, the limits are read once, so that the first request need not wait for them.
         age = _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf
         actor.capacity.want(context.now(), age)
         given_back = actor.given_back.size

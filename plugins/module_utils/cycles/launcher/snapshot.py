@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the store, the providers and the work in hand to the plain snapshot that the plan looks at."""
+"""Makes the plain snapshot that the plan reads, from the store, the providers and the work in progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .readings import PoolReading
 
 @dataclass(frozen=True)
 class InHand:
-    """What this cycle works on and therefore must not plan again."""
+    """The work in progress of this cycle, which must not be planned again."""
 
     requests: Container[str]
     launching: dict[str, int]
@@ -44,9 +44,9 @@ class InHand:
     zones: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """(provider, pool) → zones of launches whose record does not name the zone yet."""
     queued: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """(provider, pool) → launches whose create is not sent yet."""
+    """(provider, pool) → number of launches whose create is not sent yet."""
     on_their_way: Mapping[str, int] = field(default_factory=dict)
-    """Provider → servers asked for and not yet ACTIVE."""
+    """Provider → number of servers asked for and not yet ACTIVE."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Demand:
 def demand_of(
     context: Context, ledger: Ledger, requests: Iterable[NodeRequest], in_hand: InHand, *, keep_spares: bool
 ) -> Demand:
-    """What is asked for.
+    """Return the demand.
 
     :param requests: the requests that are not locked.
     """
@@ -78,11 +78,11 @@ def due_upkeep(
     unreadable: Collection[str] = (),
     lost: Callable[[Node], Reason | None] = lambda node: None,
 ) -> Iterator[DeleteNode | FreeNode | DropRequest]:
-    """What is to be deleted or freed whatever is asked for.
+    """Return what must be deleted or freed regardless of the demand.
 
-    :param nodes: those that are not locked, and that this cycle does not work on.
-    :param unreadable: ids of requests whose records make no sense.
-    :param lost: tells why the server of a ready node is of no use.
+    :param nodes: the nodes that are not locked, and that this cycle does not work on.
+    :param unreadable: ids of requests whose records are not valid.
+    :param lost: returns why the server of a ready node cannot be used.
     """
     idle = Idle(
         nodes,
@@ -108,12 +108,12 @@ def observe(
     in_hand: InHand,
     inherited: Inherited,
 ) -> Snapshot:
-    """The snapshot of this moment. Reads only, what is in memory already.
+    """Return the current snapshot, from data that is already in memory.
 
-    :param ledger: what all nodes use.
+    :param ledger: the resources that all nodes use.
     :param free: the nodes that are not locked.
     :param readings: by (provider, pool), see :func:`.readings.read_clouds`.
-    :param inherited: ready nodes of which little is known yet.
+    :param inherited: the ready nodes from before the take-over.
     """
     return Snapshot(
         providers={name: _provider_state(actor, ledger, in_hand) for name, actor in context.actors.items()},
@@ -187,7 +187,7 @@ def _provider_state(actor: ProviderActor, ledger: Ledger, in_hand: InHand) -> Pr
 
 
 def _builds(actor: ProviderActor, in_hand: InHand) -> dict[str, float]:
-    """How many servers the cloud builds side by side best, if fewer than the configuration allows, and what is left."""
+    """Return the best number of parallel builds, and how many of them are left, if the configuration allows more."""
     name, most = actor.provider.name, actor.provider.max_concurrency
     best = actor.creates.builds.allowed(most)
     if best >= most:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cycle takes providers over, stands by for those that another cycle acts for, and lets go of them."""
+"""Takes over providers, stands by for providers that another cycle acts for, and releases them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .provider.registry import Registry
 from .provider.warming import Warming
 
 REMEMBER_EVERY = 60.0
-"""Seconds after which what was learned of a provider is stored, for the case that the cycle is killed."""
+"""Seconds between two writes of the facts learned about a provider; they help the next cycle if this one is killed."""
 
 
 class Takeover:
     """Keeps ``context.actors``, the providers that this cycle acts for, and their registrations up to date.
 
     :ivar acted_for: the providers that this cycle has acted for at any time.
-    :ivar inherited: the ready nodes that were there when a provider was taken over.
-    :param chosen: names of the providers of a configuration that this cycle is to act for.
+    :ivar inherited: the ready nodes that existed when a provider was taken over.
+    :param chosen: returns the names of the providers of a configuration that this cycle must act for.
     """
 
     def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
@@ -49,17 +49,17 @@ class Takeover:
     # -- each pass -----------------------------------------------------------------------------------------------
 
     def follow_drains(self, nodes: Collection[Node]) -> bool:
-        """Begin and end to drain providers.
+        """Begin to drain providers, and end finished drains.
 
-        :param nodes: all that are known.
-        :return: True when a provider in hand now belongs to another launcher; all work must be begun afresh.
+        :param nodes: all known nodes.
+        :return: True if this cycle gave up a provider that still has nodes; the caller must drop its work in progress.
         """
         return self._acting_providers.follow_drains(nodes)
 
     def step(self, nodes: Collection[Node], now: float) -> None:
-        """Gain what is free, warm up for what is not, and look how the clouds of all are.
+        """Take over free providers, prepare to take over the others, and check the health of the acting ones.
 
-        :param nodes: all that are known.
+        :param nodes: all known nodes.
         """
         self._gain(nodes, now)
         self._warm_up(now)
@@ -76,25 +76,25 @@ class Takeover:
 
     @property
     def keeps_spares(self) -> bool:
-        """True when min-ready of the whole tree is in this cycle's hands."""
+        """True when this cycle provides min-ready for the whole tree."""
         return self._locks.keeps_spares
 
     @property
     def is_idle(self) -> bool:
-        """True when there are providers to act for, of which this cycle has none in hand."""
+        """True when this cycle acts for no provider although it wants to act for some."""
         return not self._context.actors and bool(self._acting_providers.settings)
 
     @property
     def warm(self) -> bool:
-        """True when this cycle could act for every provider at once if it were to."""
+        """True when this cycle could take over every provider without delay."""
         return self._warming.warm(self._context.now())
 
     def others(self, now: float) -> list[OtherPool]:
-        """The pools that this cycle does not act for."""
+        """Return the pools that this cycle does not act for."""
         return self._registry.others(self._context.pool_ids.values(), now)
 
     def set_paused(self, paused: set[str]) -> None:
-        """Tell others which of our pools are at their limit."""
+        """Publish which of our pools are at their limit."""
         self._registry.set_paused(paused)
 
     def _gain(self, nodes: Collection[Node], now: float) -> None:
@@ -118,7 +118,7 @@ class Takeover:
             context.account.say(Line(f"provider {name}: acting", provider=name))
 
     def _follow(self, now: float) -> None:
-        """Bring ids and registrations of pools up to date after a change of providers or pools."""
+        """Update ids and registrations of pools after a change of providers or pools."""
         context = self._context
         context.pool_ids.clear()
         for actor in context.actors.values():
@@ -135,7 +135,7 @@ class Takeover:
         return [self._context.config.image_settings(provider, label) for label in labels]
 
     def _tell_health(self, actor: ProviderActor, now: float) -> None:
-        """Say it once when trouble begins and once when it is over."""
+        """Report once when trouble begins and once when it is over."""
         name, reason = actor.provider.name, actor.health.blocked(now)
         if reason is not None and name not in self._troubled:
             self._troubled.add(name)
@@ -151,7 +151,7 @@ class Takeover:
     # -- the configuration changes -------------------------------------------------------------------------------
 
     def reload(self, news: News) -> None:
-        """Take a new configuration over; the next pass works with it."""
+        """Apply a new configuration; the next pass works with it."""
         context = self._context
         if news.config is not None:
             context.config = _with_zookeeper(context, news.config)
@@ -161,7 +161,7 @@ class Takeover:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def remember(self, now: float, *, every: float = REMEMBER_EVERY) -> None:
-        """Store for the next cycle what was learned of the providers, when that was *every* seconds ago."""
+        """Store the facts learned about the providers for the next cycle, if the last write is *every* seconds ago."""
         if self._context.store.state != "connected" or now - self._remembered_at < every:
             return
         self._remembered_at = now
@@ -169,7 +169,7 @@ class Takeover:
             self._acting_providers.remember(name, actor.learned())
 
     def lose(self) -> None:
-        """Act for no provider any more."""
+        """Stop acting for all providers."""
         self.inherited.drop()
         for actor in self._context.actors.values():
             actor.dismiss()
@@ -180,22 +180,22 @@ class Takeover:
         self._locks.lose()
 
     def close(self) -> None:
-        """Close all clients. :meth:`lose` was called before."""
+        """Close all clients. :meth:`lose` must be called before."""
         self._acting_providers.close()
 
     # -- for the result ------------------------------------------------------------------------------------------
 
     def calls(self) -> dict[str, dict[str, dict[str, int]]]:
-        """API calls by provider, kind and status."""
+        """Return the number of API calls by provider, kind and status."""
         return self._acting_providers.calls()
 
     def problems(self) -> list[str]:
-        """What is wrong with the settings of providers."""
+        """Return the problems with the settings of providers."""
         return self._acting_providers.documents()
 
 
 def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:
-    """The new configuration with the ensemble that this cycle is connected to."""
+    """Return the new configuration with the ensemble that this cycle is connected to."""
     if config.zookeeper == context.config.zookeeper:
         return config
     text = "zookeeper-servers, zookeeper-tls or zookeeper-timeout changed: the next cycle takes that, this one does not"

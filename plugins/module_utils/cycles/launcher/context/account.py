@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The account of what a cycle did, for the module's result and for the lines that it prints while it works."""
+"""The record of a cycle's actions, for the module's result and for the lines that it prints while it works."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .leak_counts import LeakCounts
 
 @dataclass
 class Account:
-    """Ids in the order of events. *say* takes a line for the operator.
+    """The actions of a cycle; ids are in the order of events. *say* takes a line for the operator.
 
-    *waiting* and *unmet_spares* show the latest plan, everything else adds up.
+    *waiting*, *unmet_spares* and *unmet_reasons* show the latest plan; the other fields collect all events.
     """
 
     say: Callable[[str], None] = lambda line: None
@@ -40,19 +40,19 @@ class Account:
     breakers: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     """Open breakers at the end, by provider and "image/flavor"."""
     health: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """How well the providers' APIs were at the end."""
+    """The health of the providers' APIs at the end."""
     unusable: dict[str, str] = field(default_factory=dict)
-    """Provider → why it was left out."""
+    """Provider → why the cycle does not act for it."""
     strangers: dict[str, str] = field(default_factory=dict)
-    """Provider → what to say of servers there that bear its name and are not this tree's."""
+    """Provider → warning about servers there that have its name in their metadata but belong to another tree."""
     sweeps: LeakCounts = field(default_factory=LeakCounts)
-    """What sweeping found and did."""
+    """The leaks that sweeps found and deleted."""
     stuck: list[dict[str, Any]] = field(default_factory=list)
-    """Deletions that did not get on at the end."""
+    """Deletions that were stuck at the end."""
     timings: dict[str, dict[str, float]] = field(default_factory=dict)
     """Node id → UNIX times of the steps of its launch, as the cycle saw them."""
     tally: Tally = field(default_factory=Tally)
-    """Takes what is counted for metrics."""
+    """The counters for metrics."""
 
     def end(
         self,
@@ -62,11 +62,14 @@ class Account:
         stuck: list[dict[str, Any]],
         health: dict[str, dict[str, Any]],
     ) -> None:
-        """Note how things are when the cycle ends."""
+        """Note the state at the end of the cycle."""
         self.freezes, self.breakers, self.stuck, self.health = freezes, breakers, stuck, health
 
     def wait(self, request_id: str, reason: Reason, *, stored: bool) -> bool:
-        """Note why a request waits; True when that is news compared with what was *stored* last."""
+        """Note why a request waits; return True if the reason is to be stored and differs from the last stored one.
+
+        :param stored: True if reasons of this kind are stored.
+        """
         document = reason.document()
         self.waiting[request_id] = document
         known = (document["code"], document.get("where"))
@@ -76,12 +79,12 @@ class Account:
         return True
 
     def forget_wait(self, request_id: str) -> None:
-        """The request does not wait any more."""
+        """Drop the reason of a request that does not wait any more."""
         self.waiting.pop(request_id, None)
         self._told.pop(request_id, None)
 
     def step(self, node_id: str, name: str, now: float) -> None:
-        """Note when a launch came to a step."""
+        """Note when a launch reached a step."""
         self.timings.setdefault(node_id, {})[name] = now
 
     _told: dict[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -93,7 +96,7 @@ class Account:
         return any(events)
 
     def document(self) -> dict[str, Any]:
-        """The result of the module, as far as it is about requests and nodes."""
+        """Return the part of the module's result about requests and nodes."""
         return {
             "requests": {
                 "fulfilled": list(self.fulfilled),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the parts of a cycle share: store, configuration, providers, clock and the account of what was done."""
+"""The objects that the parts of a cycle share: store, configuration, providers, clock and account."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ LAUNCHES = "launches"
 
 
 class Ages:
-    """Since when nodes are in their states.
+    """The times at which nodes came into their states.
 
-    A time of the future was written by a clock that was ahead: then it is when the record was first seen here.
+    A time in the future was written by a clock that was ahead. The time at which this cycle first saw the record
+    replaces it.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class Ages:
         self._in_use: dict[str, float] = {}
 
     def follow(self, changed: Iterable[str], nodes: Mapping[str, Node], now: float) -> None:
-        """Bring it up to date.
+        """Update the times.
 
         :param changed: ids of nodes that are new, different or gone.
         :param nodes: all nodes by id.
@@ -59,21 +60,21 @@ class Ages:
                 self._seen.pop(node_id, None)
 
     def in_use_since(self, node_id: str) -> float | None:
-        """When its requestor began to use a node; None where this cycle has not seen it in use."""
+        """Return when the requestor began to use a node; None if this cycle has not seen it in use."""
         return self._in_use.get(node_id)
 
     def since(self, node: Node, now: float) -> float:
-        """UNIX seconds; never later than *now*."""
+        """Return when the node came into its state, in UNIX seconds; never later than *now*."""
         version, seen = self._seen.get(node.id, (None, now))
         return min(node.state_time or 0.0, seen if version == node.version else now)
 
 
 @dataclass
 class Context:
-    """What the parts of one cycle share. Only the cycle's own thread uses it.
+    """The objects that the parts of one cycle share. Only the cycle's own thread uses it.
 
-    *site* is the id of the tree, *actors* holds the providers that this cycle acts for, *pool_ids* (provider, pool) →
-    stable pool id.
+    *site* is the id of the tree, *actors* holds the providers that this cycle acts for, *pool_ids* maps
+    (provider, pool) to the stable pool id.
     """
 
     store: Store
@@ -89,29 +90,29 @@ class Context:
     ages: Ages = field(default_factory=Ages)
 
     def now(self) -> float:
-        """UNIX seconds."""
+        """Return the cycle's time in UNIX seconds."""
         return self.inbox.clock()
 
     def actor(self, provider: Provider, client: CloudClient) -> ProviderActor:
-        """A new actor for a provider."""
+        """Return a new actor for a provider."""
         return ProviderActor(provider, client, self.inbox, self.timeouts, self.site)
 
     def learn(self, actor: ProviderActor) -> None:
-        """Tell an actor what earlier cycles learned of its provider."""
+        """Give an actor the facts that earlier cycles learned about its provider."""
         actor.learn(self.store.own.understood(f"{PROVIDERS}/{actor.provider.name}", learned_before) or {})
 
     def since(self, node: Node) -> float:
-        """When a node came into its state (UNIX seconds, never of the future)."""
+        """Return when a node came into its state, in UNIX seconds; never in the future."""
         return self.ages.since(node, self.now())
 
     def pool(self, pool_id: str) -> tuple[ProviderActor, Pool]:
-        """The pool of ours with that id."""
+        """Return the pool with that id and the actor of its provider; this cycle must act for the provider."""
         provider, name = self.pool_names(pool_id)
         actor = self.actors[provider]
         return actor, actor.provider.pools[name]
 
     def describe(self) -> list[Line]:
-        """The connection and the queue of the cycle's thread. Any thread may call it."""
+        """Return lines about the connection and the queue of the cycle's thread. Any thread may call it."""
         store = self.store
         return [
             Line(f"ZooKeeper: {store.state}, session {store.generation} of this cycle"),
@@ -119,20 +120,20 @@ class Context:
         ]
 
     def pool_names(self, pool_id: str) -> tuple[str, str]:
-        """(provider, pool) of that id; empty names when the configuration does not have it any more."""
+        """Return (provider, pool) of that id; empty names if the configuration does not have it any more."""
         return next((names for names, key in self.pool_ids.items() if key == pool_id), ("", ""))
 
     def launch(self, node_id: str, *, fresh: bool = False) -> Launch | None:
-        """The launch record of a node.
+        """Return the launch record of a node.
 
-        :param fresh: ask ZooKeeper itself: another cycle has written it last, and the cache may be behind.
+        :param fresh: read it from ZooKeeper: another cycle has written it last, and the cache may be stale.
         """
         path = f"{LAUNCHES}/{node_id}"
         found = self.store.own.understood(path, Launch.from_document, key="node_id", fresh=fresh)
         return None if found is None else found.bound(self.now())
 
     def save(self, launch: Launch, batch: Batch | None = None) -> None:
-        """Store a launch record; always before the call that it describes.
+        """Store a launch record; call it before the API call that the record describes.
 
         :param batch: store it together with these changes.
         """
@@ -146,14 +147,14 @@ class Context:
         life: Life | None = None,
         batch: Batch | None = None,
     ) -> None:
-        """Remember what a node had in the cloud: what turns up of it later is then known to be ours.
+        """Remember the cloud resources of a node: if they appear later, they are known to belong to this tree.
 
         :param batch: store it together with these changes.
         """
         add_tombstone(self.store, node_id, provider, self.launch(node_id), server_id, self.now(), life, batch)
 
     def forget(self, node_id: str, batch: Batch | None = None) -> None:
-        """Remove the launch record of a node that is gone; its tombstone is written before.
+        """Remove the launch record of a node that is gone. The caller must write its tombstone first.
 
         :param batch: remove it together with these changes.
         """
@@ -163,9 +164,9 @@ class Context:
 def clients_of(
     context: Context, chosen: Iterable[str], client: Callable[[Provider], CloudClient]
 ) -> dict[str, CloudClient]:
-    """A client for each provider that can have one; one that cannot must not stop the others.
+    """Return a client for each provider that can have one; a provider that cannot must not stop the others.
 
-    :raises CloudAuthError: when none can.
+    :raises CloudAuthError: no provider can have a client.
     """
     clients: dict[str, CloudClient] = {}
     first: CloudAuthError | None = None

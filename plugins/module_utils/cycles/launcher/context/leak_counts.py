@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counts of what sweeping found and did, for results and metrics."""
+"""Counts of the leaks that sweeps found and deleted, for results and metrics."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ _NOTHING = {"leaked": 0, "foreign": 0, "deleted": 0, "failed": 0}
 
 @dataclass
 class LeakCounts:
-    """By provider ("" for the tree) and kind: *leaked* and *foreign* as last seen, *deleted* and *failed* added up."""
+    """Counts by provider ("" for the tree) and kind.
+
+    *leaked* and *foreign* are as last seen, *deleted* and *failed* are sums.
+    """
 
     counts: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
 
     def found(self, where: str, kinds: Collection[str], rows: Iterable[Row]) -> None:
-        """Note what a sweep of these kinds found."""
+        """Note the findings of a sweep of these kinds."""
         for kind in kinds:
             self._of(where, kind).update(leaked=0, foreign=0)
         for row in rows:
@@ -29,7 +32,7 @@ class LeakCounts:
             self._of(where, row.candidate.kind)[name] += 1
 
     def deleted(self, where: str, kind: str) -> None:
-        """Count one that is deleted."""
+        """Count one deletion."""
         self._of(where, kind)["deleted"] += 1
 
     def failed(self, where: str, kind: str) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all nodes use, kept up to date by what changes: a pass costs what has changed, not what exists."""
+"""The resources that all nodes use. Only changes are counted, so that a pass costs as much as has changed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ from ..provider.given_back import COUNTED
 K = TypeVar("K")
 
 MOST = 1e12
-"""Of any resource; sums of it stay exact enough to be taken apart again."""
+"""Largest amount of any resource; sums of such amounts are exact enough to subtract an amount again."""
 COMING = frozenset({NodeState.READY, NodeState.BUILDING, NodeState.INIT})
 LEAVING = frozenset({NodeState.USED, NodeState.DELETING, NodeState.DELETED, NodeState.FAILED, NodeState.ABORTED})
 
 
 def size_of(node: Node) -> Resources:
-    """What a node uses by its record; a record without figures (others write them too) counts as one instance."""
+    """Return the resources that a node uses by its record.
+
+    A record without figures, as other programs write them, counts as one instance with one port.
+    """
     amounts = {name: value for name, value in (node.resources or {}).items() if _is_amount(value)}
     return Resources({INSTANCES: 1, PORTS: 1, **amounts, **({FLOATING_IPS: 1} if _has_floating(node) else {})})
 
 
 def _is_amount(value: Any) -> bool:
-    """What others wrote may be anything: below nothing, or more than any cloud has."""
+    """Return True for a usable amount; other programs may have written negative or impossibly large ones."""
     return is_number(value) and 0 <= value <= MOST
 
 
@@ -50,10 +53,10 @@ class Sums(Generic[K]):
         self._amounts: dict[K, Counter[str]] = defaultdict(Counter)
 
     def add(self, key: K, size: Resources, sign: int = 1) -> None:
-        """Add one node's amounts, or (*sign* -1) take off what was added once."""
+        """Add one node's amounts, or (*sign* -1) subtract amounts that were added before."""
         amounts = self._amounts[key]
         for name, amount in size.items():
-            amounts[name] += sign * amount  # type: ignore[assignment]  # ram of others may be a fraction
+            amounts[name] += sign * amount  # type: ignore[assignment]  # other programs may write a fraction as ram
             if not amounts[name]:
                 del amounts[name]
         if not amounts:
@@ -65,7 +68,7 @@ class Sums(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What one node adds to which sums."""
+    """The amounts that one node adds to the sums, and the keys of those sums."""
 
     provider: str
     pool: tuple[str, str]
@@ -79,15 +82,15 @@ class _Share:
 
 
 class Ledger:
-    """What nodes use: by provider, by pool and by tenant.
+    """The resources that nodes use: by provider, by pool and by tenant.
 
-    :ivar in_cloud: by provider, of the nodes that have a server.
-    :ivar freeing: by provider, of those that are on their way out; *freeing_in_pool* by pool.
-    :ivar zones: (provider, pool) → nodes that stay, by zone.
-    :ivar stuck: nodes whose deletion does not get on; *to_float*: those that await a floating IP; *given_back*: those
-        whose server the quota does not count any more.
+    :ivar in_cloud: by provider, the resources of nodes that have a server.
+    :ivar freeing: by provider, the resources of nodes that are being deleted and not stuck; *freeing_in_pool* by pool.
+    :ivar zones: (provider, pool) → number of nodes that stay, by zone.
+    :ivar stuck: nodes whose deletion is stuck; *to_float*: nodes that wait for a floating IP; *given_back*: nodes whose
+        server the quota does not count any more.
     :ivar server_ids: the servers that records name.
-    :ivar spare: label → unallocated nodes, ready or on their way.
+    :ivar spare: label → number of unallocated nodes that are ready or being launched.
     """
 
     def __init__(self) -> None:
@@ -107,7 +110,7 @@ class Ledger:
 
     @property
     def node_ids(self) -> Collection[str]:
-        """All nodes that are counted."""
+        """The ids of all nodes that are counted."""
         return self._shares.keys()
 
     def follow(
@@ -118,13 +121,13 @@ class Ledger:
         to_float: Collection[str] = (),
         given_back: Collection[str] = (),
     ) -> None:
-        """Bring it up to date.
+        """Update the sums.
 
         :param changed: ids of nodes that are new, different or gone.
         :param nodes: all nodes by id.
-        :param stuck: those whose deletion does not get on: their room is not about to come.
-        :param to_float: those that await a floating IP.
-        :param given_back: those whose server the quota does not count any more.
+        :param stuck: nodes whose deletion is stuck: their room will not be free soon.
+        :param to_float: nodes that wait for a floating IP.
+        :param given_back: nodes whose server the quota does not count any more.
         """
         held_up, waiting, free = frozenset(stuck), frozenset(to_float), frozenset(given_back)
         differ = (held_up ^ self.stuck) | (waiting ^ self.to_float) | (free ^ self.given_back)
@@ -139,11 +142,11 @@ class Ledger:
         self.stuck, self.to_float, self.given_back = held_up, waiting, free
 
     def follow_records(self, changed: Iterable[str], nodes: Mapping[str, Node]) -> None:
-        """Bring it up to date with nodes that are new, different or gone."""
+        """Update the sums with nodes that are new, different or gone; keep the other sets."""
         self.follow(changed, nodes, self.stuck, self.to_float, self.given_back)
 
     def _count(self, share: _Share, sign: int) -> None:
-        """Add what a node adds to the sums, or (*sign* -1) take it off."""
+        """Add a node's share to the sums, or (*sign* -1) subtract it."""
         self.by_provider.add(share.provider, share.size, sign)
         self.by_pool.add(share.pool, share.size, sign)
         if share.tenant is not None:
@@ -174,7 +177,7 @@ def _share(node: Node, stuck: bool, floats: bool, given_back: bool) -> _Share:
     if floats and not _has_floating(node):
         size = size + Resources({FLOATING_IPS: 1})
     coming, leaving = node.state in COMING, node.state in LEAVING
-    # A node that was freed still bears the name of the tenant for whom it was launched.
+    # The record of a node that was freed still names the tenant for which it was launched.
     pays = bool(node.tenant_name) and (node.allocated_to is not None or not coming)
     return _Share(
         provider=node.provider or "",
@@ -190,7 +193,7 @@ def _share(node: Node, stuck: bool, floats: bool, given_back: bool) -> _Share:
 
 
 def take_stock(nodes: Iterable[Node], stuck: Collection[str] = (), to_float: Collection[str] = ()) -> Ledger:
-    """The ledger of these nodes, made at once."""
+    """Return a new ledger of these nodes."""
     ledger, known = Ledger(), {node.id: node for node in nodes}
     ledger.follow(known, known, stuck, to_float)
     return ledger

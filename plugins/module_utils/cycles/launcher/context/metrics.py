@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a launcher cycle counts, and what it tells statsd, under Nodepool's names, so that dashboards go on working."""
+"""The metrics of a launcher cycle. statsd gets them under Nodepool's names, so that dashboards continue to work."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ...frame.tally import Tally
 from .context import Context
 
 EVERY = 5.0
-"""Seconds between two readings of the gauges at least."""
+"""Minimum seconds between two readings of the gauges."""
 SHARE = 0.01
-"""A reading may take so much of one core: with many nodes there are fewer readings."""
+"""Largest share of one core that the readings may take: with many nodes there are fewer readings."""
 OPEN = frozenset({RequestState.REQUESTED, RequestState.PENDING})
 
 READY, FAILED = "ready", "failed"
@@ -36,11 +36,11 @@ RESULTS = {
 }
 """Outcome of an attempt → Nodepool's word for it; ``error.unknown`` for any other."""
 LEAKED = {Kind.SERVER: "instances", Kind.PORT: "ports", Kind.FLOATING_IP: "floatingips"}
-"""Nodepool's words; the kinds that it does not sweep have ours, in the plural."""
+"""Kind → Nodepool's word for it. A kind that Nodepool does not sweep has its own name in the plural."""
 
 
 def count_attempt(tally: Tally, node: Node, outcome: str, seconds: float) -> None:
-    """Count an attempt to launch a node that has ended.
+    """Count an attempt to launch a node after the attempt has ended.
 
     :param outcome: ``ready``, or the class of its failure.
     """
@@ -59,12 +59,12 @@ def count_attempt(tally: Tally, node: Node, outcome: str, seconds: float) -> Non
 
 
 def failure_label(outcome: str) -> str:
-    """The class of a failure as the value of a label."""
+    """Return the class of a failure as the value of a label."""
     return outcome.replace(" ", "-")
 
 
 def count_sweep(tally: Tally, where: str, kind: str, counts: Mapping[str, int]) -> None:
-    """Count what a look at one kind has found and done.
+    """Count the findings and deletions of sweeps of one kind.
 
     :param where: the provider, "" for the tree.
     :param counts: *deleted* and *failed* since the last call; *leaked* and *foreign* as they are now.
@@ -81,10 +81,10 @@ def count_sweep(tally: Tally, where: str, kind: str, counts: Mapping[str, int]) 
 
 
 class Metrics:
-    """Counts what sweeps have done, and sends the gauges.
+    """Counts the results of sweeps, and sends the gauges.
 
-    :param sink: takes the gauges; None where no statsd is named.
-    :param timer: seconds, for what reading costs.
+    :param sink: takes the gauges; None if no statsd is configured.
+    :param timer: seconds, to measure the time of a reading.
     """
 
     def __init__(self, context: Context, sink: Sink | None, timer: Callable[[], float] = time.perf_counter) -> None:
@@ -96,9 +96,9 @@ class Metrics:
         self._swept: dict[tuple[str, str], dict[str, int]] = {}
 
     def step(self, now: float, *, leads: bool) -> None:
-        """Once per pass.
+        """Count sweeps and send the gauges if they are due; called once per pass.
 
-        :param leads: this cycle speaks for the whole tree.
+        :param leads: this cycle reports for the whole tree.
         """
         if now < self._next:
             return
@@ -114,7 +114,7 @@ class Metrics:
         self._next = now + max(EVERY, (self._timer() - began) / SHARE)
 
     def sweeps(self) -> None:
-        """Count what sweeps have done since this was called last."""
+        """Count the results of sweeps since the previous call."""
         for where, kinds in self._context.account.sweeps.counts.items():
             for kind, counts in kinds.items():
                 before = self._swept.get((where, kind))
@@ -137,7 +137,7 @@ class Metrics:
                     sink.gauge(f"nodepool.tenant_limits.{tenant}.{resource}", limits[resource])
 
     def _nodes(self, sink: Sink) -> None:
-        """Nodes by state: all, by provider, by label. What was shown once is shown with 0 when it is gone."""
+        """Send the number of nodes by state: all, by provider, by label. States without nodes are sent as 0."""
         store = self._context.store
         everywhere: Counter[str] = Counter()
         by_name: dict[str, Counter[str]] = {}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a label costs in a pool and what it boots from, as far as is known now."""
+"""The resources that a label takes in a pool and the image that it boots from, as far as they are known."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .context import Context
 
 @dataclass(frozen=True)
 class LaunchTemplate:
-    """Everything known about launching a label: the offer for the plan and, when it can be launched, the parts."""
+    """All facts for launching a label: the offer for the plan and, if it can be launched, the flavor and the image."""
 
     offer: LabelOffer
     settings: ImageSettings
@@ -48,12 +48,12 @@ class LaunchTemplate:
 
     @property
     def complete(self) -> bool:
-        """True when it can be launched right now."""
+        """True when the label can be launched now."""
         return self.offer.never is None and self.offer.not_now is None
 
 
 def ask_about(context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None) -> None:
-    """Ask the cloud for what :func:`label_template` needs and is not known yet or older than *max_age* seconds."""
+    """Ask the cloud for the facts of :func:`label_template` that are unknown or older than *max_age* seconds."""
     now, known = context.now(), actor.known
     if known.flavors.want(now, max_age) is None:
         return
@@ -67,14 +67,14 @@ def ask_about(context: Context, actor: ProviderActor, pool: Pool, label: PoolLab
 
 
 def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSettings, max_age: float | None) -> None:
-    """The same for :func:`image_of`."""
+    """Ask the cloud for the facts of :func:`image_of` that are unknown or older than *max_age* seconds."""
     if settings.kind == "diskimage":
         return
     now, fact = context.now(), actor.known.image(settings.image_id or settings.image_name or settings.name)
     found = fact.want(now, max_age)
     denied = None if found is None else actor.known.denials.images.denied_at(settings.image_id or found.id, now)
     if denied is not None and fact.age(now) > now - denied:
-        # nova says that it is not there: glance is asked before either is believed.
+        # nova answered that the image does not exist: ask glance again before either answer is used.
         fact.want(now, now - denied)
     elif found is None and fact.answered_at is not None and settings.image_id is None:
         actor.known.image_names.want(now, max_age)
@@ -85,9 +85,9 @@ def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSetting
 def label_template(
     context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
 ) -> LaunchTemplate:
-    """What the label costs and boots from, as far as is known; asks for nothing.
+    """Return the resources and the image of the label, as far as they are known; make no call.
 
-    :param max_age: with which :func:`ask_about` has asked.
+    :param max_age: the value that was given to :func:`ask_about`.
     """
     now = context.now()
     settings = context.config.image_settings(actor.provider, label)
@@ -110,7 +110,7 @@ def label_template(
 def _lacking(
     context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str, lacks: list[str]
 ) -> LabelOffer:
-    """A label that cannot be launched: a wrong image is named with the rest, if the cloud answers soon."""
+    """Return the offer of a label that cannot be launched. If the cloud answers soon, it also names a wrong image."""
     if settings.kind == "cloud-image":
         _image, _upload, why = image_of(context, actor, settings, label, where)
         if why is not None and why.code == reasons.LABEL_BROKEN:
@@ -121,7 +121,7 @@ def _lacking(
 
 
 def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool = False) -> Resources:
-    """What one node of the label uses."""
+    """Return the resources that one node of the label uses."""
     amounts = {INSTANCES: 1, CORES: flavor.cores, RAM: flavor.ram, PORTS: max(1, len(label.networks or pool.networks))}
     if label.boot_from_volume:
         amounts |= {VOLUMES: 1, VOLUME_GB: label.volume_size}
@@ -133,7 +133,7 @@ def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool =
 def image_of(
     context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str
 ) -> tuple[str | None, Upload | None, Reason | None]:
-    """(id in the cloud, upload record, why there is none)."""
+    """Return (id in the cloud, upload record, why there is no image)."""
     figures = {"where": where, "label": label.name, "image": settings.name}
     now, lost = context.now(), actor.known.denials.images
     if settings.kind == "diskimage":
@@ -156,7 +156,7 @@ def image_of(
     if isinstance(fact.error, CloudRefused):
         return None, None, _broken(where, label, [str(fact.error)])
     if fact.answered_at is None:
-        # An id needs no looking up; it is only seen whether it is there.
+        # An id need not be resolved. glance is only asked whether the image exists.
         sure = settings.image_id is not None and fact.error is not None
         return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where))
     if settings.image_id is None and (actor.known.image_names.waited(now) < SOON or _seen_since(actor, settings, fact)):
@@ -165,7 +165,7 @@ def image_of(
 
 
 def _seen_since(actor: ProviderActor, settings: ImageSettings, fact: Fact[Image | None]) -> bool:
-    """Whether a later list shows the name of an image that was not found: somebody has replaced it."""
+    """Return True if a later list has the name of an image that was not found: the image was replaced."""
     names = actor.known.image_names
     listed = (settings.image_name or settings.name) in (names.value or ())
     return listed and names.asked_at is not None and fact.asked_at is not None and names.asked_at > fact.asked_at

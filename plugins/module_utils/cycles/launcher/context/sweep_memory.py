@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What sweeping keeps in ZooKeeper: sightings, and tombstones of what is gone."""
+"""The documents that sweeps keep in ZooKeeper: sightings, and tombstones of nodes that are gone."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from ....sweeping.judge import Sighting
 
 SIGHTINGS = "sightings"
 TREE = "tree-sightings"
-"""Where the sightings of what belongs to no provider are."""
+"""The document with the sightings of records that belong to no provider."""
 _MOST_SIGHTINGS = 5000
 _MOST_EXPIRED = 500
-"""Tombstones that are deleted in one round trip."""
+"""Largest number of tombstones that are deleted in one round trip."""
 
 
 @dataclass
@@ -41,12 +41,12 @@ class SweepMemory:
 
     @classmethod
     def of_provider(cls, store: Store, provider: str) -> SweepMemory:
-        """What is stored for a provider."""
+        """Return the memory that is stored for a provider."""
         return cls._read(store, f"{SIGHTINGS}/{segment(provider)}")
 
     @classmethod
     def of_tree(cls, store: Store) -> SweepMemory:
-        """What is stored for the tree."""
+        """Return the memory that is stored for the tree."""
         return cls._read(store, TREE)
 
     @classmethod
@@ -65,12 +65,12 @@ class SweepMemory:
         )
 
     def save(self, store: Store) -> None:
-        """Store it, the oldest sightings first where there are too many."""
+        """Store the memory; if there are too many sightings, only the oldest."""
         oldest = sorted(self.sightings.items(), key=lambda item: item[1].first)[:_MOST_SIGHTINGS]
         store.own.put(self.path, {"seen": {key: item.document() for key, item in oldest}, "looked": self.looked})
 
     def lock(self, store: Store) -> Held | None:
-        """The right to sweep here; None while another launcher has it."""
+        """Take the lock for a sweep; return None if another launcher has it."""
         return None if store.own.is_locked(self.path) else store.own.lock(self.path)
 
 
@@ -84,9 +84,9 @@ def add_tombstone(
     life: Life | None = None,
     batch: Batch | None = None,
 ) -> None:
-    """Remember what a node (or one attempt of its launch) had in the cloud, before its record goes.
+    """Remember the cloud resources of a node (or of one attempt of its launch) before its record is deleted.
 
-    :param life: of a node that is gone; it is stored only together with something that it had in the cloud.
+    :param life: the life of a node that is gone; it is stored only if the node had cloud resources to remember.
     :param batch: store it together with these changes.
     """
     path = f"{TOMBSTONES}/{segment(provider)}/{node_id}"
@@ -100,7 +100,7 @@ def add_tombstone(
 
 
 def read_tombstones(store: Store, provider: str) -> Tombstones:
-    """All that is remembered of a provider's nodes."""
+    """Return the tombstones of a provider's nodes."""
     root = f"{TOMBSTONES}/{segment(provider)}"
     stones = (
         store.own.understood(f"{root}/{name}", Tombstone.from_document, key="node_id")
@@ -110,7 +110,7 @@ def read_tombstones(store: Store, provider: str) -> Tombstones:
 
 
 def expire_tombstones(store: Store, provider: str, now: float) -> int:
-    """Forget tombstones that are too old or too many; how many went. The oldest go first."""
+    """Delete tombstones that are too old or too many, the oldest first; return how many were deleted."""
     root = f"{TOMBSTONES}/{segment(provider)}"
     found = [
         (store.own.understood(f"{root}/{name}", Tombstone.from_document, key="node_id"), name)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Addresses and floating IPs of active servers; ports are looked up for all waiting servers of a provider at once."""
+"""Addresses and floating IPs of active servers. One call lists the ports for all waiting servers of a provider."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ Done = Callable[["CloudError | None"], None]
 
 
 MOST_UNHEARD = 2
-"""Creates without an answer, or answered with "there is one", and without a floating IP that came of them, until the
-launch fails."""
+"""Number of creates of a floating IP after which a launch fails, if each had no answer or the answer that the address
+has one already, and no floating IP is found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +49,10 @@ class _Wish:
     server: Server
     done: Done
     era: int
-    """Answers for one of an earlier era come too late: its launch is in other hands."""
+    """Number of the era in which the wish was made. Answers for a wish of an earlier era are ignored: its launch was
+    given up and may have been adopted since."""
     unheard: tuple[CloudError, ...] = ()
-    """What came instead of answers to the creates."""
+    """The errors of creates that may have made a floating IP."""
 
 
 class Addressing:
@@ -63,7 +64,7 @@ class Addressing:
         self._era = 0
 
     def addresses(self, actor: ProviderActor, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
-        """The server's addresses sorted into Nodepool's fields."""
+        """Return the server's addresses sorted into Nodepool's fields."""
         client = actor.client
         return reached_addresses(
             server,
@@ -75,20 +76,20 @@ class Addressing:
         )
 
     def needed(self, actor: ProviderActor, server: Server, networks: Sequence[Network]) -> bool:
-        """True when the server can only be reached by a floating IP."""
+        """Return True if the server can only be reached by a floating IP."""
         return needs_floating_ip(server, networks, private=actor.client.private, roles=actor.client.roles)
 
     def drop(self) -> None:
-        """Forget everything."""
+        """Forget all wishes, and ignore answers that are under way."""
         self._wishes.clear()
         self._era += 1
 
     def want(self, launch: Launch, actor: ProviderActor, server: Server, done: Done) -> None:
-        """Get a floating IP for a server; the launch's record is filled in before *done* is called."""
+        """Get a floating IP for a server; note it in the launch's record before *done* is called."""
         self._wishes.setdefault(actor.provider.name, []).append(_Wish(launch, server, done, self._era))
 
     def step(self) -> None:
-        """One listing of ports for all that wait."""
+        """Look up the ports or floating IPs for all waiting servers, with one call of each kind per provider."""
         for name, wishes in self._wishes.items():
             actor = self._context.actors.get(name)
             doubtful = [wish for wish in wishes if wish.launch.floating_doubt]
@@ -100,7 +101,7 @@ class Addressing:
         self._wishes = {}
 
     def _recall(self, actor: ProviderActor, wishes: list[_Wish]) -> None:
-        """One listing of floating IPs for all that may have one; those that have none ask for one."""
+        """List the floating IPs once for all servers that may have one; create one for those that have none."""
 
         def answered(known: list[FloatingIp] | None, error: CloudError | None) -> None:
             present = [wish for wish in wishes if wish.era == self._era]
@@ -125,7 +126,7 @@ class Addressing:
         actor.call("GET /floatingips", actor.client.list_floating_ips, answered)
 
     def _ours(self, floating: FloatingIp, actor: ProviderActor) -> Written | None:
-        """What is written on it, unless another provider or another tree wrote that."""
+        """Return the content of its description, unless another provider or another tree wrote it."""
         return written_by(floating.description, actor.provider.name, self._context.site)
 
     def _look_up(self, actor: ProviderActor, wishes: list[_Wish]) -> None:
@@ -156,7 +157,7 @@ class Addressing:
                 wish.launch.floating_ip_id = created.id
                 wish.launch.floating_address = created.address
             elif error is not None and (error.unclear or _is_second(error)):
-                # It may be there: given up now, it would never be looked for.
+                # The floating IP may exist. If the launch failed now, nothing would look for it.
                 wish.launch.floating_doubt = True
                 again = replace(wish, unheard=(*wish.unheard, error))
                 self._wishes.setdefault(actor.provider.name, []).append(again)
@@ -168,9 +169,9 @@ class Addressing:
 
 
 def _is_second(error: CloudError) -> bool:
-    """True where neutron says that the fixed address has a floating IP already: most likely what was asked for before.
+    """Return True if neutron says that the fixed address has a floating IP already: most likely from an earlier create.
 
-    Its FloatingIPPortAlreadyAssociated; other conflicts (no addresses left) are answers.
+    This is neutron's FloatingIPPortAlreadyAssociated; other conflicts (no addresses left) are final answers.
     """
     return isinstance(error, CloudConflict) and "already has a floating ip" in str(error).lower()
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Launches begin: the records of many new nodes are written side by side, or a launch of an ended cycle is adopted."""
+"""Begins launches: writes the records of many new nodes in parallel, or adopts a launch of an ended cycle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .launch_in_progress import Ended, LaunchInProgress, request_values
 
 @dataclass(frozen=True)
 class Wanted:
-    """A node to launch, for a request or (None) for min-ready.
+    """A node to launch, for a request or (*request* None) for min-ready.
 
     *ended*: called when the launch is ready or failed, see :class:`LaunchInProgress`.
     """
@@ -51,7 +51,7 @@ class _Draft:
 def begin(context: Context, wanted: Sequence[Wanted]) -> list[LaunchInProgress | None]:
     """Write the records of new nodes and lock them.
 
-    :return: in the order of *wanted*; None for what cannot be launched after all.
+    :return: the launches in the order of *wanted*; None for a node that cannot be launched after all.
     """
     if not wanted:
         return []
@@ -63,7 +63,7 @@ def begin(context: Context, wanted: Sequence[Wanted]) -> list[LaunchInProgress |
 
 
 def _draft(context: Context, wanted: Wanted, now: float) -> _Draft | None:
-    """The node comes into being in state init."""
+    """Create the record of the node in state init; return None if the label cannot be launched now."""
     actor, pool = context.pool(wanted.pool_id)
     label = pool.labels[wanted.label]
     template = label_template(context, actor, pool, label, None)
@@ -74,7 +74,7 @@ def _draft(context: Context, wanted: Wanted, now: float) -> _Draft | None:
 
 
 def _take(context: Context, draft: _Draft, now: float) -> tuple[LaunchInProgress, Sent] | None:
-    """It is locked, has a launch record and is in state building: all of that at once."""
+    """Lock the node, store its launch record and set its state to building, all or nothing in one batch."""
     draft.created.wait()
     wanted, node, template, store = draft.wanted, draft.node, draft.template, context.store
     batch = store.batch()
@@ -106,7 +106,7 @@ def _take(context: Context, draft: _Draft, now: float) -> tuple[LaunchInProgress
 def adopted(
     context: Context, node: Node, held: Held, request: NodeRequest | None, ended: Ended | None
 ) -> LaunchInProgress | None:
-    """The launch of a node that another cycle began; None when its pool or label is gone from the configuration."""
+    """Return the launch of a node that another cycle began; None if its pool or label has left the configuration."""
     launch = context.launch(node.id, fresh=True)
     actor = context.actors.get(node.provider or "")
     pool = actor.provider.pools.get(node.pool or "") if actor else None
@@ -115,7 +115,7 @@ def adopted(
         return None
     now = context.now()
     if launch.phase == Phase.ADDRESSING:
-        # The other cycle may have asked for a floating IP: it is looked for before another is made.
+        # The other cycle may have created a floating IP: look for it before another is created.
         launch.floating_doubt = True
     machine.adopt(launch, now, actor.creates.answers.settle)
     launch.request_id, launch.event_id = (request.id, request.event_id) if request else (None, None)

@@ -20,13 +20,13 @@ _READ = all_made(Breaker.from_document)
 
 
 class Breakers:
-    """By provider, image and flavor."""
+    """The breakers by provider, image and flavor."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def failed(self, provider: str, image: str, flavor: str, text: str) -> None:
-        """A launch failed for a reason of its own (not for quota, not for the API)."""
+        """Count a launch that failed for a reason of its own (not for quota, not for the API)."""
         now, key = self._context.now(), _key(image, flavor)
         before, after = self._change(provider, key, lambda breaker: (breaker or Breaker()).failed(text, now))
         before, after = before or Breaker(), after or Breaker()
@@ -36,12 +36,12 @@ class Breakers:
             self._context.account.say(Trouble(line, provider=provider, image=image))
 
     def succeeded(self, provider: str, image: str, flavor: str) -> None:
-        """A launch came to its end: the count begins anew."""
+        """Close the breaker and reset its count after a launch that succeeded."""
         if _key(image, flavor) in self._known(provider):
             self._change(provider, _key(image, flavor), lambda breaker: None)
 
     def hindrance(self, provider: str, where: str, image: str, flavor: str) -> Reason | None:
-        """Why nothing may be launched with this image and flavor now."""
+        """Return why nothing may be launched with this image and flavor now; None if the breaker is closed."""
         now = self._context.now()
         breaker = self._known(provider).get(_key(image, flavor))
         if breaker is None or not breaker.is_open(now):
@@ -57,7 +57,7 @@ class Breakers:
         return Reason(reasons.BREAKER, figures)
 
     def document(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """The open ones by provider and "image/flavor", for the result."""
+        """Return the open breakers by provider and "image/flavor", for the result."""
         now = self._context.now()
         found: dict[str, dict[str, dict[str, Any]]] = {}
         for provider in self._context.actors:
@@ -76,9 +76,9 @@ class Breakers:
     def _change(
         self, provider: str, key: str, step: Callable[[Breaker | None], Breaker | None]
     ) -> tuple[Breaker | None, Breaker | None]:
-        """Store what *step* makes of one breaker (None: closed); returns what there was and what there is.
+        """Change one breaker with *step* (None: closed) and store it; return the breaker before and after.
 
-        An operator may close a breaker at this very moment: then *step* is called again, without that breaker.
+        An operator may close the breaker at the same time: then *step* is called again with None.
         """
         seen: list[tuple[Breaker | None, Breaker | None]] = []
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the launch in hand may send its create now, and whether it is stuck where it is."""
+"""Decides whether a launch may send its create now, and whether it is stuck."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 
 
 class CreateLimits:
-    """What gates, health and configuration say about one launch."""
+    """The limits that gates, health and configuration set for a launch."""
 
     def __init__(self, context: Context, gates: Gates, in_progress: LaunchesInProgress) -> None:
         self._context = context
@@ -24,12 +24,12 @@ class CreateLimits:
         self._in_progress = in_progress
 
     def creates_allowed(self, ongoing: LaunchInProgress) -> float:
-        """How many creates of its pool may be without an answer at once."""
+        """Return how many creates of its pool may wait for an answer at the same time."""
         allowed = self._gates.freezes.allowed(pool_id_of(self._context, ongoing), ongoing.actor)
         return min(allowed, ongoing.actor.provider.max_concurrency)
 
     def held_up(self, ongoing: LaunchInProgress) -> Reason | None:
-        """Why its create may not be sent now."""
+        """Return why its create may not be sent now; None if it may."""
         if ongoing.actor.blocked is not None:
             return ongoing.actor.blocked
         gone = left_out(ongoing)
@@ -38,7 +38,7 @@ class CreateLimits:
         if ongoing.lacks is not None:
             return ongoing.lacks
         if ongoing.launch.attempt == 1:
-            # One that has failed itself goes on to its end, so that its request is not kept waiting for ever.
+            # A launch that has already failed once goes on to its end, so that its request does not wait for ever.
             where = "/".join(ongoing.key)
             name = ongoing.launch.provider
             trouble = self._gates.breakers.hindrance(name, where, ongoing.label.image_name, ongoing.flavor)
@@ -55,7 +55,7 @@ class CreateLimits:
         return next((reason for resource, reason in frozen.items() if need[resource] > room[resource]), None)
 
     def is_stuck(self, ongoing: LaunchInProgress, now: float) -> bool:
-        """True when it does not get on because its pool is frozen or its provider is not well."""
+        """Return True if the launch makes no progress because its pool is frozen or its provider is in trouble."""
         if ongoing.launch.phase == Phase.QUEUED:
             return self.held_up(ongoing) is not None
         timeouts = ongoing.actor.timeouts
@@ -64,12 +64,12 @@ class CreateLimits:
 
 
 def pool_id_of(context: Context, ongoing: LaunchInProgress) -> str:
-    """The id of a launch's pool; one that left the configuration meanwhile is still named in the record."""
+    """Return the id of a launch's pool; the node's record names a pool that has left the configuration."""
     return context.pool_ids.get(ongoing.key) or ongoing.node.launcher or ""
 
 
 def left_out(ongoing: LaunchInProgress) -> Reason | None:
-    """Why the configuration has no place for the launch any more, or the cloud no image."""
+    """Return why the launch must not go on: its pool or label left the configuration, or the cloud has no image."""
     if ongoing.lacks is not None and ongoing.lacks.code in reasons.WITHOUT_IMAGE:
         return ongoing.lacks
     return retirement(ongoing.actor.provider, ongoing.launch.pool, [ongoing.launch.label])

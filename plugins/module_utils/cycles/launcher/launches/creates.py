@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of creates: their answers, however late, and the servers that turn up in the list without one."""
+"""Handles the results of creates: their answers, also late ones, and servers that the list shows before an answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .launch_in_progress import LaunchesInProgress, LaunchInProgress, failure_of
 from .outcomes import Outcomes
 
 ENDED = ("ERROR", "DELETED", "SOFT_DELETED")
-"""Nothing more comes of a server in one of these."""
+"""The statuses of a server that will not become ACTIVE any more."""
 
 
 class Creates:
@@ -37,27 +37,27 @@ class Creates:
         self._in_progress = in_progress
         self._outcomes = outcomes
         self._examined: dict[str, float] = {}
-        """Provider → the list whose servers were compared with what is wanted and what was given up."""
+        """Provider → UNIX time of the last list whose servers were compared with the launches."""
         self._kept: dict[str, set[str]] = {}
-        """Provider → the servers that belong to a node whose launch is over."""
+        """Provider → ids of the servers that belong to a node whose launch has succeeded."""
 
     def drop(self) -> None:
-        """The session is lost or the cycle ends: look at every server afresh."""
+        """Forget which servers were examined, as the session is lost or the cycle ends."""
         self._examined.clear()
         self._kept.clear()
 
     # -- answers -------------------------------------------------------------------------------------------------
 
     def answered(self, ongoing: LaunchInProgress, mark: str, made: CreateDone | None, error: CloudError | None) -> None:
-        """A create with that mark was answered, or will not be any more."""
+        """Handle the answer to the create with that mark, or the error that no answer will come."""
         launch, now = ongoing.launch, self._context.now()
         if made is not None:
             ongoing.actor.creates.answered(made.seconds, ongoing.build.beside if ongoing.build is not None else 0)
         if not self._outcomes.is_ours(ongoing) or launch.mark != mark:
-            # The cycle that has the launch now looks for the server by its mark.
+            # Another cycle has the launch and looks for the server by its mark, or this cycle has sent another create.
             self._too_late(ongoing.actor, mark, made)
         elif launch.phase != Phase.CREATING:
-            # The list showed its server before the answer came.
+            # The list has shown its server before the answer came.
             if made is not None:
                 launch.answered = True
                 self._accepted(ongoing)
@@ -94,7 +94,7 @@ class Creates:
         self._gates.freezes.accepted(pool_id_of(self._context, ongoing), ongoing.actor, size, sent_at)
 
     def _started(self, ongoing: LaunchInProgress, server_id: str, now: float) -> None:
-        """The launch has its server: write it down."""
+        """Store that the launch has its server."""
         ongoing.node.external_id = server_id
         batch = self._context.store.batch()
         self._context.save(ongoing.launch, batch)
@@ -103,7 +103,7 @@ class Creates:
         self._context.account.step(ongoing.node.id, "created", now)
 
     def _too_late(self, actor: ProviderActor, mark: str, made: CreateDone | None) -> None:
-        """The launch does with another server, or is over: if this one was given up, it goes."""
+        """Delete the server of a late answer if its create was given up: the launch has another server or is over."""
         if made is None or self._context.store.state != "connected":
             return
         launch = self._context.launch(node_of_mark(mark))
@@ -113,15 +113,15 @@ class Creates:
     # -- the list ------------------------------------------------------------------------------------------------
 
     def compare_lists(self, now: float) -> None:
-        """Compare each new list with what is wanted.
+        """Compare each new list of servers with the launches.
 
-        A server of a create that was given up, or that waits for its answer for long, is taken where its launch has
-        none yet; else, if it was given up, it is deleted: at most one per node survives.
+        A launch without a server takes the server of a create that was given up or has waited long for its answer.
+        Otherwise the server of a create that was given up is deleted: a node keeps at most one server.
         """
         for actor in self._context.actors.values():
             name, listed_from = actor.provider.name, actor.view.listed_from
             if self._examined.get(name) == listed_from:
-                continue  # an attempt is given up because it is not in the list that was looked at
+                continue  # the server of an attempt that was given up since is not in this list
             self._examined[name] = listed_from
             kept = self._kept.get(name, set())
             self._kept[name] = {
@@ -131,7 +131,7 @@ class Creates:
             }
 
     def _is_kept(self, actor: ProviderActor, mark: str, server: Server, now: float) -> bool:
-        """Take or delete the server if it is a matter of that; True where that cannot change any more."""
+        """Take or delete the server if needed; return True if it belongs to a ready node: it needs no more checks."""
         node_id = node_of_mark(mark)
         ongoing = self._in_progress.get(node_id)
         launch = ongoing.launch if ongoing is not None else self._context.launch(node_id)
@@ -149,7 +149,7 @@ class Creates:
             return False
         if mark in launch.superseded:
             return True
-        # The answer to the present one will most likely come yet, and tells more.
+        # Wait for the answer to the current create first: it is likely to come, and contains more.
         slow = now - launch.asked_at >= ongoing.actor.timeouts.suspect
         return mark == launch.mark and launch.phase == Phase.CREATING and slow
 
@@ -162,7 +162,7 @@ class Creates:
             return
         sent_at = ongoing.sent.get(mark)
         if given_up and sent_at is not None:
-            # It was not in the lists before: so long it has really taken.
+            # The server was in no list before, so the create has really taken this long.
             ongoing.actor.creates.answered(now - sent_at)
         ongoing.busy, ongoing.list_seen = False, 0.0
         line = f"node {ongoing.node.id}: server {server.id} turned up late, and is taken"

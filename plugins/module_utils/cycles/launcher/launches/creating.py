@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One create: the launch has an image that may be there, the attempt is stored, then the call is sent."""
+"""Sends one create: first the launch gets an image that is not known to be lost, then the attempt is stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .launch_in_progress import LaunchInProgress
 
 @dataclass(frozen=True)
 class CreateDone:
-    """What nova said to a create, and after how many seconds."""
+    """The answer of nova to a create, and the seconds until it came."""
 
     server_id: str
     seconds: float
@@ -35,13 +35,13 @@ class Answered(Protocol):
     def __call__(
         self, ongoing: LaunchInProgress, mark: str, made: CreateDone | None, problem: CloudError | None, /
     ) -> None:
-        """The server of the create with that mark, or what went wrong."""
+        """Take the server of the create with that mark, or the error."""
 
 
 def lost_its_image(ongoing: LaunchInProgress, error: CloudError, now: float) -> bool:
-    """True for a create that was refused for its image alone: that costs no attempt.
+    """Return True for a create that was refused only because its image is lost: that costs no attempt.
 
-    It counts like any refusal where glance has shown the image since nova denied it before.
+    If glance has shown the image since an earlier denial by nova, the refusal counts like any other.
     """
     launch, lost = ongoing.launch, ongoing.actor.known.denials.images
     if launch.cloud_image_id is None or not denies_image(error):
@@ -52,9 +52,9 @@ def lost_its_image(ongoing: LaunchInProgress, error: CloudError, now: float) -> 
 
 
 def renew_image(context: Context, ongoing: LaunchInProgress, now: float) -> bool:
-    """Give a launch whose image is lost another one; *ongoing.lacks* says why there is none.
+    """Give a launch whose image is lost another one; if there is none, *ongoing.lacks* says why.
 
-    :return: True when it has an image that may be there.
+    :return: True if the launch has an image that is not known to be lost.
     """
     actor, launch = ongoing.actor, ongoing.launch
     ongoing.lacks = None
@@ -69,15 +69,15 @@ def renew_image(context: Context, ongoing: LaunchInProgress, now: float) -> bool
         context.save(launch, batch)
         context.store.nodes.write(ongoing.node, batch=batch)
         batch.send_later()
-    # While the image is looked up, it is only waited for the answer.
+    # While the image is being looked up, nothing is lacking: the launch only waits for the answer.
     ongoing.lacks = why if why is not None and why.code in reasons.IMAGE_REASONS else None
     return why is None
 
 
 def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> ServerSpec | None:
-    """Begin an attempt: its record is on its way, and must be stored before :func:`send_create`.
+    """Begin an attempt and send its record to ZooKeeper; it must be stored before :func:`send_create` is called.
 
-    :return: what to create; None while the networks that it needs are not known yet.
+    :return: the server to create; None while the networks that it needs are not known yet.
     """
     networks = ongoing.label.networks or ongoing.pool.networks
     known = ongoing.actor.known.networks.want(now) if networks or ongoing.pool.auto_floating_ip else []
@@ -103,9 +103,9 @@ def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> S
 
 
 def send_create(context: Context, ongoing: LaunchInProgress, spec: ServerSpec, answered: Answered) -> None:
-    """Send what was prepared.
+    """Send the create that was prepared.
 
-    :param answered: takes the launch, the mark, and what was made or the error.
+    :param answered: takes the launch, the mark, and the result or the error.
     """
     mark, seconds = ongoing.launch.mark, ongoing.actor.creates.answers.patience
     ongoing.pending.add(mark)
@@ -133,9 +133,9 @@ def _judged(context: Context, ongoing: LaunchInProgress, error: CloudError) -> C
 
 
 def _send(context: Context, ongoing: LaunchInProgress, spec: ServerSpec, seconds: float) -> CreateDone:
-    """Called by a thread that may have come late: what another cycle may have taken over is not created any more.
+    """Create the server in a worker thread, unless another cycle may have taken over the launch meanwhile.
 
-    :raises CloudUnavailable: nothing was sent.
+    :raises CloudUnavailable: among other errors, when the create was not sent because the session was lost.
     """
     if not ongoing.held.valid or context.store.state != "connected":
         raise CloudUnavailable(

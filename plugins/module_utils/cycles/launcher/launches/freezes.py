@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The freezes of the pools that this cycle acts for, and what refusals do to the create windows."""
+"""The freezes of the pools that this cycle acts for, and the effect of refusals on the create windows."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _READ = all_made(Freeze.from_document)
 
 
 class Freezes:
-    """By pool id and resource."""
+    """The freezes by pool id and resource."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def allowed(self, pool_id: str, actor: ProviderActor) -> int:
-        """How many creates may be without an answer at once: few near a limit, told or found out."""
+        """Return how many creates may wait for an answer at the same time: few near a known or learned limit."""
         now = self._context.now()
         lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in self.of(pool_id).items()]
         window = actor.creates.windows.get(pool_id, Window())
@@ -49,14 +49,14 @@ class Freezes:
         return min(allowed, int(actor.creates.answers.at_once))
 
     def admissible(self, pool_id: str, actor: ProviderActor, queued: int) -> int:
-        """How many more launches may be taken on: only what can be created soon, the rest of the queue stays free.
+        """Return how many more launches may be accepted: only those whose creates can be sent soon.
 
-        :param queued: launches taken on whose create is not sent yet.
+        :param queued: accepted launches whose create is not sent yet.
         """
         return max(0, 2 * self.allowed(pool_id, actor) - queued)
 
     def accepted(self, pool_id: str, actor: ProviderActor, size: Resources, sent_at: float) -> None:
-        """nova accepted a create that was sent at *sent_at* for a server of *size*."""
+        """Note that nova accepted a create that was sent at *sent_at* for a server of *size*."""
         actor.creates.windows.setdefault(pool_id, Window()).accepted()
         actor.accepted(size, sent_at, self._context.now())
         self._change(
@@ -73,9 +73,9 @@ class Freezes:
         sent_at: float,
         failing: Resources | None = None,
     ) -> None:
-        """A create that was sent at *sent_at* was refused for the *named* resources (none named: instances).
+        """Freeze the *named* resources (none named: instances) after a create sent at *sent_at* was refused for them.
 
-        :param failing: what the server uses that was accepted all the same and then failed; its removal is no news.
+        :param failing: the resources of a server that was accepted first and then failed; its removal frees no room.
         """
         names = {resource: self._context.random() for resource in list(named) or [INSTANCES]}
         actor.creates.windows.setdefault(pool_id, Window()).refused()
@@ -117,7 +117,7 @@ class Freezes:
             self._context.account.say(Trouble(line, **self._subject(pool_id)))
 
     def in_force(self, pool_id: str) -> dict[str, Reason]:
-        """Resource → why the pool may use no more of it than it did at the refusal."""
+        """Return resource → why the pool may use no more of it than it did at the refusal."""
         now = self._context.now()
         return {
             resource: Reason(
@@ -134,15 +134,16 @@ class Freezes:
         }
 
     def any_at(self, provider: str) -> bool:
-        """True while a pool of the provider is frozen: then it is worth looking often whether there is room."""
+        """Return True while a pool of the provider is frozen: then it is useful to look often for room."""
         now = self._context.now()
         pools = [pool_id for (name, _unused), pool_id in self._context.pool_ids.items() if name == provider]
         return any(now < freeze.until for pool_id in pools for freeze in self.of(pool_id).values())
 
     def room(self, pool_id: str, actor: ProviderActor, taken: Resources) -> Resources:
-        """What may still be used of the resources in force when *taken* is used by our nodes or promised to them.
+        """Return the room for each frozen resource, when *taken* is used by our nodes or promised to them.
 
-        Nothing before the first list since the launcher acts for the provider: only that shows what others use.
+        The room is 0 before the first list of servers since the launcher acts for the provider: only that list shows
+        what others use.
         """
         now = self._context.now()
         frozen = {resource: freeze for resource, freeze in self.of(pool_id).items() if now < freeze.until}
@@ -156,7 +157,7 @@ class Freezes:
         )
 
     def follow(self) -> None:
-        """Once per pass: complete what was known at a refusal, end what a raised limit ends."""
+        """Add to each freeze the limits read after its refusal, and end it if its limit was raised; called per pass."""
         now = self._context.now()
         for (provider, _unused), pool_id in self._context.pool_ids.items():
             actor = self._context.actors[provider]
@@ -181,7 +182,7 @@ class Freezes:
         return freeze
 
     def next_due(self, now: float) -> float:
-        """Seconds until the first freeze ends by itself, or what was given back may be tried again."""
+        """Return the seconds until the first freeze ends, or until room that was given back may be tried."""
         ends = [
             end - now
             for pool_id in self._context.pool_ids.values()
@@ -192,7 +193,7 @@ class Freezes:
         return min(ends, default=float("inf"))
 
     def document(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """The freezes in force, by pool and resource, for the result."""
+        """Return the freezes in force, by pool and resource, for the result."""
         now = self._context.now()
         found: dict[str, dict[str, dict[str, Any]]] = {}
         for pool_id in self._context.pool_ids.values():
@@ -202,15 +203,15 @@ class Freezes:
         return found
 
     def of(self, pool_id: str) -> dict[str, Freeze]:
-        """What is stored for a pool, by resource."""
+        """Return the stored freezes of a pool, by resource."""
         return self._as_of_now(self._context.store.own.understood(f"{FREEZES}/{pool_id}", _READ))
 
     def _change(
         self, pool_id: str, step: Callable[[dict[str, Freeze]], dict[str, Freeze]]
     ) -> tuple[dict[str, Freeze], dict[str, Freeze]]:
-        """Store what *step* makes of the freezes of a pool; returns what there was and what there is.
+        """Change the freezes of a pool with *step* and store them; return the freezes before and after.
 
-        An operator may end a freeze at this very moment: then *step* is called again, without that freeze.
+        An operator may end a freeze at the same time: then *step* is called again without that freeze.
         """
         known = self.of(pool_id)
         seen = [(known, step(known))]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launches in a cycle's hands: each is a record together with what only the living cycle has."""
+"""The launches that a cycle carries out: each is a record together with state that only the running cycle has."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from ..context.ledger import size_of
 from ..provider.actor import ProviderActor, Watched
 
 ASKED_FOR = frozenset({Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING})
-"""A server may be on its way."""
+"""The phases in which a server may be coming."""
 FAILED_BUILD = frozenset({Failure.CAPACITY, Failure.FAULT, Failure.TIMEOUT})
-"""The server went to ERROR, or nothing came of it in time."""
+"""The failures in which the server went to ERROR, or was not usable in time."""
 
 Ended = Callable[["LaunchInProgress", Batch], None]
 
 
 @dataclass(eq=False)
 class LaunchInProgress:
-    """A launch in this cycle's hands.
+    """A launch that this cycle carries out.
 
-    *pool*, *label* and *image* are as they were when it began; the configuration may have changed since.
+    *pool*, *label* and *image* are as they were when the launch began; the configuration may have changed since.
     """
 
     launch: Launch
@@ -55,28 +55,28 @@ class LaunchInProgress:
     image: ImageSettings
     request: Mapping[str, Any] = field(default_factory=dict)
     ended: Ended | None = None
-    """Called when the launch of a request is ready or failed, with the writes that say so, and sends them."""
+    """Called when the launch of a request is ready or failed; it must send the batch with the writes of that."""
     busy: bool = False
     list_seen: float = 0.0
-    """When the server list was asked for that this launch has last seen."""
+    """UNIX time at which the server list was asked for that this launch has last evaluated."""
     host_keys: tuple[str, ...] = ()
     pending: set[str] = field(default_factory=set)
     """Marks of creates that a thread of this cycle still waits for."""
     sent: dict[str, float] = field(default_factory=dict)
     """Mark → when this cycle sent its create."""
     build: Build | None = None
-    """The present attempt's server, if this cycle has asked for it."""
+    """The build of the current attempt's server, if this cycle has sent the create."""
     lacks: Reason | None = None
-    """Why there is no image for it at the moment, although there was one when it began."""
+    """Why there is no image for the launch now, although there was one when it began."""
 
     @property
     def alone(self) -> bool:
-        """True for a node that belongs to no set: it may be launched in any zone."""
+        """True for a node that belongs to no set of nodes: it may be launched in any zone."""
         return len(self.request.get("labels", ())) <= 1
 
     @property
     def flavor(self) -> str:
-        """Name of its flavor, its id where the list of flavors is not known."""
+        """The name of its flavor; the flavor's id if the list of flavors is not known."""
         known = self.actor.known.flavors.value or ()
         return next((item.name for item in known if item.id == self.launch.flavor_id), self.launch.flavor_id or "?")
 
@@ -87,18 +87,18 @@ class LaunchInProgress:
 
     @property
     def rules(self) -> LaunchRules:
-        """The provider's settings that decide about its launches."""
+        """The provider's settings for launches."""
         provider = self.actor.provider
         return LaunchRules(provider.launch_timeout, provider.boot_timeout, provider.launch_retries)
 
     @property
     def is_queued(self) -> bool:
-        """True for a launch of which nothing can be in the cloud."""
+        """True for a launch that cannot have a server in the cloud."""
         return self.launch.phase == Phase.QUEUED and not self.launch.superseded
 
     @property
     def has_news(self) -> bool:
-        """True when there is a server list that this launch has not seen."""
+        """True when there is a server list that this launch has not evaluated."""
         return self.actor.view.listed_from > self.list_seen
 
     @property
@@ -107,7 +107,7 @@ class LaunchInProgress:
         return self.launch.phase in ASKED_FOR
 
     def next_zone(self) -> str | None:
-        """Another zone for a node that is in no set: nova does not look further than the zone it is told."""
+        """Return another zone for a node that is in no set: nova tries only the zone of the create."""
         zones = self.pool.availability_zones or tuple(self.actor.known.zones.value or ())
         if self.launch.az not in zones:
             return self.launch.az
@@ -116,13 +116,15 @@ class LaunchInProgress:
     # -- how many servers the cloud builds side by side --------------------------------------------------------------
 
     def build_begins(self, more: int, now: float) -> None:
-        """The create is about to be sent, as the last of *more* that are sent in this pass."""
+        """Note that the create is about to be sent, as the last of *more* creates in this pass."""
         self.build = Build(now, self.actor.creates.in_flight + more, self.flavor)
 
     def build_is_active(self, late: Iterable[LaunchInProgress], now: float) -> None:
-        """The server is ACTIVE. What an earlier cycle has asked for tells nothing: it is not known what was beside it.
+        """Note that the server is ACTIVE.
 
-        :param late: launches of its provider that take longer than usual.
+        A build that an earlier cycle began is not measured: the number of servers built beside it is unknown.
+
+        :param late: launches of its provider whose builds take longer than usual.
         """
         build, self.build = self.build, None
         if build is not None:
@@ -130,7 +132,7 @@ class LaunchInProgress:
             self.actor.creates.builds.active(build, now, under_way)
 
     def build_failed(self, failure: Failure, now: float) -> None:
-        """The attempt failed; its phase is still the one in which it did."""
+        """Note that the attempt failed; call it before the phase changes."""
         build, self.build = self.build, None
         if build is not None and failure in FAILED_BUILD and self.launch.phase == Phase.BOOTING:
             self.actor.creates.builds.failed(build, now)
@@ -139,7 +141,7 @@ class LaunchInProgress:
 
     @property
     def subject(self) -> Subject:
-        """What lines of this launch are about."""
+        """The subject of lines about this launch."""
         launch = self.launch
         return Subject(
             provider=launch.provider,
@@ -152,14 +154,14 @@ class LaunchInProgress:
         )
 
     def beginning_line(self) -> Line:
-        """Where the node is launched, and for which request."""
+        """Return the line that says where the node is launched, and for which request."""
         launch = self.launch
         where = f"{launch.provider}/{launch.pool}" + (f" zone {launch.az}" if launch.az else "")
         whose = f" for request {launch.request_id}" if launch.request_id else ""
         return Line(f"node {launch.node_id}: launching {launch.label} in {where}{whose}", **self.subject)
 
     def ready_line(self, now: float) -> Line:
-        """How long the launch took, and its server and address."""
+        """Return the line that says how long the launch took, with its server and address."""
         node = self.node
         where = f", {node.interface_ip}" if node.interface_ip else ""
         seconds = now - (self.launch.started or now)
@@ -168,33 +170,33 @@ class LaunchInProgress:
 
 
 class LaunchesInProgress(dict[str, LaunchInProgress]):
-    """The launches of a cycle by node id, and what they add up to."""
+    """The launches of a cycle by node id, with their sums."""
 
     def __init__(self) -> None:
         super().__init__()
         self._late: dict[str, tuple[float, list[LaunchInProgress]]] = {}
 
     def of(self, actor: ProviderActor) -> Iterator[LaunchInProgress]:
-        """The launches at one provider."""
+        """Return the launches at one provider."""
         return (ongoing for ongoing in self.values() if ongoing.actor is actor)
 
     def late(self, actor: ProviderActor, now: float) -> list[LaunchInProgress]:
-        """Launches at one provider whose servers are built for longer than usual.
+        """Return the launches at one provider whose builds take longer than usual.
 
-        All launches are looked at for it, so it is done once in a pass, not for each server that became ACTIVE.
+        The result is kept for the rest of the pass, as each computation goes through all launches.
         """
         name, builds = actor.provider.name, actor.creates.builds
         seen_at, found = self._late.get(name, (None, []))
         if seen_at != now:
             found = [one for one in self.of(actor) if one.build is not None and builds.is_late(one.build, now)]
-            # With nothing usual yet nothing is late.
+            # Without a usual time nothing is late yet.
             if builds.usual:
                 self._late[name] = now, found
         return found
 
     @property
     def creating(self) -> bool:
-        """True while a create is without an answer."""
+        """True while a create waits for its answer."""
         return any(ongoing.launch.phase == Phase.CREATING for ongoing in self.values())
 
     @property
@@ -203,7 +205,7 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         return any(ongoing.launch.phase == Phase.QUEUED for ongoing in self.values())
 
     def zones(self) -> dict[tuple[str, str], list[str]]:
-        """(provider, pool) → zones of launches whose server is not up yet."""
+        """Return (provider, pool) → zones of launches whose node's record does not name a zone yet."""
         zones: dict[tuple[str, str], list[str]] = {}
         for ongoing in self.values():
             if ongoing.launch.az is not None and ongoing.node.az is None:
@@ -211,19 +213,19 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         return zones
 
     def on_their_way(self) -> Counter[str]:
-        """Provider → servers asked for and not yet ACTIVE."""
+        """Return provider → number of servers that were asked for and are not yet ACTIVE."""
         return Counter(ongoing.actor.provider.name for ongoing in self.values() if ongoing.is_on_its_way)
 
     def queued(self) -> Counter[tuple[str, str]]:
-        """(provider, pool) → launches whose create is not sent yet."""
+        """Return (provider, pool) → number of launches whose create is not sent yet."""
         return Counter(ongoing.key for ongoing in self.values() if ongoing.launch.phase == Phase.QUEUED)
 
     def to_float(self) -> set[str]:
-        """Ids of the nodes that will most likely ask for a floating IP."""
+        """Return the ids of the nodes that will most likely need a floating IP."""
         floats: dict[tuple[int, int], bool] = {}
         found = set()
         for node_id, ongoing in self.items():
-            # A configuration that was read anew has other objects for the same pool.
+            # A configuration that was read again has different objects for the same pool.
             kind = id(ongoing.pool), id(ongoing.label)
             if kind not in floats:
                 floats[kind] = ongoing.actor.known.floats(ongoing.pool, ongoing.label)
@@ -232,7 +234,7 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         return found
 
     def troubled(self, now: float) -> set[str]:
-        """Ids of the requests of which a launch may be stuck: its create is not sent, or its provider is not well."""
+        """Return the ids of requests with a launch that may be stuck: a waiting create, or a provider in trouble."""
         unwell = {id(actor): actor.health.troubled_for(now) > 0 for actor in {one.actor for one in self.values()}}
         return {
             ongoing.launch.request_id
@@ -241,7 +243,7 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         }
 
     def unanswered(self, actor: ProviderActor) -> Resources:
-        """What the provider's creates that are without an answer will use."""
+        """Return the resources that the provider's unanswered creates will use."""
         return total(
             size_of(ongoing.node)
             for ongoing in self.of(actor)
@@ -249,7 +251,7 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         )
 
     def watched(self, actor: ProviderActor) -> Watched:
-        """What these launches wait for in the provider's server list."""
+        """Return what the provider's launches wait for in its server list."""
         launches = [ongoing.launch for ongoing in self.of(actor)]
         return Watched(
             booting_since=[launch.created_at or launch.since for launch in launches if launch.phase == Phase.BOOTING],
@@ -258,7 +260,7 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         )
 
     def next_due(self, now: float) -> float:
-        """Seconds until a launch that waits may go on by itself."""
+        """Return the seconds until the first waiting launch may go on."""
         waits = [
             ongoing.launch.not_before - now
             for ongoing in self.values()
@@ -270,21 +272,21 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
 
 
 def failure_of(error: CloudError) -> Failure:
-    """The class of a failed call."""
+    """Return the failure class of a call's error."""
     if isinstance(error, CloudQuotaRefused):
         return Failure.QUOTA
     return Failure.API if isinstance(error, CloudUnavailable | CloudAuthError) else Failure.REFUSED
 
 
 def text_of(server: Server | None, failure: Failure) -> str:
-    """What is wrong with a server, for people."""
+    """Return what is wrong with a server, as a text for the operator."""
     if server is None:
         return "no server came of an unanswered create" if failure is Failure.API else "the server is gone"
     return (server.fault or f"the server is in status {server.status}").strip()
 
 
 def request_values(request: NodeRequest | None) -> dict[str, Any]:
-    """What dynamic-instance-properties may use (Nodepool's list)."""
+    """Return the values that dynamic-instance-properties may use (Nodepool's list)."""
     if request is None:
         return {}
     return {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launches of a cycle: what the machine asks for is done here, what comes back is fed to it."""
+"""Carries out the launches of a cycle: does the steps that the state machine asks for, and gives it the results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from .outcomes import Outcomes
 from .reaching import Reaching
 
 MOST_STEPS = 4
-"""Steps of one launch that may follow each other in one pass, from a server that is ACTIVE to a node that is ready."""
+"""Largest number of steps of one launch in one pass, for example from an ACTIVE server to a ready node."""
 
 
 class Launches:
@@ -69,7 +69,10 @@ class Launches:
     # -- beginning -----------------------------------------------------------------------------------------------
 
     def begin(self, wanted: Sequence[Wanted]) -> list[str | None]:
-        """Write the records of new nodes and begin their launches: ids, None for what cannot be launched after all."""
+        """Write the records of new nodes and begin their launches.
+
+        :return: their ids in the order of *wanted*; None for a node that cannot be launched after all.
+        """
         account, now = self._context.account, self._context.now()
         begun = begin(self._context, wanted)
         for ongoing in begun:
@@ -81,7 +84,7 @@ class Launches:
         return [ongoing.node.id if ongoing is not None else None for ongoing in begun]
 
     def adopt(self, node: Node, held: Held, request: NodeRequest | None, ended: Ended | None = None) -> bool:
-        """Continue a launch that another cycle began; False when its pool or label is gone from the configuration.
+        """Continue a launch that another cycle began; return False if its pool or label has left the configuration.
 
         :param ended: called when the launch is ready or failed, see :class:`LaunchInProgress`.
         """
@@ -93,7 +96,7 @@ class Launches:
         return True
 
     def withdraw(self, node_id: str) -> None:
-        """Give up a launch that does not get on. A record of which nothing came goes as if it had never been."""
+        """Give up a launch: abort the node, or delete its record if it cannot have a server in the cloud."""
         ongoing = self.in_progress.pop(node_id)
         account = self._context.account
         self._reaching.cancel(node_id)
@@ -110,17 +113,17 @@ class Launches:
         ongoing.held.release()
 
     def is_left_out(self, node_id: str) -> bool:
-        """True for a launch without a server that may have none: pool or label left the configuration, or no image."""
+        """Return True for a queued launch that must not be created: its pool, label or image is gone."""
         ongoing = self.in_progress.get(node_id)
         return ongoing is not None and ongoing.launch.phase == Phase.QUEUED and left_out(ongoing) is not None
 
     def is_stuck(self, node_id: str, now: float) -> bool:
-        """True for a launch that does not get on because its pool is frozen or its provider is not well."""
+        """Return True for a launch that makes no progress as its pool is frozen or its provider is in trouble."""
         ongoing = self.in_progress.get(node_id)
         return ongoing is not None and self._create_limits.is_stuck(ongoing, now)
 
     def orphan(self, node_id: str) -> None:
-        """The request of a launch is gone: it goes on and becomes an ordinary ready node."""
+        """Continue a launch whose request is gone: it becomes an ordinary ready node."""
         ongoing = self.in_progress[node_id]
         ongoing.ended = None
         ongoing.launch.request_id = None
@@ -128,7 +131,7 @@ class Launches:
         self._context.store.nodes.write(ongoing.node)
 
     def scanned(self, result: ScanResult) -> None:
-        """The scanner's answer."""
+        """Handle the scanner's answer."""
         ongoing = self.in_progress.get(result.key)
         if ongoing is not None:
             self._reaching.answered(ongoing, result)
@@ -136,7 +139,7 @@ class Launches:
     # -- the way of a launch -------------------------------------------------------------------------------------
 
     def step(self, now: float) -> None:
-        """Push every launch on as far as it goes now."""
+        """Advance every launch as far as possible."""
         for node_id in [key for key, item in self.in_progress.items() if item.launch.request_id is None]:
             if self.is_left_out(node_id):
                 self.withdraw(node_id)
@@ -169,14 +172,14 @@ class Launches:
                         prepared.append((ongoing, spec))
             elif step not in (Step.CREATE, Step.WAIT) and (step is not Step.WATCH or ongoing.has_news):
                 self._push(step, ongoing, now)
-        # One wait for all: nothing is created before it is written down.
+        # Wait once for all records: no create is sent before its record is stored.
         self._context.store.catch_up()
         for ongoing, spec in prepared:
             send_create(self._context, ongoing, spec, self._creates.answered)
         self._addressing.step()
 
     def _push(self, step: Step, ongoing: LaunchInProgress, now: float) -> None:
-        """Do the step, and at once what follows from it: nothing else would wake the cycle for that."""
+        """Do the step and the steps that follow from it: no event would wake the cycle for those."""
         for _unused in range(MOST_STEPS):
             before = ongoing.launch.phase
             self._do(step, ongoing, now)
@@ -187,7 +190,7 @@ class Launches:
                 return
 
     def drop(self) -> None:
-        """The session is lost or the cycle ends: forget everything; the next cycle adopts it."""
+        """Forget all launches, as the session is lost or the cycle ends; they are adopted later."""
         for ongoing in self.in_progress.values():
             self._reaching.cancel(ongoing.node.id)
             ongoing.held.release()
@@ -228,13 +231,13 @@ class Launches:
             self._outcomes.give_up(ongoing, now)
 
     def _feed(self, ongoing: LaunchInProgress, now: float) -> None:
-        """Show the machine the latest listing, once."""
+        """Give the latest server list to the state machine, once."""
         actor, launch = ongoing.actor, ongoing.launch
         if not ongoing.has_news:
             return
         is_known, server = _server_of(ongoing, now)
         if not is_known:
-            # It has failed or is missing, and asking why takes its time, too.
+            # The server has failed or is missing. The call that asks nova for the reason takes time, too.
             grace = actor.timeouts.call
             self._fail_if_overdue(ongoing, "nova does not tell what became of the server", now, grace)
             return
@@ -270,7 +273,10 @@ class Launches:
     def _advanced(
         self, ongoing: LaunchInProgress, server: Server | None, before: str, now: float, *, first: bool
     ) -> None:
-        """The server was found (*before*: an unclear create), or is ACTIVE; *first*: no cycle has seen that before."""
+        """Store that the server was found (*before*: its create was unclear) or is ACTIVE.
+
+        :param first: True if no cycle has seen the server ACTIVE before.
+        """
         node, launch, batch = ongoing.node, ongoing.launch, self._context.store.batch()
         self._context.save(launch, batch)
         if before == Phase.UNCLEAR:
@@ -309,7 +315,7 @@ class Launches:
         self._context.save(ongoing.launch)
 
     def _without_address(self, ongoing: LaunchInProgress, error: CloudQuotaRefused, now: float) -> None:
-        """No floating IP is left: the launch waits with its server, no further one is begun."""
+        """Make a launch wait with its server because no floating IP is left; freeze the pool for floating IPs."""
         launch = ongoing.launch
         named, sent_at = error.resources or [FLOATING_IPS], launch.active_at or launch.started
         self._outcomes.quota_refused(ongoing, named, str(error), sent_at)
@@ -330,9 +336,9 @@ class Launches:
 
 
 def _server_of(ongoing: LaunchInProgress, now: float) -> tuple[bool, Server | None]:
-    """What the latest list, or nova's answer about the one server, tells of it.
+    """Return the launch's server by the latest list, or by nova's answer about this server.
 
-    :return: (False while nova is being asked for more, the server; None when there is none or none yet).
+    :return: (False while nova is still being asked about it, the server or None if it does not exist or not yet).
     """
     actor, launch = ongoing.actor, ongoing.launch
     server = actor.view.servers.get(launch.server_id) if launch.server_id else actor.view.by_mark().get(launch.mark)

@@ -23,7 +23,7 @@ from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 
 
 class Outcomes:
-    """Writes down how launches end, and takes those that are over out of *in_progress*."""
+    """Stores how launches end, and removes ended launches from *in_progress*."""
 
     def __init__(self, context: Context, gates: Gates, in_progress: LaunchesInProgress) -> None:
         self._context = context
@@ -31,7 +31,7 @@ class Outcomes:
         self._in_progress = in_progress
 
     def is_ours(self, ongoing: LaunchInProgress) -> bool:
-        """False for an answer that comes after the launch was dropped: the cycle that has it now acts on it."""
+        """Return False if the launch was dropped before an answer came: only the cycle that has it now may act."""
         return self._in_progress.get(ongoing.node.id) is ongoing and ongoing.held.valid
 
     def quota_refused(
@@ -42,9 +42,9 @@ class Outcomes:
         sent_at: float,
         failing: Resources | None = None,
     ) -> None:
-        """The cloud refused something for the *named* resources: they are frozen in the pool.
+        """Freeze the *named* resources in the pool, as the cloud refused a call for them.
 
-        :param failing: what the server uses that was accepted all the same and then failed.
+        :param failing: the resources of a server that was accepted first and then failed.
         """
         self._context.account.refused += 1
         pool_id = pool_id_of(self._context, ongoing)
@@ -59,7 +59,10 @@ class Outcomes:
         named: Iterable[str] = (),
         failing: Resources | None = None,
     ) -> None:
-        """The attempt failed. *named*, *failing*: for a quota, the resources named and what the failed server uses."""
+        """End an attempt that failed.
+
+        *named*, *failing*: for a quota, the resources that the cloud named and those that the failed server uses.
+        """
         if failure is Failure.QUOTA:
             self.quota_refused(ongoing, named, text, ongoing.launch.started, failing)
         elif failure is Failure.REFUSED:
@@ -78,7 +81,7 @@ class Outcomes:
             self.give_up(ongoing, now)
 
     def finish(self, ongoing: LaunchInProgress, now: float) -> None:
-        """The node is ready."""
+        """End a launch whose node is ready."""
         self._gates.breakers.succeeded(ongoing.launch.provider, ongoing.label.image_name, ongoing.flavor)
         record.ready(ongoing.node, ongoing.host_keys, now)
         batch = self._context.store.batch()
@@ -94,7 +97,7 @@ class Outcomes:
         self._context.account.step(ongoing.node.id, "ready", now)
 
     def give_up(self, ongoing: LaunchInProgress, now: float) -> None:
-        """The launch has failed: no attempt is left."""
+        """End a launch that has failed and has no attempt left."""
         ongoing.node.set_state(NodeState.FAILED, now)
         batch = self._context.store.batch()
         self._context.store.nodes.write(ongoing.node, batch=batch)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From an active server to a node that answers: addresses into the record, host keys by the scanner."""
+"""Checks that an active server can be reached: stores its addresses, and collects its host keys with the scanner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .launch_in_progress import LaunchInProgress
 from .outcomes import Outcomes
 
 SCANNED_TYPES = ("ssh", "network_cli")
-"""Connection types whose host keys are collected; others only have to accept a connection."""
+"""Connection types whose host keys are collected; a node of another type only has to accept a connection."""
 CONSOLE_LINES = 30
 SHOWN_LINES = 10
 
@@ -32,7 +32,7 @@ class Reaching:
         self._outcomes = outcomes
 
     def begin(self, ongoing: LaunchInProgress, batch: Batch) -> None:
-        """Write down where the server is, together with *batch*, and see whether it answers."""
+        """Store the server's addresses together with *batch*, and begin to check whether it answers."""
         actor, node, launch = ongoing.actor, ongoing.node, ongoing.launch
         server = actor.view.servers.get(launch.server_id or "")
         if server is None:
@@ -60,7 +60,7 @@ class Reaching:
         self._scanner.submit(job)
 
     def answered(self, ongoing: LaunchInProgress, result: ScanResult) -> None:
-        """The scanner's answer."""
+        """Handle the scanner's answer."""
         if ongoing.launch.phase != Phase.REACHING:
             return
         ongoing.busy = False
@@ -73,7 +73,7 @@ class Reaching:
             self._unreached(ongoing, result.error)
 
     def cancel(self, node_id: str) -> None:
-        """The answer is not wanted any more."""
+        """Cancel the scan of a node."""
         self._scanner.cancel(node_id)
 
     def _fetch_console(self, ongoing: LaunchInProgress, error: str) -> None:

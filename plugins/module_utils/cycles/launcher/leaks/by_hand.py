@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A sweep by hand: look at all providers side by side and at the tree, delete what may go, tell about the rest."""
+"""A sweep by hand: checks all providers in parallel and the tree, deletes leaks that are due, reports the others."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from .tree_sweep import TreeSweep, look_at_tree
 
 DELETED, FAILED, SPARED = "deleted", "failed", "spared"
 MOST_FOREIGN = 200
-"""Foreign things of a provider that are listed one by one; all are counted."""
+"""Largest number of foreign things of a provider that are listed; all are counted."""
 CALL_SECONDS = 90.0
-"""Wall-clock bound of one call; above the client's own."""
+"""Seconds of wall-clock time that one call may take; greater than the client's own time-out."""
 LOCK_TRIES = 40
 LOCK_PAUSE = 0.25
 _LONGEST_NAP = 1.0
@@ -47,8 +47,8 @@ def run_sweep(
 ) -> dict[str, Any]:
     """Sweep once, or twice with *wait*, and return the module's result.
 
-    :param check: only look, and write nothing.
-    :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
+    :param check: only check; delete and write nothing.
+    :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     config = options.load()
     with Statsd.of_environment({} if check else os.environ) as sink:
@@ -66,7 +66,7 @@ def run_sweep(
 
 
 def _count(tally: Tally, counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
-    """Count what was found and done."""
+    """Count the leaks that were found and deleted."""
     for where, kinds in counts.items():
         for kind, known in kinds.items():
             left = known["found"] - known[DELETED]
@@ -74,7 +74,7 @@ def _count(tally: Tally, counts: Mapping[str, Mapping[str, Mapping[str, int]]]) 
 
 
 class SweepByHand:
-    """One look, or two, at all that was chosen."""
+    """One or two checks of all chosen providers and kinds."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class SweepByHand:
         return self._result()
 
     def _lock(self) -> None:
-        """Take the right to sweep. A launcher that acts for a provider sweeps it for a moment now and then."""
+        """Take the locks for the sweep; wait for a launcher that briefly sweeps its provider from time to time."""
         store = self._context.store
         for name in self._clients:
             for _unused in range(LOCK_TRIES):
@@ -147,7 +147,7 @@ class SweepByHand:
             self._left_out.pop(sweep.name, None)
             if sweep.errors:
                 self._left_out[sweep.name] = "; ".join(str(error) for error in sweep.errors.values())
-        # Without the servers nothing can be said.
+        # Without the list of servers no leak can be found.
         sweeps = [sweep for sweep in sweeps if Kind.SERVER in sweep.shown]
         for sweep in sweeps:
             sweep.judge()
@@ -166,7 +166,7 @@ class SweepByHand:
             self._outcomes(sweep.name, sweep.outcomes)
 
     def _wait_for(self, sweeps: Iterable[ProviderSweep]) -> None:
-        """The providers work side by side; each call is bounded."""
+        """Wait until the sweeps have no call under way. They run in parallel; each call is bounded in time."""
         while any(sweep.busy for sweep in sweeps):
             self._context.inbox.take(_LONGEST_NAP)
             for sweep in sweeps:
@@ -191,7 +191,7 @@ class SweepByHand:
         self._outcomes("", sweep.outcomes)
 
     def _note(self, where: str, rows: Iterable[Row]) -> None:
-        """What a second look shows takes the place of what the first showed; what was deleted stays in the list."""
+        """Replace the findings of the first check with those of the second; rows of deleted things stay."""
         known = self._rows.setdefault(where, {})
         for key in [key for key, row in known.items() if row["verdict"] != DELETED]:
             del known[key]

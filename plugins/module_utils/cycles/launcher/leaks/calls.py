@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The calls of a sweep: which shows and which removes which kind of thing, and the last look before it."""
+"""The calls of a sweep: those that read and delete each kind of thing, and the last check before a deletion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READS: dict[str, tuple[str, str, Callable[[CloudClient], Any]]] = {
 }
 """Kind → its attribute of :class:`Seen`, the call's name and the call.
 
-In the order in which they are to be made: what was read before the servers belongs to servers that are listed."""
+The calls are made in this order. Servers come last, so that their list has the server of every thing read before."""
 CALLS: dict[str, tuple[str, Callable[[CloudClient, str], bool]]] = {
     Kind.SERVER: ("DELETE /servers/{id}", lambda client, ident: client.delete_server(ident)),
     Kind.PORT: ("DELETE /ports/{id}", lambda client, ident: client.delete_port(ident)),
@@ -33,11 +33,14 @@ CALLS: dict[str, tuple[str, Callable[[CloudClient, str], bool]]] = {
     Kind.VOLUME: ("DELETE /volumes/{id}", lambda client, ident: client.delete_volume(ident)),
     Kind.IMAGE: ("DELETE /images/{id}", lambda client, ident: client.delete_image(ident)),
 }
-"""Kind → the call's name and the call, which answers False for what was gone."""
+"""Kind → the call's name and the call, which returns False if the resource was already gone."""
 
 
 def may_go(store: Store, candidate: LeakCandidate) -> bool:
-    """The last look, at the node's record itself and not at the cache: nothing that a node uses is ever touched."""
+    """Return True if the candidate may be deleted: a resource that a node uses is never deleted.
+
+    This is the last check. It reads the node's record from ZooKeeper, not from the cache.
+    """
     if candidate.node_id is None:
         return True
     node = store.nodes.read(candidate.node_id)
@@ -52,7 +55,7 @@ def may_go(store: Store, candidate: LeakCandidate) -> bool:
 
 
 def clear_znode(store: Store, candidate: LeakCandidate, now: float) -> bool:
-    """Remove what was left in the tree; False when it has an owner after all."""
+    """Remove a leaked record from the tree; return False if it has an owner after all."""
     return _ZNODES[candidate.kind](store, candidate.id, now)
 
 
@@ -71,7 +74,7 @@ def _request_lock(store: Store, request_id: str, now: float) -> bool:
 
 
 def _lost_request(store: Store, request_id: str, now: float) -> bool:
-    """Back to the beginning, as Nodepool does it: its nodes are freed, and it is asked for anew."""
+    """Free the nodes of the request and set it back to state requested, as Nodepool does."""
     held = store.requests.lock(request_id)
     if held is None:
         return False
@@ -110,7 +113,7 @@ def _document(store: Store, path: str, now: float) -> bool:
     if document is None or not path.startswith(f"{LEASES}/"):
         store.own.delete(path)
         return True
-    # A client with the lease's lock is about to make it anew, or has done so since it was looked at.
+    # A client may be creating the lease again under its lock, or may have done so since the check.
     held = store.own.lock(lock_path(str(document.get("name"))))
     if held is None:
         return False

@@ -1,8 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Told once, when a tree acts for a provider for the first time: the servers there that bear the provider's name and
-that the tree knows nothing of. A trial beside a living site, a wrong chroot and a lost ZooKeeper look like that.
+"""Reports servers that name a provider of this tree but have no record in it, once per provider.
+
+The report comes when the tree acts for the provider for the first time. Possible causes are a trial next to a
+production site, a wrong chroot and a ZooKeeper that lost its data.
 """
 
 from __future__ import annotations
@@ -16,19 +18,19 @@ from ..provider.actor import ProviderActor
 from .view import known_to
 
 MET = "met"
-"""Folder of our own subtree: providers at which a tree has looked around."""
+"""Folder of our own subtree with the providers that were checked once."""
 _EXAMPLES = 3
 
 
 class FirstMeeting:
-    """The first look at each provider of a cycle."""
+    """The first check of each provider of a cycle."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._looked: set[str] = set()
 
     def step(self, now: float) -> None:
-        """Look at every provider whose first list has come."""
+        """Check every provider whose first list of servers has come."""
         store, account = self._context.store, self._context.account
         for name, actor in self._context.actors.items():
             if name in self._looked or actor.view.listed_from <= 0:
@@ -44,13 +46,13 @@ class FirstMeeting:
 
 
 def would_say(context: Context) -> list[str]:
-    """What the first look at each provider would say, for check mode."""
+    """Return the reports that the first check of each provider would make, for check mode."""
     actors = [actor for name, actor in context.actors.items() if context.store.own.get(_path(name)) is None]
     return [text for actor in actors if (text := strangers(context, actor))]
 
 
 def strangers(context: Context, actor: ProviderActor) -> str:
-    """What to say of servers that bear the provider's name and are not this tree's; "" when there are none."""
+    """Return a warning about servers that name the provider but are not this tree's; "" if there are none."""
     name = actor.provider.name
     candidates = find(Seen(actor.view.servers), known_to(context.store, context.site, name))
     found = [candidate for candidate in candidates if candidate.kind == Kind.SERVER and candidate.code in STRANGE]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a sweep by hand is asked to do."""
+"""The options of a sweep by hand."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ...frame.options import ConfigOptions, unknown_providers
 
 _SITE = re.compile("[0-9a-f]{32}")
 DISTANCE = 60.0
-"""Seconds between two sightings that count, unless the run waits for the second itself."""
+"""Minimum seconds between two sightings of a leak. A run that itself waits for the second may use fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions(ConfigOptions):
-    """What a sweep by hand is asked.
+    """The options of a sweep by hand.
 
     :param kinds: kinds of things to look for.
-    :param min_age: seconds that a thing must have been there.
-    :param max_deletions: deletions at most in each provider, and in the tree.
-    :param wait: seconds after which to look a second time; 0 for one look.
-    :param adopt_sites: ids of trees that are gone, whose things are taken for this tree's.
-    :param adopt_unmarked: seconds of age from which on things that name a provider and no tree are taken for this
+    :param min_age: minimum age of a leaked thing in seconds.
+    :param max_deletions: largest number of deletions in each provider, and in the tree.
+    :param wait: seconds until a second check; 0 for one check.
+    :param adopt_sites: ids of trees that are gone; their things are treated as this tree's.
+    :param adopt_unmarked: age in seconds from which things that name a provider but no tree are treated as this
         tree's; None: they are not.
     """
 
@@ -42,9 +42,9 @@ class SweepOptions(ConfigOptions):
     adopt_unmarked: float | None = None
 
     def load(self) -> NodepoolConfig:
-        """The configuration.
+        """Read the configuration and check the options.
 
-        :raises ConfigError: with all problems, those of the options included.
+        :raises ConfigError: with all problems, including those of the options.
         """
         problems = [
             f"{name} is {value:g}: give a number of 0 or more"
@@ -67,18 +67,18 @@ class SweepOptions(ConfigOptions):
         return config
 
     def chosen(self, config: NodepoolConfig) -> list[str]:
-        """Names of the providers to sweep; none when only the tree is looked at."""
+        """Return the names of the providers to sweep; none if only the tree is swept."""
         if not set(self.kinds) - set(Kind.TREE):
             return []
         return [name for name in config.providers if self.providers is None or name in self.providers]
 
     @property
     def claims(self) -> AdoptionRules:
-        """What is taken for this tree's."""
+        """The rules for things of other trees, or of none, that are treated as this tree's."""
         return AdoptionRules(self.adopt_sites, self.adopt_unmarked)
 
     @property
     def rules(self) -> Rules:
-        """How careful to be."""
+        """The rules that a leak must meet before it is deleted."""
         distance = min(DISTANCE, self.wait) if self.wait > 0 else DISTANCE
         return Rules(self.min_age, distance, self.max_deletions)

@@ -25,15 +25,17 @@ from .view import known_to
 
 @dataclass(eq=False, kw_only=True)
 class ProviderSweep:
-    """Used by the cycle's thread; *workers* make the calls. The caller holds the lock of the provider's sightings.
+    """One sweep, used by the cycle's thread; *workers* make the calls.
+
+    The caller must hold the lock of the provider's sightings.
 
     :param kinds: kinds that are judged.
-    :param spared: tells by its id what is being removed already.
-    :param remove_server: removes a leaked server; None: by one call.
-    :param shown: kind → (UNIX time at which it was asked for, what the cloud showed).
+    :param spared: returns True for the id of a resource that is being removed already.
+    :param remove_server: removes a leaked server; None to delete it with one call.
+    :param shown: kind → (UNIX time at which it was asked for, the answer of the cloud).
 
-    *errors*: kind → why it could not be read. *outcomes*: key → what was wrong with its deletion, "" when it was
-    accepted, None when the node's record shows that the thing is in use.
+    *errors*: kind → why it could not be read. *outcomes*: key → the error of its deletion, "" if the cloud accepted it,
+    None if the node's record shows that the thing is in use.
     """
 
     context: Context
@@ -59,7 +61,7 @@ class ProviderSweep:
         return self._calls > 0
 
     def read(self, kinds: Collection[str]) -> None:
-        """Begin to read these kinds, one after the other; one that cannot be read keeps no other from being read."""
+        """Begin to read these kinds, one after the other; an error with one kind does not stop the others."""
         self._unread = [kind for kind in READS if kind in kinds]
         self._read_next()
 
@@ -80,11 +82,11 @@ class ProviderSweep:
             self._read_next()
 
         self._calls += 1
-        # Not by the actor's own way: that neutron or cinder are ill must not keep nova from being used.
+        # Do not use the actor's calls: an error of neutron or cinder must not block the use of nova.
         self.workers.submit(what, lambda: (clock(), call(self.client)), answered)
 
     def judge(self) -> None:
-        """Decide about all that was found. The servers must have been shown."""
+        """Judge all findings. The list of servers must have been read."""
         store = self.context.store
         self._stored = SweepMemory.of_provider(store, self.name)
         kinds = [kind for kind in (*self.shown, Kind.LAUNCH) if kind in self.kinds]
@@ -99,7 +101,7 @@ class ProviderSweep:
         self.context.account.sweeps.found(self.name, kinds, self.judgement.rows)
 
     def delete(self) -> None:
-        """Store what was judged and begin to delete what is due and not in use by its node's own record."""
+        """Begin to delete the leaks that are due and that their node's record does not use; store the judgement."""
         context, store, sightings = self.context, self.context.store, self.judgement.sightings
         if self.judgement.due:
             confirm_tree(store, context.site)
@@ -127,7 +129,7 @@ class ProviderSweep:
         def answered(existed: bool | None, error: CloudError | None) -> None:
             self._calls -= 1
             self.outcomes[candidate.key] = "" if error is None else str(error)
-            # What stays all the same is tried again at growing distances.
+            # A resource that remains is tried again after growing intervals.
             answer = "accepted, but still there" if error is None else str(error)
             sightings[candidate.key] = sightings[candidate.key].attempt(self.context.now(), answer)
             if error is None:
@@ -141,7 +143,7 @@ class ProviderSweep:
         self.workers.submit(request, lambda: call(self.client, candidate.id), answered, changes=True)
 
     def save(self) -> None:
-        """Store what the next sweep must know, if it is news; once more when the deletions are answered."""
+        """Store the sightings for the next sweep, if they have changed; call it again after the deletions' answers."""
         looked = {kind: asked_at for kind, (asked_at, _unused) in self.shown.items()}
         news = {kind for kind, asked_at in looked.items() if asked_at != self._stored.looked.get(kind)}
         if self.judgement.sightings != self._stored.sightings or news - {Kind.SERVER}:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sweeping as a step of the launcher cycle: when a provider and the tree are swept.
 
-Servers come free of charge with the listing at hand; everything else is asked for rarely, one call after the other, by
-the provider's threads. Only the launcher that acts for a provider sweeps it, under the lock of its sightings.
+For servers, a sweep uses the list that the launcher reads anyway. All other kinds are read rarely, one call after the
+other, by the provider's threads. Only the launcher that acts for a provider sweeps it, under the lock of its sightings.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from .provider_sweep import ProviderSweep
 from .tree_sweep import TreeSweep
 
 EVERY = 60.0
-"""Seconds between two looks at least."""
+"""Minimum seconds between two sweeps."""
 SUSPICIOUS = 120.0
-"""A provider where something waits for its second sighting is looked at again, also when nothing else happens there."""
+"""Seconds after which a provider is swept again although no new list of servers was read, if a suspected leak waits for
+its second sighting."""
 IDLE = 300.0
-"""The same where nothing is suspicious."""
+"""The same in seconds, if there is no suspected leak."""
 FLOATING_IPS_EVERY = 300.0
 VOLUMES_EVERY = 1800.0
 IMAGES_EVERY = 3600.0
 CLEARED_PER_PASS = 5
 PATIENCE = 5.0
-"""Seconds for which the end of a settled cycle waits for a look under way."""
+"""Seconds for which the end of a settled cycle waits for a sweep under way."""
 TREE_RULES = Rules(most=200)
 
 
 def intervals(provider: Provider) -> dict[str, float]:
-    """Kind → seconds between two looks, for what has to be asked for; a kind that is switched off is absent."""
+    """Return kind → seconds between two reads, for kinds that need their own call; a disabled kind is absent."""
     found: dict[str, float] = {}
     if provider.port_cleanup_interval > 0:
         found[Kind.PORT] = max(EVERY, float(provider.port_cleanup_interval))
@@ -67,7 +68,7 @@ class _Running:
 
 
 class LeakSweep:
-    """All sweeping of a cycle. *rules*: how careful to be."""
+    """All sweeps of a cycle. *rules*: the rules that a leak must meet before it is deleted."""
 
     def __init__(self, context: Context, removals: Removals, rules: Rules | None = None) -> None:
         self._context = context
@@ -81,14 +82,14 @@ class LeakSweep:
         self._tree_looked: float | None = None
 
     def step(self, now: float, *, tree: bool) -> None:
-        """Begin what is due.
+        """Continue the sweeps under way, and begin those that are due.
 
-        :param tree: this cycle has the tree as a whole in its hands.
+        :param tree: True if this cycle also sweeps the tree.
         """
         for name, running in list(self._running.items()):
             self._proceed(name, running, now)
         for name, actor in self._context.actors.items():
-            # By a list that lacks servers nothing is proven.
+            # A list that lacks servers proves nothing.
             if name not in self._running and actor.blocked is None and not actor.view.missing:
                 self._consider(name, actor, now)
         if self._tree is not None:
@@ -97,15 +98,15 @@ class LeakSweep:
             self._consider_tree(now)
 
     def under_way(self, now: float) -> bool:
-        """True while a sweep is not over that began a moment ago."""
+        """Return True while the tree is being swept, or a provider by a sweep that began less than PATIENCE ago."""
         return self._tree is not None or any(now - running.began < PATIENCE for running in self._running.values())
 
     def stuck(self) -> list[dict[str, Any]]:
-        """Leaked things other than servers that do not go."""
+        """Return the leaked things, other than servers, whose deletion is stuck."""
         return [entry for entries in self._stuck.values() for entry in entries]
 
     def drop(self) -> None:
-        """The session is lost or the cycle ends."""
+        """Forget all sweeps and release their locks, as the session is lost or the cycle ends."""
         for running in self._running.values():
             running.held.release()
         if self._tree is not None:
@@ -130,11 +131,11 @@ class LeakSweep:
             self._begin(name, actor, due, now)
 
     def _first_look(self, name: str, provider: Provider, now: float) -> dict[str, float]:
-        """When each kind was looked at last, by any sweep; a kind that never was counts from now on."""
+        """Return when each kind was last read, by any sweep; for a kind that never was, the interval begins now."""
         memory = SweepMemory.of_provider(self._context.store, name)
         self._suspicious[name] = bool(memory.sightings)
         kinds = (Kind.SERVER, *intervals(provider))
-        # A look in the future was noted by a clock that was ahead: when it was is not known.
+        # A time in the future was written by a clock that was ahead: the real time is unknown.
         memory.looked = {kind: moment for kind, moment in memory.looked.items() if moment <= now}
         if not all(kind in memory.looked for kind in kinds):
             memory.looked = {**dict.fromkeys(kinds, now), **memory.looked}
@@ -166,7 +167,7 @@ class LeakSweep:
         self._proceed(name, running, now)
 
     def _proceed(self, name: str, running: _Running, now: float) -> None:
-        """Judge when everything is read, end when everything is answered."""
+        """Judge the findings when all kinds are read; end the sweep when all deletions are answered."""
         sweep, held = running.sweep, running.held
         if sweep.busy:
             return
@@ -181,13 +182,13 @@ class LeakSweep:
         finally:
             if over:
                 del self._running[name]
-                # What could not be read is not asked for again at once.
+                # Do not ask at once again for kinds that could not be read.
                 self._looked[name].update({**dict.fromkeys(sweep.errors, now), Kind.SERVER: now})
                 held.release()
 
     @staticmethod
     def _take_list(running: _Running) -> bool:
-        """Give a listing of the sweep's own to the provider's actor; False without a complete one."""
+        """Give a server list that the sweep has read to the actor; return False if there is no complete list."""
         asked_at, servers = running.sweep.shown.get(Kind.SERVER, (0.0, None))
         if asked_at >= running.began:
             running.actor.view.take_list(Listing(servers), asked_at)
@@ -200,7 +201,7 @@ class LeakSweep:
         self._stuck[name] = _stuck(name, sweep.judgement)
         self._looked[name].update({kind: asked_at for kind, (asked_at, _unused) in sweep.shown.items()})
         sweep.delete()
-        # With each sweep: the time of the last one is stored, and a cycle may be shorter than any interval.
+        # Do this with each sweep: a cycle may be shorter than any interval.
         expire_tombstones(self._context.store, name, self._context.now())
 
     def _remove_server(self, actor: ProviderActor, candidate: LeakCandidate) -> None:
@@ -228,7 +229,7 @@ class LeakSweep:
             self._clear(self._tree, now)
 
     def _clear(self, tree: TreeSweep, now: float) -> None:
-        """A few at a time: each costs round trips in the cycle's own thread."""
+        """Remove a few records at a time: each needs round trips in the cycle's own thread."""
         if tree.clear(now, CLEARED_PER_PASS):
             self._context.inbox.nudge()
         else:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One sweep of the tree, for a launcher cycle and for a sweep by hand: what was left behind in ZooKeeper."""
+"""One sweep of the tree, for a launcher cycle and for a sweep by hand: it removes leaked records from ZooKeeper."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .view import tree_view
 
 
 def look_at_tree(store: Store, kinds: Collection[str], rules: Rules, now: float) -> Judgement:
-    """Judge what lies in the tree without an owner. Writes nothing."""
+    """Judge the records in the tree that have no owner. Writes nothing."""
     chosen = [kind for kind in Kind.TREE if kind in kinds]
     candidates = [candidate for candidate in find_in_tree(tree_view(store, now), now) if candidate.kind in chosen]
     return judge(candidates, chosen, SweepMemory.of_tree(store).sightings, rules, now)
@@ -34,7 +34,7 @@ def look_at_tree(store: Store, kinds: Collection[str], rules: Rules, now: float)
 class TreeSweep:
     """A sweep that has the lock of the tree's sightings until :meth:`close`.
 
-    *outcomes*: key → what was wrong with its removal, "" when it is gone, None when it has an owner after all.
+    *outcomes*: key → the error of its removal, "" if it was removed, None if it has an owner after all.
     """
 
     def __init__(self, context: Context, held: Held, judgement: Judgement) -> None:
@@ -47,7 +47,7 @@ class TreeSweep:
 
     @classmethod
     def begin(cls, context: Context, kinds: Collection[str], rules: Rules, now: float) -> Self | None:
-        """Look at the tree and store what was seen; None while another sweep is at work."""
+        """Judge the tree and store the sightings; return None if another sweep has the lock."""
         store = context.store
         held = SweepMemory.of_tree(store).lock(store)
         if held is None:
@@ -64,7 +64,7 @@ class TreeSweep:
         return sweep
 
     def clear(self, now: float, most: int) -> bool:
-        """Remove up to *most* of what is due, a round trip or more each; True when something is left."""
+        """Remove up to *most* records that are due, each with one or more round trips; return True if some are left."""
         for _unused in range(min(most, len(self._due))):
             candidate = self._due.popleft()
             if self._held.valid:

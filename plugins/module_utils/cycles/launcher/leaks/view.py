@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ZooKeeper says, as the pure rules of sweeping want it."""
+"""Reads from ZooKeeper the facts that the rules for leaks need."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ..context.sweep_memory import read_tombstones
 
 LAUNCHES = "launches"
 MOST_LOCKS = 100
-"""Lock directories of vanished requests that one look reads; the oldest come first."""
+"""Largest number of lock directories of vanished requests that one sweep reads; the oldest come first."""
 
 
 def known_to(store: Store, site: str, provider: str, claims: AdoptionRules | None = None) -> Known:
-    """What sweeping a provider has to know; to be read after the cloud was.
+    """Return the facts for a sweep of a provider; call it after the cloud was read.
 
     :param site: the id of the tree.
     """
@@ -50,7 +50,7 @@ def known_to(store: Store, site: str, provider: str, claims: AdoptionRules | Non
 
 
 def tree_view(store: Store, now: float) -> TreeView:
-    """The tree as it is in the cache; the locks of vanished requests are read, the oldest first."""
+    """Return the tree by the cache. The locks of vanished requests are read from ZooKeeper, the oldest first."""
     requests = {request.id: request for request in store.requests.list()}
     known = {*store.requests.ids()}
     return TreeView(
@@ -65,7 +65,7 @@ def tree_view(store: Store, now: float) -> TreeView:
 
 
 def _old_locks(store: Store, known: Collection[str], now: float) -> Iterator[tuple[str, float]]:
-    """Oldest first by the sequence in their names, so that the first young one ends the search."""
+    """Yield old locks of vanished requests, sorted by sequence number: the first young one ends the search."""
     gone = [request_id for request_id in store.requests.lock_ids() if request_id not in known]
     for request_id in sorted(gone, key=lambda name: name.rpartition("-")[2])[:MOST_LOCKS]:
         since = store.requests.free_since(request_id)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One provider as the cycle sees it: its client, its threads, what is known of it and how well it is."""
+"""One provider as the cycle uses it: its client, its threads, the known facts and its health."""
 
 from __future__ import annotations
 
@@ -43,23 +43,28 @@ from .usage import Capacity, Usage
 Judge = Callable[[CloudError], CloudError]
 
 LIMITS_AGE = 60.0
-"""How old limits and the others' usage may be while nodes are wanted."""
+"""Largest age in seconds of the limits and the others' usage while nodes are wanted."""
 LIMITS_AGE_WHEN_FULL = 15.0
 PROBE_AGE = 2.0
-"""How often a provider in trouble is asked whether it is well again; failures make it rarer."""
+"""Seconds between two readings of the limits of a provider in trouble, which show whether it works again. Failures make
+the interval longer."""
 RETRY_WITHIN = 10.0
-"""An API that asks to be left alone for longer is not waited for by a preview."""
+"""Seconds. A preview does not wait for an API that asks for a longer pause."""
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What the cycle waits for in the server list: when the creates and deletes were asked, and unclear creates."""
+    """The changes that the cycle waits for in the server list.
+
+    *booting_since* and *deleting_since* are the UNIX times of creates and deletes, *unclear* is the number of creates
+    with an unclear result.
+    """
 
     booting_since: Sequence[float] = ()
     deleting_since: Sequence[float] = ()
     unclear: int = 0
     hurry: bool = False
-    """True while the end of a server is waited for: by a request for its room, or by the next attempt of a launch."""
+    """True while a request for room, or the next attempt of a launch, waits for the end of a server."""
     full: bool = False
     """True while a request waits for room."""
 
@@ -85,7 +90,7 @@ class ProviderActor:
         self.experience = Experience()
         self._began = inbox.clock()
         self.timeouts = timeouts or ApiTimeouts()
-        # The client may be another one by the time of the call.
+        # The client may have been replaced by the time of the call.
         # pylint: disable=unnecessary-lambda
         self.creates = CreateLane(provider.name, inbox, self.timeouts, lambda: self.client, self.heard)
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
@@ -112,9 +117,9 @@ class ProviderActor:
     # -- calls ---------------------------------------------------------------------------------------------------
 
     def call(self, what: str, work: Callable[[], Any], done: Done, judge: Judge = lambda error: error) -> None:
-        """Have a call that changes something made by the provider's threads.
+        """Make a call that changes something, in the provider's threads.
 
-        :param judge: what is to be thought of its error.
+        :param judge: returns the error that counts instead of the call's error.
         """
 
         def answered(result: Any, error: CloudError | None) -> None:
@@ -125,7 +130,7 @@ class ProviderActor:
         self.workers.submit(what, work, answered, changes=True)
 
     def probe(self, now: float) -> None:
-        """Try an API that asked to be left alone, with one cheap call: it may be well long before its time is over."""
+        """Try an API that asked for a pause with one cheap call: it may work long before the pause is over."""
         if not self.health.probe_due(now):
             return
         health, client = self.health, self.client
@@ -137,11 +142,11 @@ class ProviderActor:
         self.workers.submit("GET /os-availability-zone", client.availability_zones, answered)
 
     def heard(self, error: CloudError | None, call: str = "") -> None:
-        """Remember by the answer to a call whether the API works."""
+        """Report the answer to a call to the health of the API."""
         self.health.heard(error, self.inbox.clock(), call)
 
     def renew(self, provider: Provider, client: CloudClient | None = None) -> None:
-        """The settings have changed and, with a *client*, how the cloud is reached: what is known is asked again."""
+        """Use new settings; with a new *client*, also read all facts again."""
         self.provider = provider
         if client is not None:
             self.client = client
@@ -157,7 +162,7 @@ class ProviderActor:
             workers.check(now)
 
     def describe(self) -> list[Line]:
-        """What its threads are doing. Any thread may call it."""
+        """Return lines about its health and its threads. Any thread may call it."""
         name, now, creates = self.provider.name, self.inbox.clock(), self.creates
         flight = f"{creates.unanswered} without an answer, {creates.in_flight} servers in flight"
         health = self.health.blocked(now)
@@ -169,24 +174,24 @@ class ProviderActor:
         return [Line(text, provider=name) for text in texts]
 
     def dismiss(self) -> None:
-        """Let go of the threads."""
+        """End the threads."""
         for workers in (self.workers, self.creates.workers):
             workers.close()
 
     def close(self) -> None:
-        """Let go of threads and connections."""
+        """End the threads and close the connections."""
         self.dismiss()
         self.client.close()
 
     def accepted(self, size: Resources, sent_at: float, now: float) -> None:
-        """The cloud accepted a create, sent at *sent_at*, for a server of *size*."""
+        """Note that the cloud accepted a create, sent at *sent_at*, for a server of *size*."""
         self.usage.accepted(size)
         self.given_back.uncounted.accepted(size, sent_at, now)
 
     # -- from cycle to cycle -------------------------------------------------------------------------------------
 
     def learned(self) -> dict[str, Any]:
-        """What the next cycle wants to know of the provider."""
+        """Return what the next cycle needs to know about the provider."""
         self.experience.reading = self._reading()
         return {
             **self.experience.document(),
@@ -197,14 +202,14 @@ class ProviderActor:
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:
-        """What earlier cycles learned."""
+        """Take over what earlier cycles learned."""
         self.experience.learn(document)
         self.view.list.learn(document.get("list_seconds"))
         self.creates.learn(document)
         self.known.learn_zones(document.get("zones"))
 
     def _reading(self) -> Any:
-        """Limits and the usage of others at the last reading, of this cycle or an earlier one, for operators."""
+        """Return limits and others' usage at the last reading, of this cycle or an earlier one, for the operator."""
         bounds, at = self.usage.bounds, self.capacity.asked_at
         if bounds is not None and at is not None:
             others = dict(self.usage.others.items())
@@ -215,34 +220,34 @@ class ProviderActor:
 
     @property
     def blocked(self) -> Reason | None:
-        """Why nothing may be launched here now."""
+        """Why nothing may be launched here now; None if launches are possible."""
         return self.health.blocked(self.inbox.clock())
 
     @property
     def fresh(self) -> bool:
-        """True in the first seconds while no reading has failed: what is not known will be known in a moment."""
+        """True in the first seconds while no reading has failed: unknown facts will be known soon."""
         young = self.inbox.clock() - self._began < self.timeouts.suspect
         return young and not any(fact.failures for fact in self._facts)
 
     @property
     def list_bound(self) -> float:
-        """Seconds for which a list of servers is waited for before the cycle goes on without it."""
+        """Seconds for which the cycle waits for a list of servers before it goes on without it."""
         return max(self.timeouts.suspect, min(self.timeouts.call, 2 * self.view.list.slowest))
 
     @property
     def reading(self) -> bool:
-        """True while something is being read that the plan waits for."""
+        """True while a fact is being read that the plan waits for."""
         return any(fact.busy for fact in (*self._facts, *self.known.names))
 
     @property
     def trouble(self) -> CloudError | None:
-        """Why the last reading of something failed, where the reason is the API and not what was asked of it."""
+        """The error of a fact's last reading, if the reason is the API and not the content of the call."""
         errors = (fact.error for fact in self._facts)
         return next((error for error in errors if isinstance(error, CloudUnavailable | CloudAuthError)), None)
 
     @property
     def retries(self) -> bool:
-        """True while a reading that the API could not do just then is worth a second try: it did answer."""
+        """True while a reading that the API answered with an error will be tried a second time soon."""
         soon = self.inbox.clock() + RETRY_WITHIN
         return any(fact.failures == 1 and _answered(fact.error) and fact.not_before < soon for fact in self._facts)
 
@@ -253,9 +258,9 @@ class ProviderActor:
     # -- polling -------------------------------------------------------------------------------------------------
 
     def poll(self, now: float, watched: Watched) -> float:
-        """Read the server list when it is due.
+        """Read the server list if it is due.
 
-        :return: seconds until the next look is due; infinite when nothing is waited for.
+        :return: seconds until the next look is due; infinite if the cycle waits for nothing.
         """
         return min(self._poll(now, watched), self.creates.opening_due())
 
@@ -286,15 +291,15 @@ class ProviderActor:
             return self.timeouts.suspect - reading
         if due <= 0:
             self.view.want_list(now)
-            # Its answer wakes the cycle; until then only its silence is worth a look.
+            # Its answer wakes the cycle; until then, only a missing answer needs a look.
             return self.timeouts.suspect if self.view.listing.busy else max(0.05, self.view.listing.not_before - now)
         return due
 
     def look_for_room(self, now: float, unanswered: Resources) -> float:
-        """Read the limits when the quota may show room that no list has shown yet.
+        """Read the limits if the quota may show room that no list has shown yet.
 
-        :param unanswered: what the creates will use that are without an answer.
-        :return: seconds until the next look is due; infinite when nothing is waited for.
+        :param unanswered: the resources that the unanswered creates will use.
+        :return: seconds until the next look is due; infinite if the cycle waits for nothing.
         """
         uncounted = self.given_back.uncounted.at_most(now, self.creates.answers.present)
         expected = Expected(self.usage.known, uncounted, unanswered)
@@ -341,7 +346,7 @@ class ProviderActor:
         return any(label.boot_from_volume for pool in pools for label in pool.labels.values())
 
     def _read_capacity(self) -> Capacity:
-        # Limits first: a server that is created in between is then in the list, not hidden usage.
+        # Read the limits first: a server that is created in between is then in the list and is not hidden usage.
         limits = self.client.limits(volumes=self._uses_volumes(), network=True)
         return Capacity(limits, self.view.list.read_whole())
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The creates of one provider: threads of their own, how they are answered, and when that is worth a look."""
+"""The creates of one provider: their separate threads, their answers, and how many may be sent at once."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Judge = Callable[[CloudError], CloudError]
 
 
 class CreateLane:
-    """Creates may take minutes: with threads of their own they do not delay other calls.
+    """Sends creates, which may take minutes, in separate threads, so that they do not delay other calls.
 
-    :param client: tells the client of now.
-    :param heard: is called with of each answer, or the lack of one.
+    :param client: returns the current client.
+    :param heard: called with the error of each create (None: it was accepted) and the name of the call.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class CreateLane:
         self.answers = Answers(floor, timeouts.create_first(floor), timeouts.create_most(floor))
         self.builds = Builds()
         self.windows: dict[str, Window] = {}
-        """Pool id → how many creates the pool may have without an answer."""
+        """Pool id → how many unanswered creates the pool may have."""
         self.workers = WorkerSet(
             name,
             inbox,
@@ -54,14 +54,14 @@ class CreateLane:
             waited=self.waited,
         )
         self.unanswered = 0
-        """Creates without an answer that are still waited for."""
+        """Number of creates whose answers are still awaited."""
         self.sent_at = -math.inf
-        """When the latest create was sent, in UNIX seconds."""
+        """UNIX time at which the latest create was sent."""
         self.in_flight = 0
-        """Servers asked for and not yet ACTIVE, at the last look."""
+        """Number of servers asked for and not yet ACTIVE, at the last look."""
 
     def waited(self, ident: int) -> float:
-        """Seconds for which a thread has waited for the provider's rate."""
+        """Return the seconds for which a thread has waited for the provider's rate."""
         return self._client().waited(ident)
 
     @property
@@ -69,13 +69,13 @@ class CreateLane:
         return max(self._timeouts.silence, self._client().api_timeout)
 
     def renew(self) -> None:
-        """The client is another one."""
+        """Use the time-outs of a new client."""
         self.answers.floor = self._floor
 
     def send(self, work: Callable[[], Any], seconds: float, done: Done, judge: Judge = lambda error: error) -> None:
-        """Have a create made that may take *seconds*, and as long as any job besides for what comes before it.
+        """Send a create that may take *seconds*; the work before it may take as long as any job, in addition.
 
-        :param judge: what is to be thought of its error.
+        :param judge: returns the error that counts instead of the create's error.
         """
 
         def answered(result: Any, error: CloudError | None) -> None:
@@ -91,18 +91,18 @@ class CreateLane:
         self.workers.submit(CREATE, work, answered, changes=True, seconds=seconds + self._timeouts.job)
 
     def answered(self, seconds: float, beside: int = 0) -> None:
-        """A create was answered, or its server found, so long after it was sent.
+        """Note that a create was answered, or its server found, *seconds* after it was sent.
 
-        :param beside: how many were in flight when it was sent.
+        :param beside: how many servers were in flight when it was sent.
         """
         self.answers.add(seconds, self.unanswered, max(self.unanswered, self.in_flight, beside))
         if self.answers.strained:
             self.builds.strain(self._clock())
 
     def has_room(self, more: int, most: float) -> bool:
-        """True when one may be sent after *more* that are about to be sent.
+        """Return True if a create may be sent after *more* that are about to be sent.
 
-        :param most: so many may be in flight at the provider by the configuration.
+        :param most: the number of servers that the configuration allows to be in flight at the provider.
         """
         few_unanswered = self.unanswered + more < self.answers.at_once
         return few_unanswered and self.in_flight + more < self.builds.allowed(most)
@@ -113,24 +113,24 @@ class CreateLane:
 
     @property
     def opened(self) -> float:
-        """By how many times more creates may be sent because answers have been waited for so long."""
-        # Looking through the calls under way is dear, and asked for with each launch that waits.
+        """The factor by which more creates may be sent because the answers take so long."""
+        # To look through the calls under way is expensive, and is done for each launch that waits.
         return self.answers.opened(self._waited) if self.answers.never_quick else 1.0
 
     @property
     def answer_bound(self) -> float:
-        """After so many seconds no thread of ours can still be waiting for the answer to a create."""
+        """Seconds after which no thread of ours can still wait for the answer to a create."""
         return max(self._timeouts.call, self.answers.patience) + ANSWER_MARGIN
 
     def opening_due(self) -> float:
-        """Seconds until the window is to be looked at: while it opens by itself nothing else wakes the cycle."""
+        """Return the seconds until the window must be checked: while it opens with time, no event wakes the cycle."""
         opening = self.unanswered and self.answers.never_quick and self.opened < MOST_CREATES
         return OPENING_LOOK if opening else float("inf")
 
     def list_due(self, age_of_list: float) -> float:
-        """Seconds until the next look at the server list because a create is slow.
+        """Return the seconds until the server list must be read because a create is slow.
 
-        It shows whether the API is there at all, and the server of a create whose answer is lost.
+        The list shows whether the API works at all, and the server of a create whose answer is lost.
         """
         waited = self._waited
         if not waited:
@@ -141,12 +141,12 @@ class CreateLane:
     # -- from cycle to cycle -------------------------------------------------------------------------------------
 
     def document(self) -> dict[str, Any]:
-        """What the next cycle wants to know."""
+        """Return what the next cycle needs to know."""
         windows = {pool_id: window.size for pool_id, window in self.windows.items()}
         return {"creates": self.answers.document(), "builds": self.builds.document(), "windows": windows}
 
     def learn(self, document: Mapping[str, Any]) -> None:
-        """What an earlier cycle has stored."""
+        """Take over what an earlier cycle has stored."""
         self.answers.learn(document.get("creates"))
         self.builds.learn(document.get("builds"))
         windows = document.get("windows")

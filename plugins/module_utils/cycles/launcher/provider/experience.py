@@ -28,7 +28,7 @@ class Experience:
         self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
 
     def node_gone(self, pool: str | None, now: float) -> None:
-        """A node and its server are deleted. How often that happens tells how long a request waits for room."""
+        """Note that a node and its server are deleted: the rate of deletions shows how long requests wait for room."""
         self._gone.append({"pool": pool, "at": round(now, 1)})
 
     def document(self) -> dict[str, Any]:
@@ -51,11 +51,9 @@ class Experience:
 
 
 def learned_before(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a provider's document when the boots of earlier cycles in it can be used.
+    """Return a provider's document after a check of its boot times; the other fields are checked where they are used.
 
-    The readers of the other keys check them.
-
-    :raises BadDocument: they cannot.
+    :raises BadDocument: the boot times are not a list of seconds.
     """
     found = document.get("boot_seconds", [])
     if not isinstance(found, list) or not all(is_number(item) and item >= 0 for item in found):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of a cloud, with its age: read when it is needed and too old, never more often."""
+"""Facts about a cloud, with their ages. A fact is read only when it is needed and too old."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ...frame.workers import WorkerSet
 T = TypeVar("T")
 
 LONGEST_PAUSE = 5.0
-"""Seconds between two tries at the most: a cloud that is well again is noticed soon, and one call costs little."""
+"""Largest number of seconds between two tries: a cloud that works again is noticed soon, and one call costs little."""
 
 
 @dataclass(eq=False)
 class Fact(Generic[T]):
     """One reading of a cloud and how it is renewed.
 
-    :param max_age: seconds for which it serves.
-    :param changed: called after each answer, good or bad, by the cycle's thread.
-    :param held_until: tells until when the API asked to be left alone.
+    :param max_age: seconds for which a value may be used.
+    :param changed: called after each answer or error by the cycle's thread.
+    :param held_until: returns the UNIX time until which the API asked for a pause.
     """
 
     what: str
@@ -38,7 +38,7 @@ class Fact(Generic[T]):
     changed: Callable[[CloudError | None], None]
     value: T | None = None
     asked_at: float | None = None
-    """When the call of the present value began: what it shows is at least as new as this."""
+    """UNIX time at which the call of the current value began: the value is at least as new as this."""
     answered_at: float | None = None
     busy: bool = False
     begun_at: float = 0.0
@@ -47,19 +47,19 @@ class Fact(Generic[T]):
     retry_at: float = 0.0
     held_until: Callable[[], float] = lambda: 0.0
     told: bool = False
-    """True where *held_until* hears of what goes wrong here, and with it of what the API asks for."""
+    """True if errors of this fact, and the pauses that the API asks for, are reported to the health of the API."""
 
     @property
     def not_before(self) -> float:
-        """When it may be asked for at the earliest."""
+        """The earliest UNIX time at which the fact may be read."""
         return max(self.retry_at, self.held_until())
 
     def age(self, now: float) -> float:
-        """Seconds since the present value was asked for; infinite before the first."""
+        """Return the seconds since the current value was asked for; infinite before the first."""
         return float("inf") if self.asked_at is None else now - self.asked_at
 
     def want(self, now: float, max_age: float | None = None) -> T | None:
-        """The present value (None before the first); asks for a new one when it is too old."""
+        """Return the current value (None before the first); ask for a new one if it is too old."""
         limit = self.max_age if max_age is None else max_age
         if not self.busy and self.age(now) >= limit and now >= self.not_before:
             self.busy, self.begun_at = True, now
@@ -67,15 +67,15 @@ class Fact(Generic[T]):
         return self.value
 
     def waited(self, now: float) -> float:
-        """Seconds since the call under way was asked for; infinite when none is."""
+        """Return the seconds since the call under way was asked for; infinite if there is none."""
         return now - self.begun_at if self.busy else float("inf")
 
     def forget(self) -> None:
-        """The value turned out to be wrong: ask again when it is needed next."""
+        """Mark the value as wrong: the next use reads it again."""
         self.asked_at = None
 
     def renew(self) -> None:
-        """The client is another one now: ask again when it is needed next, also where asking failed before."""
+        """Read the value again at the next use, as the client was replaced; earlier failures do not delay that."""
         self.asked_at = None
         self.retry_at = 0.0
         self.failures = 0

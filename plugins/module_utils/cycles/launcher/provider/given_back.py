@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Room that nova's quota shows as free although no server list has shown yet which of the deleted servers are gone.
 
-``GET /limits`` counts and shows no servers, so it is cheap where a list is not. It is read often while a request waits
-for room and a server whose delete nova acknowledged may well be gone; then the list confirms at leisure.
+``GET /limits`` counts servers without showing them, so it is cheap even where a list is not. It is read often while a
+request waits for room and a server whose delete nova acknowledged may be gone; a later list confirms the result.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from .facts import Fact
 from .uncounted import Uncounted
 
 COUNTED = (INSTANCES, CORES, RAM)
-"""What nova frees with the server. Ports, volumes and floating IPs are freed when the list has confirmed its end."""
+"""The resources that count as free with the server. Its ports, volumes and floating IPs count as free only after a list
+has confirmed its end."""
 PACE = 0.06
 SHARE = 3.0
-"""The limits are read every PACE seconds, or after so many times as long as the last answer took."""
+"""The limits are read every PACE seconds, or after SHARE times the duration of the last answer if that is longer."""
 UNKNOWN_PACE = 0.5
-"""The least distance while nothing is known of deletions; it grows with their age."""
+"""Minimum seconds between two readings while the usual duration of deletions is unknown; it grows with their age."""
 DOUBT = 30.0
-"""Seconds without such readings after one that failed; the list tells meanwhile."""
+"""Seconds without such readings after one that failed; meanwhile only lists show free room."""
 
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """A node whose server nova agreed to delete at *asked_at*, and what it uses."""
+    """A node whose server nova agreed to delete at *asked_at*, with the resources that it uses."""
 
     node_id: str
     asked_at: float
@@ -41,11 +42,11 @@ class Acknowledged:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a reading of the limits is compared with.
+    """The resources that a reading of the limits is compared with.
 
-    :ivar known: what is used by the servers that are known, without the nodes that count as given back.
-    :ivar uncounted: the part of it that nova may not count yet.
-    :ivar unanswered: what the creates will use that are without an answer; nova may count them already.
+    :ivar known: used by the known servers, without the nodes that count as given back.
+    :ivar uncounted: the part of *known* that nova may not count yet.
+    :ivar unanswered: needed by the unanswered creates; nova may count them already.
     """
 
     known: Resources = field(default_factory=Resources)
@@ -56,12 +57,12 @@ class Expected:
 class GivenBack:
     """The nodes of one provider whose instances, cores and ram count as free.
 
-    :ivar nodes: their ids, and when the quota first showed that.
+    :ivar nodes: their ids, with the UNIX time at which the quota first showed their room.
     :ivar uncounted: the creates that nova may not count yet.
-    :ivar in_doubt: what the latest reading lacked may be room, or such creates: only a list can tell.
-    :param fact: makes the fact of the limits, given how they are read and what is called after each answer.
+    :ivar in_doubt: the resources missing in the latest reading may be room or such creates: only a list shows which.
+    :param fact: makes the fact of the limits from the function that reads them and the one to call after each answer.
     :param clock: UNIX seconds.
-    :param last_sent: when the latest create was sent.
+    :param last_sent: returns when the latest create was sent.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class GivenBack:
         self._clock = clock
         self._last_sent = last_sent
         self._asking: tuple[Sequence[Acknowledged], Expected, Resources] = (), Expected(), Resources()
-        """When the call under way began: the nodes, what was expected, and the size of those that were given back."""
+        """The state when the call under way began: the nodes, the expected usage, and the size of nodes given back."""
         self._asked: Sequence[Acknowledged] = ()
         self._free: dict[str, float] = {}
         self._pending: Mapping[str, Acknowledged] = {}
@@ -89,34 +90,34 @@ class GivenBack:
         """Forget the nodes whose end a list has confirmed.
 
         :param pending: the nodes whose delete nova acknowledged and whose servers no list has shown to be gone.
-        :param doubted: what nova counts may lack servers that are there.
+        :param doubted: nova's count may lack servers that exist.
         """
         before, self._pending = self._pending, {} if doubted else {item.node_id: item for item in pending}
-        # A list has told which of them are gone.
+        # If a node is no longer pending, a list has shown which of them are gone.
         self.in_doubt = self.in_doubt and before.keys() <= self._pending.keys()
         self._judge()
 
     def known(self, node_id: str, asked_at: float) -> Acknowledged | None:
-        """What :meth:`follow` was told of a node last, if that was the same delete: nothing about it changes."""
+        """Return the node as :meth:`follow` last got it, if it is the same delete: then it has not changed."""
         item = self._pending.get(node_id)
         return item if item is not None and item.asked_at == asked_at else None
 
     @property
     def size(self) -> Resources:
-        """What the nodes that are given back have used."""
+        """The resources of the nodes that are given back."""
         return _counted([self._pending[node_id] for node_id in self.nodes])
 
     @property
     def tells(self) -> bool:
-        """False after a reading that failed: then the list has to tell."""
+        """False after a reading that failed: then only a list shows free room."""
         return self._clock() >= self._doubted_until
 
     def poll(self, expected: Expected, times: Times, now: float) -> float:
-        """Read the limits when a server may be gone.
+        """Read the limits if a server may be gone.
 
-        :param expected: what they are compared with.
-        :param times: how long deletions took lately.
-        :return: seconds until the next reading is due; infinite where there is none to wait for.
+        :param expected: the resources that the limits are compared with.
+        :param times: the durations of recent deletions.
+        :return: seconds until the next reading is due; infinite if none is needed.
         """
         ages = [now - item.asked_at for key, item in self._pending.items() if key not in self.nodes]
         if not ages:
@@ -150,8 +151,8 @@ class GivenBack:
         self._judge()
 
     def _judge(self) -> None:
-        """Choose the nodes to which the free room belongs; the longest in deletion first."""
-        # What a list has confirmed since the reading is part of what the quota lacked.
+        """Choose the nodes to which the free room belongs; those whose delete is the oldest come first."""
+        # The room of nodes that a list has confirmed since the reading is part of the free room.
         confirmed = _counted([item for item in self._asked if item.node_id not in self._pending])
         left = {name: amount - confirmed[name] for name, amount in self._free.items()}
         given: list[str] = []
@@ -162,7 +163,7 @@ class GivenBack:
         self._keep(given)
 
     def _keep(self, nodes: Collection[str]) -> None:
-        """These count as given back, and no others."""
+        """Set the nodes that count as given back."""
         now = self._clock()
         self.nodes = {node_id: self.nodes.get(node_id, now) for node_id in nodes if node_id in self._pending}
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How well a provider's API is: what went wrong last, since when, and until when it asked to be left alone."""
+"""The health of a provider's API: its last error, since when it is in trouble, and until when it asked for a pause."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ....model.reasons import Reason
 
 CREATE = "POST /servers"
 FIRST_PAUSE = 2.0
-"""Seconds without another create after one that the API could not do; doubled each time, at most one time-out."""
+"""Seconds without a create after one that failed because of the API; doubled each time, up to one time-out."""
 PROBE_AFTER = 15.0
-"""Seconds after which an API that asked to be left alone is tried all the same, by a single cheap call."""
+"""Seconds after which an API that asked for a pause is tried nevertheless, with a single cheap call."""
 
 
 class Health:
-    """Fed with every answer and looked at in every pass, by the cycle's thread.
+    """The health of one provider's API. The cycle's thread reports every answer and checks the health in every pass.
 
-    An answer to any call tells that the API is there. That creates work, only a create can tell: after one that failed
-    there is a pause, which grows until one succeeds.
+    An answer to any call shows that the API works. Only a create shows that creates work: after a failed create there
+    is a pause, which grows until one succeeds.
     """
 
     def __init__(self, provider: str, counters: CallCounters, timeouts: ApiTimeouts | None = None) -> None:
@@ -44,14 +44,14 @@ class Health:
         self._creates_since = 0.0
         self._heard_at = float("-inf")
         self.wait_until = 0.0
-        """Until when the API is left alone because it asked for that."""
+        """UNIX time until which no call is made because the API asked for a pause."""
         self._asked = 0.0
         self._probe_at = 0.0
         self.since: float | None = None
-        """Since when it is not well; None when it is."""
+        """UNIX time since which the API is in trouble; None if it is not."""
 
     def heard(self, error: CloudError | None, now: float, call: str = "") -> None:
-        """An answer to a *call*, or the lack of one. A refusal is an answer."""
+        """Note an answer to a *call*, or that there was none. A refusal is an answer."""
         failed = isinstance(error, CloudUnavailable | CloudAuthError)
         if call != CREATE and (error is None or error.status is not None):
             self._heard_at = now
@@ -69,29 +69,29 @@ class Health:
         if error is None:
             self._creates, self._creates_failures, self._creates_until = None, 0, 0.0
         elif now >= self._creates_until:
-            # Those that were under way together count once.
+            # Creates that were under way at the same time count once.
             self._creates_since = self._creates_since if self._creates is not None else now
             self._creates = error
             self._creates_failures += 1
             self._creates_until = now + backoff(self._creates_failures, first=FIRST_PAUSE, most=self._timeouts.silence)
 
     def probe_due(self, now: float) -> bool:
-        """True once when an API that asked to be left alone is to be tried with one cheap call."""
+        """Return True, once per interval, if an API that asked for a pause must be tried with one cheap call."""
         if not self._probe_at <= now < self.wait_until:
             return False
         self._probe_at = now + PROBE_AFTER
         return True
 
     def probed(self, error: CloudError | None, now: float) -> None:
-        """The answer to that call: a good one ends the wait for all others."""
+        """Note the answer to that call: a success ends the pause for all calls."""
         self.heard(error, now)
         if error is None:
             self.wait_until = 0.0
 
     def follow(self, now: float) -> None:
-        """Once per pass: see whether calls are without an answer for too long.
+        """Check whether calls wait too long for their answers; called once per pass.
 
-        A create may take minutes while everything else is answered: then it is only slow.
+        A create may take minutes while all other calls are answered: then it is only slow.
         """
         suspect = self._timeouts.suspect
         kind, seconds = self._counters.longest_wait(but=CREATE)
@@ -104,14 +104,14 @@ class Health:
             self.since = now - self._silent[1]
 
     def blocked(self, now: float) -> Reason | None:
-        """Why nothing may be given to the provider now."""
+        """Return why no work may be given to the provider now; None if it may."""
         kind, seconds = self._silent
         if seconds:
             return self._trouble(f"no answer to {kind} for {seconds:.0f} s")
         return self.refused(now)
 
     def refused(self, now: float) -> Reason | None:
-        """The same as far as it follows from answers, and not from their lack."""
+        """Return the same, but only for reasons that follow from answers, not from missing answers."""
         if now < self.wait_until:
             said = f"{self._error}; " if self._error is not None else ""
             left = self.wait_until - now
@@ -123,21 +123,21 @@ class Health:
         return None
 
     def troubled_for(self, now: float) -> float:
-        """Seconds since it is not well; 0 when it is."""
+        """Return the seconds since the trouble began; 0 if there is none."""
         return 0.0 if self.since is None else now - self.since
 
     def document(self, now: float) -> dict[str, Any]:
-        """For the result: ``state`` is ok or trouble."""
+        """Return the health for the result: ``state`` is ok or trouble."""
         reason = self.blocked(now)
         if reason is None and self._creates is None:
             return {"state": "ok"}
         if reason is None:
-            # It may be tried again, but nothing has shown yet that it works.
+            # A create may be tried again, but nothing has shown yet that creates work.
             return {"state": "trouble", "text": str(self._creates), "seconds": round(now - self._creates_since, 1)}
         return {"state": "trouble", "text": reason.figures["text"], "seconds": round(self.troubled_for(now), 1)}
 
     def record(self, now: float) -> dict[str, Any]:
-        """As it is stored: ``since`` (UNIX time) instead of ``seconds``."""
+        """Return the health as it is stored: with ``since`` (UNIX time) instead of ``seconds``."""
         document = self.document(now)
         seconds = document.pop("seconds", None)
         return document if seconds is None else {**document, "since": round(now - seconds)}

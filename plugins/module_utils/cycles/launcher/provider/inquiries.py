@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Questions about single servers: what nova's list does not tell.
+"""Calls about single servers, for facts that nova's list does not show.
 
-A question about one server costs nova more than its share of a list. It is asked where the list is not enough: for the
-fault of a server in ERROR, which the list may leave out, and for a server that the list should show and does not.
+A call about one server costs nova more than its share of a list. It is made only where the list is not enough: for the
+fault of a server in ERROR, which the list may leave out, and for a server that the list should show but does not.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ....model.errors import CloudError
 
 MOST_AT_ONCE = 4
 MOST_A_MINUTE = 20
-"""Questions about servers that a list does not show; a whole burst may be missing."""
+"""Largest number of calls per minute about servers that a list does not show: a whole burst may be missing."""
 AGAIN = 10.0
-"""Seconds from an answer to the next question about the same server; doubled each time, up to a minute."""
+"""Seconds from an answer to the next call about the same server; doubled each time, up to a minute."""
 LONGEST_PAUSE = 60.0
 RETRY = 5.0
-"""Seconds from a question without an answer to the next, at first."""
+"""Seconds from a first call without an answer to the next one; doubled each time, up to a minute."""
 RETRY_SOON = 2.0
-"""The same for a fault: a launch waits for it."""
+"""The same for a fault, for which a launch waits."""
 TRIES = 2
-"""Questions for a fault; after that it is unknown."""
+"""Number of calls without an answer after which the fault of a server counts as unknown."""
 KEPT = 600.0
 
 Answered = Callable[["tuple[float, Server | None] | None", "CloudError | None"], None]
@@ -37,7 +37,7 @@ Ask = Callable[[str, Answered], None]
 
 @dataclass(frozen=True)
 class Told:
-    """An answer. *asked_at*: when the call began; *server*: None when nova knows it no more (404)."""
+    """An answer. *asked_at*: when the call began; *server*: None if nova does not know it any more (404)."""
 
     asked_at: float
     server: Server | None
@@ -48,16 +48,16 @@ class _Question:
     told: Told | None = None
     asks: int = 0
     failures: int = 0
-    """Questions in a row that were not answered."""
+    """Number of calls in a row that were not answered."""
     not_before: float = 0.0
     busy: bool = False
 
 
 class Inquiries:
-    """The questions of one provider. Used by the cycle's thread only.
+    """The calls about single servers of one provider. Used by the cycle's thread only.
 
-    :param ask: has the call made; what it is given is called with (when the call began, server) or the error.
-    :param held_until: tells until when the API asked to be left alone.
+    :param ask: makes the call; it calls the given function with (when the call began, server) or the error.
+    :param held_until: returns the UNIX time until which the API asked for a pause.
     """
 
     def __init__(self, ask: Ask, clock: Callable[[], float], held_until: Callable[[], float]) -> None:
@@ -68,14 +68,14 @@ class Inquiries:
         self._recent: deque[float] = deque(maxlen=MOST_A_MINUTE)
 
     def last(self, server_id: str) -> Told | None:
-        """The latest answer, however old."""
+        """Return the latest answer, regardless of its age."""
         question = self._questions.get(server_id)
         return question.told if question is not None else None
 
     def want(self, server_id: str, since: float, now: float) -> Told | None:
-        """The answer to a question that was asked after *since*; None until there is one.
+        """Return the answer to a call that began after *since*; None until there is one.
 
-        Asks at growing distances, and not for all servers of a burst at once.
+        The calls are made after growing intervals, and not for all servers of a burst at once.
         """
         question = self._questions.setdefault(server_id, _Question())
         if question.told is not None and question.told.asked_at > since:
@@ -86,7 +86,7 @@ class Inquiries:
         return None
 
     def with_fault(self, server: Server, now: float) -> Server | None:
-        """A server that a list showed in ERROR, with its fault where that is to be had; None until that is known."""
+        """Return a server in ERROR with its fault, if nova shows it; None while nova is being asked."""
         question = self._questions.setdefault(server.id, _Question())
         told = question.told.server if question.told is not None else None
         if told is not None and told.status == server.status:
@@ -97,7 +97,7 @@ class Inquiries:
         return None
 
     def prune(self, now: float) -> None:
-        """Forget questions that were not asked for a while."""
+        """Forget servers about which no call was made for KEPT seconds."""
         old = [key for key, question in self._questions.items() if not question.busy and self._is_old(question, now)]
         for key in old:
             del self._questions[key]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one cloud offers: flavors, zones, networks, images, and the names that a launch would be refused for."""
+"""The offer of one cloud: flavors, zones, networks, images, and the names that a launch may be refused for."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ IMAGE_AGE = 300.0
 
 
 class MakeFact(Protocol):
-    """How a fact of the provider is made."""
+    """Makes a fact of the provider."""
 
     def __call__(self, what: str, read: Callable[[], Any], max_age: float, /, *, heeded: bool = True) -> Fact[Any]:
-        """*heeded*: whether its reading tells how well the API is."""
+        """Return a new fact. *heeded*: True if errors of its reading count for the health of the API."""
 
 
 class Knowledge:
-    """What is known of the offer of one provider's cloud, read when it is needed.
+    """The known facts about one provider's cloud, each read when it is needed.
 
-    :param name: of the provider.
-    :param client: tells the client of now.
+    :param name: the name of the provider.
+    :param client: returns the current client.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Knowledge:
         self.flavors: Fact[list[Flavor]] = fact("GET /flavors/detail", lambda: client().list_flavors(), HOUR)
         self.zones: Fact[list[str]] = fact("GET /os-availability-zone", self._read_zones, HOUR)
         self.networks: Fact[list[Network]] = fact("GET /networks", lambda: client().list_networks(), HOUR)
-        # Names that a launch would be refused for. Whether they can be read says nothing about the API's health.
+        # Names that a launch may be refused for. Whether they can be read says nothing about the API's health.
         self.every_zone: Fact[list[str]] = fact("GET /os-availability-zone", self._read_every_zone, HOUR, heeded=False)
         self.keypairs: Fact[list[str]] = fact("GET /os-keypairs", lambda: client().list_keypairs(), HOUR, heeded=False)
         self.security_groups: Fact[list[SecurityGroup]] = fact(
@@ -57,22 +57,22 @@ class Knowledge:
 
     @property
     def facts(self) -> tuple[Fact[Any], ...]:
-        """The facts whose reading tells how well the API is."""
+        """The facts whose readings count for the health of the API."""
         return (self.flavors, self.zones, self.networks, *self.images.values())
 
     @property
     def names(self) -> tuple[Fact[Any], ...]:
-        """The facts whose reading says nothing about the API: names that a launch would be refused for."""
+        """The facts whose readings say nothing about the health of the API: names that a launch may be refused for."""
         return (self.every_zone, self.keypairs, self.security_groups, self.image_names)
 
     def image(self, name: str) -> Fact[Image | None]:
-        """The fact of an image by name or id."""
+        """Return the fact of an image by name or id."""
         if name not in self.images:
             self.images[name] = self._fact("GET /images", lambda: self._client().find_image(name), IMAGE_AGE)
         return self.images[name]
 
     def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:
-        """What *look* finds; looked for again when the label or what is known of the cloud is not the same any more."""
+        """Return the result of *look*, which is called again only if the label or a known fact has changed."""
         known = (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups)
         now = (pool, label, *(fact.value for fact in known))
         before = self._looked_up.get((pool.name, label.name))
@@ -81,7 +81,7 @@ class Knowledge:
         return before[1]
 
     def learn_zones(self, document: object) -> None:
-        """The zones that earlier cycles knew: a reading that lacks one of them was made while a cell was away."""
+        """Take over the zones of earlier cycles; a reading that lacks one of them is dropped, as a cell was down."""
         self.denials.learn(document)
         for fact in (self.zones, self.every_zone):
             if fact.value is not None and set(self.denials.zones) - set(fact.value):
@@ -89,12 +89,12 @@ class Knowledge:
                 fact.forget()
 
     def forget_names(self) -> None:
-        """The cloud refused what was asked of it: what is known of it may be wrong."""
+        """Read the names again at the next use, as the cloud refused a call: the known names may be wrong."""
         for fact in (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups):
             fact.forget()
 
     def floats(self, pool: Pool, label: PoolLabel) -> bool:
-        """True when nodes of the label most likely get a floating IP."""
+        """Return True if nodes of the label most likely get a floating IP."""
         if not pool.auto_floating_ip:
             return False
         client, names = self._client(), label.networks or pool.networks

@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Servers that a list does not show although their deletion was not asked for.
 
-nova answers 200 and leaves out the servers of a cell that is down or slow (so below microversion 2.69, and nothing in
-the answer tells). A list is compared with the one before: where it lacks servers of ours that were not deleted, it is
-doubted as a whole, what it lacks is believed to be there as it was, and nova is asked for a few of them. When it knows
-none of these any more, the list was right. When it knows them, or cannot say, they stay until a list shows them again.
+nova answers 200 and leaves out the servers of a cell that is down or slow (below microversion 2.69, and the answer does
+not say so). Each list is compared with the one before. If it lacks servers of ours that were not deleted, the whole
+list is doubted: the missing servers are assumed to exist as before, and nova is asked about a few of them. If nova
+knows none of these any more, the list was right. If nova knows them, or does not answer, they stay until a list shows
+them.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from .inquiries import Inquiries
 
 GONE = ("DELETED", "SOFT_DELETED")
 MOST_ENDED = 1000
-"""So many servers that turned out to be gone are remembered: nova need not be asked for them again."""
+"""Largest number of missing servers that are remembered as gone, so that nova need not be asked about them again."""
 SAMPLE = 3
-"""Of the missing servers so many are asked for, however many they are."""
+"""Number of missing servers that nova is asked about, regardless of how many are missing."""
 
 
 class Missing:
-    """What the lists of one provider leave out.
+    """The servers that the lists of one provider leave out.
 
-    :param provider: only servers that were made for it are expected to be there;
-    :param site: none of another tree: others may delete theirs as they like.
+    :param provider: only servers that were created for this provider are expected in a list.
+    :param site: the id of this tree; servers of another tree are not expected, as its launchers may delete them.
     """
 
     def __init__(self, provider: str, site: str, inquiries: Inquiries) -> None:
@@ -46,15 +47,15 @@ class Missing:
         return len(self._servers)
 
     def leave(self, server_id: str) -> None:
-        """The deletion of the server is about to be asked for: lists may leave it out from now on."""
+        """Note that the deletion of the server is about to be asked for: lists may leave it out from now on."""
         self._leaving.add(server_id)
 
     def compare(
         self, before: Mapping[str, Server], shown: Mapping[str, Server], listed_from: float
     ) -> dict[str, Server]:
-        """The servers that are believed to be there after a list: those it shows, and those it lacks without a reason.
+        """Return the servers assumed to exist after a list: those it shows, and those it lacks without a reason.
 
-        :param before: what was believed.
+        :param before: the servers that were assumed to exist before.
         """
         lost = {
             key: server
@@ -64,7 +65,7 @@ class Missing:
         unexplained = [
             key for key, server in lost.items() if key not in self._leaving and server.task_state != "deleting"
         ]
-        # A list without any server looks the same whether all are gone or none can be seen.
+        # An empty list looks the same whether all servers are gone or none can be shown.
         self._servers = lost if unexplained or not shown else {}
         self._sample = [key for key in self._sample if key in self._servers]
         if self._servers and not self._sample:
@@ -79,9 +80,9 @@ class Missing:
         return server.metadata.get(META_PROVIDER) == self._provider and server.site in ("", self._site)
 
     def settle(self, now: float) -> dict[str, Server | None]:
-        """Ask nova for some of the missing servers, and read the answers.
+        """Ask nova about some of the missing servers, and read the answers.
 
-        :return: what is to be believed from now on, by id; None: it is gone.
+        :return: the changed servers by id; None for a server that is gone.
         """
         news: dict[str, Server | None] = {}
         for key in [*self._sample]:
@@ -96,17 +97,17 @@ class Missing:
                     news[key] = self._servers[key] = told.server
             self._inquiries.want(key, self._since, now)
         if news and not self._sample:
-            # Of those that were asked for none is there: the list was right.
+            # None of the servers that nova was asked about exists: the list was right.
             news.update(dict.fromkeys(self._servers))
             self._servers = {}
         self._ended.extend(key for key, server in news.items() if server is None)
         return news
 
     def has_ended(self, server_id: str) -> bool:
-        """True for a server that was missing and is known to be gone."""
+        """Return True for a server that was missing and is known to be gone."""
         return server_id in self._ended
 
 
 def _some(keys: list[str], most: int) -> list[str]:
-    """A few from all over a list: what was made together may be in one cell."""
+    """Return a few keys from all parts of a list: servers that were created together may be in one cell."""
     return keys if len(keys) <= most else [keys[place * (len(keys) - 1) // max(1, most - 1)] for place in range(most)]

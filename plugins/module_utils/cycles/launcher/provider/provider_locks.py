@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which providers this cycle acts for: one acting launcher per provider, others stand by."""
+"""The locks of providers: one launcher acts for a provider, others stand by."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MIN_READY = "min-ready"
 
 
 class ProviderLocks:
-    """The locks that give this cycle the right to act. All of them are gone when the session is."""
+    """The locks that give this cycle the right to act. They end with the session."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._held: dict[str, Held] = {}
 
     def gain(self, providers: Iterable[str]) -> list[str]:
-        """Take what is free; returns the providers that are newly ours."""
+        """Take the free locks; return the providers that this cycle newly acts for."""
         return [name for name in providers if self._take(name, f"{PROVIDERS}/{name}")]
 
     def gain_min_ready(self) -> None:
@@ -31,7 +31,7 @@ class ProviderLocks:
 
     @property
     def keeps_spares(self) -> bool:
-        """True when min-ready of the whole tree is in this cycle's hands."""
+        """True when this cycle provides min-ready for the whole tree."""
         return "" in self._held
 
     def __contains__(self, provider: str) -> bool:
@@ -39,13 +39,13 @@ class ProviderLocks:
         return held is not None and held.valid
 
     def release(self, provider: str) -> None:
-        """Let go of a provider; it can be gained again."""
+        """Release the lock of a provider; it can be taken again."""
         held = self._held.pop(provider, None)
         if held is not None:
             held.release()
 
     def lose(self) -> None:
-        """Let go of everything."""
+        """Release all locks."""
         for held in self._held.values():
             held.release()
         self._held.clear()

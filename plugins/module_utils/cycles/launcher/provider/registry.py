@@ -31,14 +31,14 @@ VERSION = "stackci.nodepool"
 
 
 def pool_id(site: str, provider: str, pool: str) -> str:
-    """The stable launcher id of a pool: the same in every cycle and on every host of a site."""
+    """Return the stable launcher id of a pool: it is the same in every cycle and on every host of a tree."""
     digest = hashlib.sha256("\0".join((site, provider, pool)).encode()).hexdigest()[:16]
     return f"stackci-PoolWorker.{provider}-{pool}-{digest}"
 
 
 @dataclass(frozen=True)
 class KnownPool(Stored):
-    """A pool that a launcher registered once, as ``pools/<pool id>`` has it. *last_seen*: UNIX time."""
+    """A pool that a launcher has registered, as stored in ``pools/<pool id>``. *last_seen*: UNIX time."""
 
     provider_name: str
     name: str
@@ -61,22 +61,22 @@ class Registry:
         self._registered_at: dict[str, float] = {}
 
     def reload(self, config: NodepoolConfig) -> None:
-        """Another configuration is in force."""
+        """Use a new configuration."""
         self._config = config
 
     def ids(self, provider: Provider) -> dict[tuple[str, str], str]:
-        """(provider, pool) → id for all pools of a provider."""
+        """Return (provider, pool) → id for all pools of a provider."""
         return {(provider.name, name): pool_id(self._site, provider.name, name) for name in provider.pools}
 
     def keep_registered(self, provider: Provider, now: float) -> None:
-        """Once per pass: register the provider's pools when that is due."""
+        """Register the provider's pools if that is due; called once per pass."""
         if now - self._registered_at.get(provider.name, 0.0) >= REGISTER_EVERY:
             self.register(provider, now)
             self.forget_past(now)
             self._registered_at[provider.name] = now
 
     def register(self, provider: Provider, now: float) -> None:
-        """Announce the provider's pools, to others by Nodepool's registry and to later cycles in our own subtree."""
+        """Register the provider's pools: in Nodepool's registry for others, in our own subtree for later cycles."""
         if self._launcher is None:
             self._launcher = self._store.components.register(
                 ComponentKind.LAUNCHER, self._hostname, {"state": ComponentState.RUNNING, "version": VERSION}
@@ -91,19 +91,19 @@ class Registry:
             self._store.own.put(f"{KNOWN_POOLS}/{key}", {**fields, "config": self.origin, "last_seen": now})
 
     def set_paused(self, paused: set[str]) -> None:
-        """Tell others which of our pools are at their limit; they then take over what we would have gone first for."""
+        """Publish which of our pools are at their limit: others then serve requests that ours would serve first."""
         for key, registration in self._pools.items():
             registration.update(paused=key in paused)
 
     def restrict(self, keep: Collection[str], now: float) -> None:
-        """Take back the registrations of all pools but those to *keep*, and forget what left the configuration."""
+        """Remove the registrations of all pools except *keep*, and forget pools that left the configuration."""
         for key in [key for key in self._pools if key not in keep]:
             self._pools.pop(key).unregister()
         self.forget_past(now)
         self._registered_at.clear()
 
     def withdraw(self) -> None:
-        """Take all registrations back."""
+        """Remove all registrations."""
         for registration in self._pools.values():
             registration.unregister()
         self._pools.clear()
@@ -113,7 +113,7 @@ class Registry:
             self._launcher = None
 
     def others(self, ours: Iterable[str], now: float) -> list[OtherPool]:
-        """Every pool that is registered, known or configured and not ours."""
+        """Return every pool that is registered, known or configured, except *ours*."""
         mine = set(ours)
         found: dict[str, OtherPool] = {}
         for pool in self._store.components.pools():
@@ -143,7 +143,7 @@ class Registry:
         return list(found.values())
 
     def _unserved(self) -> list[OtherPool]:
-        """The pools of the configuration, as they count while they are not registered yet."""
+        """Return the pools of the configuration as they count while they are not registered."""
         return [
             OtherPool(
                 id=pool_id(self._site, provider.name, pool.name),
@@ -174,8 +174,8 @@ class Registry:
         return self._store.own.understood(f"{KNOWN_POOLS}/{key}", KnownPool.from_document)
 
     def _is_past(self, known: KnownPool, now: float) -> bool:
-        """Long unseen, or taken out of the very configuration that once registered it."""
-        if abs(now - known.last_seen) > KNOWN_FOR:  # far in the future: stored by a clock that was ahead
+        """Return True for a pool that was not seen for long, or that was removed from this configuration."""
+        if abs(now - known.last_seen) > KNOWN_FOR:  # also a time far in the future, stored by a clock that was ahead
             return True
         provider = self._config.providers.get(known.provider_name)
         listed = provider is not None and known.name in provider.pools

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the server list of one provider is read: whole, or only what has changed where reading all of it is slow.
+"""Reads the server list of one provider: the whole list, or only its changes if the whole list is slow.
 
 For ``GET /servers/detail`` nova asks neutron for the ports of each server that it shows, so a list of a hundred servers
 can cost a busy cloud as much as building one. With ``changes-since`` nova shows the servers whose ``updated`` is not
-older, and those that were deleted, as DELETED and without metadata. The times in it are of the hosts that wrote them:
-where a whole list shows that changes were missed, only whole lists are read from then on.
+older, and those that were deleted, as DELETED and without metadata. The clocks of different hosts write these times: if
+a whole list shows that changes were missed, only whole lists are read from then on.
 """
 
 from __future__ import annotations
@@ -24,25 +24,27 @@ from ....model.cloud import Server, moment
 from ....model.stored import is_number
 
 SLOW = 1.0
-"""Seconds. After a whole list that took longer only changes are read."""
+"""Seconds. After a whole list that took longer, only changes are read."""
 NOTICED = 0.5
-"""After a list that took so many seconds or less the next one may follow at once."""
+"""Seconds. After a list that took no longer than this, the next one may follow at once."""
 RECENT = 5
-"""A list is as slow as the last one, or as the median of so many: a single quick one does not make a cloud quick."""
+"""Number of recent lists. The time of a list is that of the last one or the median of these, whichever is longer: a
+single quick list does not make a cloud quick."""
 PAUSE, LONGEST_PAUSE = 2.0, 15.0
-"""After a list that took SLOW or longer none is read for so many times as long, and at most so many seconds; between
-NOTICED and SLOW, where a thousand servers in two pages may be all that is slow, for a part of that."""
+"""After a list that took SLOW seconds or longer, none is read for PAUSE times its duration, up to LONGEST_PAUSE
+seconds. After one between NOTICED and SLOW, the pause is a part of that: a thousand servers in two pages may be the
+only reason."""
 WHOLE_EVERY = 60.0
 OVERLAP = 30.0
-"""Changes are asked for from so many seconds before the newest one that is known: hosts' clocks differ."""
+"""Seconds before the newest known change from which changes are asked for: the clocks of hosts differ."""
 
 
 @dataclass(frozen=True)
 class Listing:
     """An answer.
 
-    :param since: None for a whole list, else from when on it shows changes.
-    :param seconds: what the calls took, without what they waited for the provider's rate; None where that is unknown.
+    :param since: None for a whole list, otherwise the UNIX time from which it shows changes.
+    :param seconds: the duration of the calls, without their wait for the provider's rate; None if it is unknown.
     """
 
     servers: Mapping[str, Server]
@@ -51,9 +53,9 @@ class Listing:
 
 
 class ServerList:
-    """Reads the list of one provider. :meth:`read` is for the provider's threads, the rest for the cycle's own.
+    """Reads the list of one provider. The provider's threads call the read methods, the cycle's thread all others.
 
-    :param client: returns the client of now.
+    :param client: returns the current client.
     """
 
     def __init__(self, client: Callable[[], CloudClient], clock: Callable[[], float]) -> None:
@@ -65,29 +67,29 @@ class ServerList:
         self._whole_seconds: deque[float] = deque(maxlen=RECENT)
         self._newest: float | None = None
         self._ending = math.inf
-        """The oldest ``updated`` of a server shown as DELETED: nova keeps that when it lets go of the server."""
+        """The oldest ``updated`` of a server shown as DELETED: nova does not change it when it removes the server."""
         self._next_since: float | None = None
         self._last_since: float | None = None
         self._trusted = True
 
     @property
     def slowest(self) -> float:
-        """Seconds that the slowest of the latest whole lists took; 0 before the first."""
+        """The seconds that the slowest of the recent whole lists took; 0 before the first."""
         return max(self._whole_seconds, default=0.0)
 
     def document(self) -> list[float]:
-        """What the next cycle wants to know: how long the latest whole lists took."""
+        """Return the durations of the recent whole lists, for the next cycle."""
         return [round(seconds, 1) for seconds in self._whole_seconds]
 
     def learn(self, document: object) -> None:
-        """What an earlier cycle has stored; what makes no sense is left out."""
+        """Take over the durations of an earlier cycle; ignore invalid ones."""
         found = document if isinstance(document, list) else []
         self._whole_seconds.extend(float(seconds) for seconds in found if is_number(seconds) and seconds >= 0)
 
     def choose(self, now: float, *, whole: bool) -> None:
-        """Decide what the next :meth:`read` asks for.
+        """Decide whether the next :meth:`read` asks for a whole list or for changes.
 
-        :param whole: only a whole list will do.
+        :param whole: True to read a whole list in any case.
         """
         changes = (
             not whole
@@ -100,14 +102,14 @@ class ServerList:
         self._next_since = min(self._newest - OVERLAP, self._ending) if changes and self._newest is not None else None
 
     def read(self) -> Listing:
-        """Ask nova.
+        """Read the list or its changes, as :meth:`choose` decided.
 
         :raises CloudError: nova did not answer, or refused.
         """
         return self._read(self._next_since)
 
     def read_whole(self) -> Listing:
-        """Ask nova for the whole list.
+        """Read the whole list.
 
         :raises CloudError: nova did not answer, or refused.
         """
@@ -121,9 +123,9 @@ class ServerList:
         return Listing(servers, since, self._clock() - began - (client.waited(ident) - waited))
 
     def merge(self, before: Mapping[str, Server], listing: Listing, now: float) -> Mapping[str, Server]:
-        """The servers that are there after an answer.
+        """Return the servers that exist after an answer.
 
-        :param before: those that were believed to be there.
+        :param before: the servers that were assumed to exist before.
         """
         updates = {key: moment(server.updated) for key, server in listing.servers.items()}
         if listing.seconds is not None:
@@ -142,7 +144,7 @@ class ServerList:
         return servers
 
     def due(self, now: float, news_in: float = 0.0) -> float:
-        """Seconds until a list may be read again without keeping the cloud from its work.
+        """Return the seconds until a list may be read again without slowing down the cloud.
 
         :param news_in: seconds between two slow lists of which each is expected to show several changes.
         """
@@ -157,7 +159,7 @@ class ServerList:
     def _has_missed(
         self, before: Mapping[str, Server], servers: Mapping[str, Server], updates: Mapping[str, float | None]
     ) -> bool:
-        """True when a whole list shows a change that is too old for the lists of changes, and that none has shown."""
+        """Return True if a whole list shows a change that the lists of changes should have shown but did not."""
         since = self._last_since
         return since is not None and any(
             at is not None and at < since and (key not in before or _differs(before[key].updated, servers[key].updated))
@@ -170,9 +172,9 @@ def _differs(believed: str | None, shown: str | None) -> bool:
 
 
 def _with_changes(before: Mapping[str, Server], changes: Mapping[str, Server]) -> dict[str, Server]:
-    """The servers of *before* as they are after *changes*.
+    """Return the servers of *before* with *changes* applied.
 
-    A server that nova has let go of is shown without metadata; until then it counts, also as DELETED.
+    nova shows a server that it has finally removed without metadata; until then the server counts, also as DELETED.
     """
     servers = dict(before)
     for key, server in changes.items():

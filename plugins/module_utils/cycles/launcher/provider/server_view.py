@@ -57,7 +57,7 @@ class ServerView:
         self.list = ServerList(self._client, self._clock)
 
     def by_mark(self) -> dict[str, Server]:
-        """Return the servers that carry our mark, but not those of other trees."""
+        """Return the servers in the list that carry a launch mark, by mark; servers of other trees are left out."""
         return {
             server.metadata[META_LAUNCH]: server
             for server in self.servers.values()
@@ -65,7 +65,7 @@ class ServerView:
         }
 
     def take_list(self, listing: Listing, listed_from: float) -> None:
-        """Use a list that was asked for at *listed_from*; a list that is older than the latest is not used."""
+        """Use a list that was asked for at *listed_from*; ignore a list that is older than the current one."""
         if listed_from > self.listed_from:
             servers = self.list.merge(self.servers, listing, self._clock())
             self.servers = self.missing.compare(self.servers, servers, listed_from)
@@ -73,16 +73,16 @@ class ServerView:
             self.inquiries.prune(self._clock())
 
     def settle(self, now: float) -> None:
-        """Once per pass: find out what became of servers that the list lacks."""
+        """Find out what became of servers that the list lacks; called once per pass."""
         news = self.missing.settle(now)
         if news:
             known = {key: server for key, server in self.servers.items() if key not in news}
             self.servers = {**known, **{key: server for key, server in news.items() if server is not None}}
 
     def is_gone(self, server_id: str, since: float, now: float) -> bool:
-        """True when nova does not know a server that no list shows; False, too, while nova is being asked.
+        """Return True if nova does not know a server that no list shows; False also while nova is being asked.
 
-        :param since: when the server was there.
+        :param since: UNIX time at which the server existed.
         """
         if self.missing.has_ended(server_id):
             return True
@@ -94,7 +94,7 @@ class ServerView:
     def want_list(self, now: float) -> None:
         """Ask for a list."""
         if not self.listing.busy:
-            # A whole list shows whether what the last one lacked is there.
+            # A whole list shows whether the servers that the last one lacked exist.
             self.list.choose(now, whole=bool(self.missing))
             self.listing.want(now)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Creates that nova has accepted and may not count yet: it counts a server when its conductor has written it."""
+"""Creates that nova has accepted but may not count yet: it counts a server after its conductor has written it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from math import inf
 from ....model.resources import Resources, total
 
 WRITTEN_AFTER, WRITTEN_SHARE = 1.0, 2.0
-"""Seconds, and a multiple of what nova takes to answer, after which a server that it has accepted counts …"""
+"""Seconds, and multiple of the time that nova takes to answer a create, after which nova counts an accepted server; the
+longer of both applies."""
 WRITTEN_MOST = 60.0
-"""… and after so many in any case."""
+"""Seconds after which nova counts an accepted server in any case."""
 
 
 class Uncounted:
@@ -26,16 +27,16 @@ class Uncounted:
         self._accepted: deque[_Accepted] = deque()
         self._seen_at = -inf
         self._seen: dict[str, float] = {}
-        """What nova lacked at the latest reading, of the creates that had been sent by then."""
+        """The resources, of creates sent before the latest reading, that nova may not have counted in it."""
 
     def accepted(self, size: Resources, sent_at: float, now: float) -> None:
-        """Nova accepted a create, sent at *sent_at*, for a server of *size*."""
+        """Note that nova accepted a create, sent at *sent_at*, for a server of *size*."""
         self._accepted.append(_Accepted(now, sent_at, size))
         while self._accepted[0].at <= now - WRITTEN_MOST:
             self._accepted.popleft()
 
     def at_most(self, now: float, answers: float) -> Resources:
-        """What nova may not count yet.
+        """Return the largest amounts that nova may not count yet.
 
         :param answers: seconds that nova takes to answer a create; its conductor is about as busy as its API.
         """
@@ -47,15 +48,15 @@ class Uncounted:
         )
 
     def seen(self, missing: Resources, unanswered: Resources, names: Collection[str], asked_at: float) -> None:
-        """The limits were read, and no create was sent until that was answered.
+        """Note a reading of the limits during which no create was sent.
 
-        :param missing: by how much less nova counted than is used by what was known.
-        :param unanswered: what the creates will use that were without an answer: nova may have counted any of them.
-        :param names: the resources that it counts.
+        :param missing: the known usage minus the usage that nova counted.
+        :param unanswered: the resources of the unanswered creates: nova may have counted any of them.
+        :param names: the resources that nova counts.
         :param asked_at: when the reading began.
         """
-        # It may count a server that nobody knew of, which hides that one of these is missing; that is rare, and costs a
-        # create that is refused.
+        # nova may count an unknown server, which hides that one of these is missing. That is rare, and its only effect
+        # is a refused create.
         answered = self._after(self._seen_at)
         between = total(create.size for create in answered if self._seen_at < create.sent_at <= asked_at)
         before = {name: self._seen.get(name, inf) + between[name] for name in names}
@@ -63,7 +64,7 @@ class Uncounted:
         self._seen_at = asked_at
 
     def _after(self, moment: float) -> Iterator[_Accepted]:
-        """The creates that were accepted later, the latest first: a burst leaves thousands that are older."""
+        """Return the creates accepted after *moment*, the latest first: after a burst, thousands are older."""
         return takewhile(lambda create: create.at > moment, reversed(self._accepted))
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a pool can serve a label at all: what the label names is looked up in what the cloud offers."""
+"""Checks whether a pool can serve a label at all: looks up the names of the label in the offer of the cloud."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .actor import ProviderActor
 from .facts import Fact
 
 MISS_AGE = 60.0
-"""Seconds: no request is declined on a reading that is older. What is missing may have been made meanwhile."""
+"""Seconds. No request is declined because of an older reading: a missing name may have been created meanwhile."""
 SOON = 5.0
-"""Seconds for which a launch waits for the first answer about names; then it goes on without."""
+"""Seconds for which a launch waits for the first answer about names; then it goes on without it."""
 
 
 def named_facts(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[Fact[Any]]:
-    """Those by which names of the label are looked up, besides flavor and image; only what it does name."""
+    """Return the facts in which the names of the label are looked up, except flavor and image; only those it needs."""
     facts: list[Fact[Any]] = []
     if label.networks or pool.networks:
         facts.append(actor.known.networks)
@@ -34,7 +34,7 @@ def named_facts(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[Fact
 
 
 def catalog_of(actor: ProviderActor) -> Catalog:
-    """What is known of the cloud now."""
+    """Return the known offer of the cloud."""
     return Catalog(
         flavors=actor.known.flavors.value,
         networks=actor.known.networks.value,
@@ -48,9 +48,9 @@ def catalog_of(actor: ProviderActor) -> Catalog:
 
 
 def ask_for_names(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None) -> None:
-    """Ask for what the label's names are looked up in.
+    """Ask for the facts in which the label's names are looked up.
 
-    :param max_age: seconds after which a reading is made anew; infinite: only what was never read is read.
+    :param max_age: seconds after which a fact is read again; infinite to read only facts that were never read.
     """
     facts = named_facts(actor, pool, label)
     for fact in facts:
@@ -61,11 +61,11 @@ def ask_for_names(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float
 
 
 def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None) -> list[str] | None:
-    """What the label asks for and the cloud does not have; None while that is not known.
+    """Return the names of the label that the cloud does not have; None while that is not known.
 
-    A reading that fails does not stop a launch: then nothing is missing as far as is known.
+    A failed reading does not stop a launch: then no name counts as missing.
 
-    :param max_age: with which :func:`ask_for_names` has asked.
+    :param max_age: the value that was given to :func:`ask_for_names`.
     """
     facts = named_facts(actor, pool, label)
     if _is_unread(facts, now):

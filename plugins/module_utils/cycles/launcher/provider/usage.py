@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is used at one provider and by whom, and the limits that its cloud tells."""
+"""The usage of one provider, by this tree and by others, and the limits that its cloud shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .server_list import Listing
 SECOND_READING = 5.0
 NOTHING = Resources()
 NEAR = 3
-"""Room for so few more nodes counts as near the limit, as does a twentieth of the limit."""
+"""Number of nodes. A limit is near if there is room for fewer nodes, or if less than a twentieth of it is free."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Capacity:
 class Usage:
     """The usage of one provider's project.
 
-    :param provider: its name.
+    :param provider: the name of the provider.
     :param site: the id of the tree.
-    :param flavors: tells the flavors that are known; None before the first reading.
+    :param flavors: returns the known flavors; None before the first reading.
     """
 
     def __init__(self, provider: str, site: str, flavors: Callable[[], list[Flavor] | None]) -> None:
@@ -52,14 +52,14 @@ class Usage:
         self.bounds: Limits | None = None
         """The cloud's limits at the last reading."""
         self.largest: Limits | None = None
-        """The most that two readings at a distance showed; None before the second."""
+        """The larger limits of the last two readings that are SECOND_READING apart; None before the second."""
         self._bounds_before: tuple[float, Limits] | None = None
         self.in_cloud = Resources()
-        """What our nodes that exist in the cloud use by their records, at the last observation."""
+        """The resources of our nodes that exist in the cloud, by their records, at the last observation."""
         self.others = Resources()
-        """What others used at the last observation."""
+        """The resources that others used at the last observation."""
         self.near_limit = False
-        """True when there is room for few more nodes only."""
+        """True when there is room for only a few more nodes."""
         self._largest_need = Resources()
         self._hidden = Resources()
         self._sorted: tuple[object, object] = (None, None)
@@ -79,16 +79,16 @@ class Usage:
         server_ids: Container[str] = (),
         given_back: Resources = NOTHING,
     ) -> None:
-        """What is used now.
+        """Update the usage.
 
-        Others' is what the latest list shows of their servers, and what the services count beyond that. Ours
-        is what was made by this provider of this tree for a node that is known; the rest leaked, or is theirs.
+        Servers that this tree created with this provider for a known node are ours. All others, including leaked
+        servers, count as used by others, as does the usage that the services count beyond the listed servers.
 
         :param servers: the latest list; the same object while there is no newer one.
-        :param in_cloud: what our nodes that exist in the cloud use by their records.
+        :param in_cloud: the resources of our nodes that exist in the cloud, by their records.
         :param server_ids: the servers that node records name: they are ours also without the id of the tree (Nodepool
-            and earlier versions made such).
-        :param given_back: the part of ours that the quota does not count any more; it is not in *in_cloud*.
+            and earlier versions created such servers).
+        :param given_back: the part of our usage that the quota does not count any more; it is not in *in_cloud*.
         """
         self._named = server_ids
         self._given_back = given_back
@@ -103,20 +103,20 @@ class Usage:
         self.near_limit = self._is_near(self.in_cloud + self.others)
 
     def expect(self, largest_need: Resources) -> None:
-        """The most of each resource that one node of any label may need."""
+        """Note the largest amount of each resource that one node of any label may need."""
         self._largest_need = largest_need
 
     def accepted(self, size: Resources) -> None:
-        """The cloud accepted a create for a server of *size*."""
+        """Note that the cloud accepted a create for a server of *size*."""
         self.in_cloud = self.in_cloud + size
 
     @property
     def known(self) -> Resources:
-        """What is used by everything that is known, ours and others'."""
+        """The whole known usage, ours and that of others."""
         return self.in_cloud + self.others
 
     def read(self, capacity: Capacity, asked_at: float) -> None:
-        """The limits were read, by a call that began at *asked_at*."""
+        """Use a reading of the limits, by a call that began at *asked_at*."""
         self._hidden = self._unseen(capacity)
         self.bounds = bounds = capacity.limits.bounds
         if self._bounds_before is None:
@@ -139,7 +139,7 @@ class Usage:
         )
 
     def _sort(self, servers: Mapping[str, Server]) -> None:
-        """Once for each list: what this tree made for nodes, by node, what only bears our name, and all the rest."""
+        """Sort each new list: servers of this tree by node, servers that only name our provider, and all others."""
         foreign: list[Resources] = []
         nodes: dict[str, list[Resources]] = {}
         self._unsigned = {}
@@ -159,7 +159,7 @@ class Usage:
         return server.id in self._named or (bool(self._site) and server.site == self._site)
 
     def _size(self, server: Server) -> Resources:
-        """What a server uses, from the list itself or by its flavor."""
+        """Return the resources of a server, from the list itself or by its flavor."""
         if server.resources is not None:
             return server.resources
         flavor = next((item for item in self._flavors() or () if item.id == server.flavor_id), None)
@@ -168,10 +168,10 @@ class Usage:
         return Resources({"instances": 1, "cores": flavor.cores, "ram": flavor.ram})
 
     def _unseen(self, capacity: Capacity) -> Resources:
-        """Usage that the services count but neither the server list nor our records explain (ports of others, …).
+        """Return the usage that neither the server list nor our records explain (ports of others, …).
 
-        What ended between the reading of the limits and that of the list is not hidden: a server of ours has its
-        record until its end has been seen here.
+        A server of ours that ended between the readings of the limits and the list is not hidden usage: it keeps its
+        record until this cycle has seen its end.
         """
         servers = capacity.listing.servers.values()
         ours = total(self._size(item) for item in servers if self._is_mine(item))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Standing by: what a provider's cloud tells is read before the provider is ours, so that taking over costs nothing."""
+"""Standing by: the facts about a provider's cloud are read before the take-over, so that it takes no time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .facts import Fact
 from .usable import named_facts
 
 PATIENCE = 10.0
-"""Seconds after which a launcher that stands by counts as ready: a cloud may be silent for long."""
+"""Seconds after which a launcher that stands by counts as ready: a cloud may not answer for long."""
 
 ImagesOf = Callable[[Provider], Iterable[ImageSettings]]
 
@@ -35,7 +35,7 @@ class _Waiting:
 class Warming:
     """Actors of providers that another cycle acts for. Each reads its facts once.
 
-    They get old while the other acts; an actor that takes over reads again what is too old by then.
+    The facts get old while the other cycle acts. An actor that takes over reads those again that are too old.
     """
 
     def __init__(self, images_of: ImagesOf) -> None:
@@ -44,7 +44,7 @@ class Warming:
         self._looked = False
 
     def follow(self, waiting: Mapping[str, Callable[[], ProviderActor]], now: float) -> None:
-        """Begin with those that are new; forget those that are not waited for any more."""
+        """Begin to read the facts of new providers in *waiting*; forget providers that are not in it any more."""
         self._looked = True
         for name in self._waiting.keys() - waiting.keys():
             self._forget(name)
@@ -56,11 +56,11 @@ class Warming:
             entry.actor.check(now)
 
     def warm(self, now: float) -> bool:
-        """True when everything that can be known is known."""
+        """Return True if all facts were answered, or not within PATIENCE seconds."""
         return self._looked and all(entry.is_warm(now) for entry in self._waiting.values())
 
     def hand_over(self, name: str, provider: Provider, client: CloudClient) -> ProviderActor | None:
-        """The actor of a provider that is ours now, unless its settings are others than those it was made with."""
+        """Return the actor of a provider that this cycle takes over; None if its settings or client have changed."""
         entry = self._waiting.pop(name, None)
         if entry is None:
             return None
@@ -70,7 +70,7 @@ class Warming:
         return None
 
     def drop(self) -> None:
-        """Forget everything."""
+        """Forget all actors."""
         for name in list(self._waiting):
             self._forget(name)
         self._looked = False
@@ -80,7 +80,7 @@ class Warming:
 
 
 def _names(actor: ProviderActor) -> list[Fact[object]]:
-    """What the labels' names are looked up in."""
+    """Return the facts in which the names of the labels are looked up."""
     pools = actor.provider.pools.values()
     facts = [fact for pool in pools for label in pool.labels.values() for fact in named_facts(actor, pool, label)]
     return [fact for place, fact in enumerate(facts) if fact not in facts[:place] and fact is not actor.known.networks]

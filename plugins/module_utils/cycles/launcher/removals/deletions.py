@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting nodes: record first, then what is in the cloud, then the record itself."""
+"""Deletes nodes: marks the record first, then removes the cloud resources, then deletes the record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .removals import Removals
 
 @dataclass(frozen=True, eq=False)
 class _Deletion:
-    """A node that is locked, and whose record says that it is being deleted."""
+    """A locked node whose record says that it is being deleted."""
 
     node: Node
     launch: Launch | None
@@ -43,7 +43,7 @@ class _Deletion:
 
 @dataclass(frozen=True, eq=False)
 class _Ending:
-    """A node that is gone from the cloud, and what is recorded of it now."""
+    """A node that is gone from the cloud, with its current records."""
 
     node_id: str
     held: Held
@@ -53,7 +53,7 @@ class _Ending:
 
     @property
     def provider(self) -> str:
-        """Where it was; empty where that is not known."""
+        """The provider of the node; empty if it is not known."""
         if self.launch is not None:
             return self.launch.provider
         return (self.node.provider if self.node is not None else None) or ""
@@ -81,14 +81,14 @@ class Deletions:
         return set(self._deletions)
 
     def unclear(self, actor: ProviderActor) -> int:
-        """How many deletions wait for a look at the list, because their create was never answered."""
+        """Return how many deletions wait for the server list, because their create was never answered."""
         return sum(1 for other, _unused in self._looking.values() if other is actor)
 
     def start(self, actions: Sequence[DeleteNode]) -> None:
-        """Begin to delete nodes; not one whose record is not what this was decided on, or that is locked.
+        """Begin to delete nodes; skip a node that is locked or whose record has changed since the decision.
 
         The cache of locks may be newer than that of records: a node that was locked, changed and unlocked may look
-        unchanged. So a record is written only in the version that the plan has seen.
+        unchanged. So a record is written only in the version that the plan has used.
         """
         sent = [self._send(action) for action in actions]
         for action, claim in zip(actions, sent, strict=True):
@@ -102,7 +102,7 @@ class Deletions:
                 self._begin(deletion)
 
     def _send(self, action: DeleteNode) -> tuple[_Deletion, Sent] | None:
-        """Lock and state in one go, for a node whose launch record is not written any more."""
+        """Lock the node and set its state in one batch, if its launch record is not written any more."""
         store, found = self._context.store, self._unchanged(action)
         if found is None or found[0].state not in NodeState.FINISHED:
             return None
@@ -118,7 +118,7 @@ class Deletions:
         return deletion, sent
 
     def _step_by_step(self, action: DeleteNode) -> _Deletion | None:
-        """Lock, look, write."""
+        """Lock the node, check its records, and write its state in separate calls."""
         store, found = self._context.store, self._unchanged(action)
         held = store.nodes.lock(action.node_id) if found is not None else None
         if found is None or held is None:
@@ -126,7 +126,7 @@ class Deletions:
         node, actor = found
         launch = self._context.launch(node.id, fresh=node.state not in NodeState.FINISHED)
         if launch is not None and action.reason.code == reasons.OWNER_GONE:
-            # Its launch record had not been seen yet: it is adopted.
+            # The decision was made before its launch record was seen: the launch will be adopted.
             held.release()
             return None
         deletion = self._deletion(action, node, actor, launch, held)
@@ -138,7 +138,7 @@ class Deletions:
         return deletion
 
     def _unchanged(self, action: DeleteNode) -> tuple[Node, ProviderActor] | None:
-        """The node as the plan has seen it, and its provider, if this cycle acts for that."""
+        """Return the node and its provider's actor, if the record is as the plan has used it and this cycle may act."""
         node = self._context.store.nodes.get(action.node_id)
         if node is None or node.version != action.version or action.node_id in self._deletions:
             return None
@@ -182,7 +182,7 @@ class Deletions:
             held.release()
 
     def step(self, now: float) -> None:
-        """Wait for the records of nodes to be gone; look for servers of creates that were never answered."""
+        """Finish the deletion of records; look for servers of creates that were never answered."""
         while self._endings:
             self._end(*self._endings.pop(0))
         for node_id, (actor, launch) in list(self._looking.items()):
@@ -195,7 +195,7 @@ class Deletions:
             self._start_removal(node_id, actor, server.id if server else None, launch)
 
     def drop(self) -> None:
-        """The session is lost or the cycle ends: let go of all locks; the next one goes on."""
+        """Release all locks, as the session is lost or the cycle ends; the next cycle continues."""
         for deletion in self._deletions.values():
             deletion.held.release()
         for ending, _sent in self._endings:
@@ -220,7 +220,7 @@ class Deletions:
         )
 
     def _gone(self, node_id: str) -> None:
-        """Nothing of it is in the cloud any more: all that is recorded of it goes, together with the lock."""
+        """Delete all records of the node and its lock, as none of its resources is in the cloud any more."""
         deletion = self._deletions.pop(node_id, None)
         if deletion is None or not deletion.held.valid:
             return
@@ -243,7 +243,10 @@ class Deletions:
         self._context.account.say(Line(f"node {ending.node_id}: gone", **subject))
 
     def _end_step_by_step(self, ending: _Ending) -> None:
-        """The cache was behind: something of it is gone already, or another client has created something below it."""
+        """Delete the records one by one, as the batch failed: the cache was stale.
+
+        A record is gone already, or another client has created a znode below the node.
+        """
         store, node = self._context.store, ending.node
         if node is not None:
             try:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Removing servers to the end: floating IP first, then the server, then waiting until the list does not show it.
+"""Removes servers completely: deletes the floating IP, then the server, then waits until the list does not show it.
 
-What does not go is asked for again and again at growing distances, by force where the cloud allows it, and reported.
+A delete that has no effect is repeated after growing intervals, by force if the cloud allows it, and reported.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from ..context.context import Context
 from ..provider.actor import ProviderActor
 
 ASK_AGAIN = 60.0
-"""Seconds after which a server that is still there is asked to go once more; longer each time once it is stuck.
+"""Seconds after which the delete of a server that still exists is sent again; longer each time once it is stuck.
 
 While nova deletes one server after the other, those that it shows as being deleted wait for LONGEST_PAUSE: a real nova
 took nine minutes for a hundred, and each further delete waits behind the first.
 """
 STUCK_AFTER = 3
-"""Refused or ineffective deletes after which a removal is stuck: it is reported, and tried by force."""
+"""Number of refused or ineffective deletes after which a removal is stuck: it is reported, and tried by force."""
 LONGEST_PAUSE = 300.0
 FRESH = 15.0
-"""For so long a server that seemed stuck is watched as any other when its delete is accepted after all."""
+"""Seconds after its first accepted delete for which a server that seemed stuck is watched like any other."""
 UNHEARD_PAUSE = 10.0
-"""The longest pause after a call without an answer."""
+"""Largest number of seconds to the next try after a call without an answer."""
 STUCK = "stuck"
-"""Folder of our own subtree: what the next cycle must know of removals that do not get on."""
+"""Folder of our own subtree with the stuck removals, for the next cycle."""
 
 
 @dataclass(eq=False)
 class Removal:
-    """One server (and its floating IP) on its way out. *asked_at*: when the cloud accepted the delete.
+    """The removal of one server and its floating IP. *asked_at*: when the cloud accepted the delete.
 
-    *asks*: accepted deletes; *tries*: those that were answered with an error, the last of which is *trouble*.
-    *doubted*: the mark on a floating IP whose id is not known, if there is one.
+    *asks*: number of accepted deletes; *tries*: number of failed calls, the last error of which is *trouble*.
+    *doubted*: the mark on a floating IP that may exist, but whose id is not known.
     """
 
     actor: ProviderActor
@@ -67,11 +67,11 @@ class Removal:
     trouble: str = ""
     locked: bool = False
     heard: bool = True
-    """False when the last answer was none."""
+    """False if the last call had no answer."""
     no_force: bool = False
     stored: dict[str, Any] = field(default_factory=dict)
     news: bool = False
-    """True when what is stored is behind."""
+    """True while the stored document is out of date."""
 
     @property
     def stuck(self) -> bool:
@@ -80,11 +80,11 @@ class Removal:
 
     @property
     def hopeless(self) -> bool:
-        """Stuck, and tried in vain by this cycle too."""
+        """True when the removal is stuck and this cycle has tried it without success, too."""
         return self.stuck and not self.busy and (self.asked_at is not None or self.not_before > 0)
 
     def is_fresh(self, now: float) -> bool:
-        """True for a moment after the first accepted delete: what went before may have been the API's trouble."""
+        """Return True for FRESH seconds after the first accepted delete: earlier errors may have been the API's."""
         return self.asks == 1 and self.asked_at is not None and now - self.asked_at < FRESH
 
     @property
@@ -94,16 +94,16 @@ class Removal:
 
     @property
     def due(self) -> float:
-        """When the next call may be made."""
+        """UNIX time at which the next call may be made."""
         return max(self.not_before, self.actor.health.wait_until)
 
     @property
     def by_force(self) -> bool:
-        """True when the next delete should be one by force."""
+        """True when the next delete should be a forced one."""
         return self.stuck and self.heard and not self.locked and not self.no_force
 
     def document(self) -> dict[str, Any]:
-        """For the result and for the next cycle."""
+        """Return the removal for the result and for the next cycle."""
         answer = self.trouble or f"{self.asks} deletes were accepted, and it is still there"
         return {
             "provider": self.actor.provider.name,
@@ -118,13 +118,13 @@ class Removal:
 
 
 class Removals:
-    """All removals of a cycle by server id, or by node id where there is no server."""
+    """All removals of a cycle by server id, or by node id if there is no server."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._removals: dict[str, Removal] = {}
         self._gone_at: dict[str, float] = {}
-        """Provider → when a server of it was last seen to be gone."""
+        """Provider → UNIX time at which this cycle last saw that a server of it is gone."""
 
     def __len__(self) -> int:
         return len(self._removals)
@@ -142,10 +142,10 @@ class Removals:
         node_id: str | None = None,
         doubted: str | None = None,
     ) -> None:
-        """Remove a server; *done* is called by the cycle's thread when it is gone.
+        """Remove a server; the cycle's thread calls *done* when it is gone.
 
-        :param node_id: the node that it belongs to, for reports.
-        :param doubted: the mark on a floating IP that it may have although no answer said so; it is looked for.
+        :param node_id: the node that the server belongs to, for reports.
+        :param doubted: the mark on a floating IP that the server may have although no answer said so; it is looked for.
         """
         if key in self._removals:
             self._removals[key].done.append(done)
@@ -155,7 +155,7 @@ class Removals:
         removal = Removal(actor, server_id, floating_ip_id, [done], node_id, doubted, began=began)
         before = self._context.store.own.get(_path(key))
         if before is not None:
-            # An earlier cycle did not get on with it either.
+            # The removal was stuck in an earlier cycle, too.
             removal.stored = before
             removal.began = min(seconds(before.get("since")) or removal.began, removal.began)
             removal.tries = max(0, whole_or_zero(before.get("tries")))
@@ -163,9 +163,10 @@ class Removals:
         self._removals[key] = removal
 
     def asked(self, actor: ProviderActor) -> list[float]:
-        """Since when the provider's removals wait for their servers to vanish.
+        """Return since when the provider's removals wait for their servers to vanish.
 
-        Those that are stuck are worth a look now and then only, once their first accepted delete had its time.
+        Stuck removals are left out until the list is older than their pause, unless their first accepted delete is
+        recent: they need only a rare look.
         """
         now = self._context.now()
         return [
@@ -178,7 +179,7 @@ class Removals:
         ]
 
     def acknowledged(self, actor: ProviderActor) -> list[tuple[str, float]]:
-        """(node, when nova agreed to delete its server) of the provider's removals that get on."""
+        """Return (node, when nova agreed to delete its server) of the provider's removals that are not stuck."""
         return [
             (removal.node_id, removal.asked_at)
             for removal in self._removals.values()
@@ -191,33 +192,33 @@ class Removals:
         ]
 
     def stuck(self) -> list[dict[str, Any]]:
-        """Removals that do not get on: provider, server, node, since when, and the last answer."""
+        """Return the stuck removals: provider, server, node, since when, and the last answer."""
         return [removal.document() for key, removal in self._removals.items() if removal.stuck]
 
     def stuck_nodes(self) -> set[str]:
-        """Nodes whose room will not be free soon."""
+        """Return the nodes of stuck removals: their room will not be free soon."""
         return {removal.node_id for removal in self._removals.values() if removal.stuck and removal.node_id}
 
     def hopeless_nodes(self) -> set[str]:
-        """The stuck nodes that this cycle has tried to delete."""
+        """Return the stuck nodes that this cycle has tried to delete."""
         return {removal.node_id for removal in self._removals.values() if removal.hopeless and removal.node_id}
 
     @property
     def moving(self) -> int:
-        """How many removals get on, as far as is known: a settled cycle does not wait for the others."""
+        """The number of removals that are not hopeless: a settled cycle does not wait for the others."""
         return sum(1 for removal in self._removals.values() if not removal.hopeless)
 
     def next_due(self, now: float) -> float:
-        """Seconds until a removal may be tried again."""
+        """Return the seconds until a removal may be tried again."""
         waits = [item.due - now for item in self._removals.values() if not item.busy and item.asked_at is None]
         return max(0.05, min(waits, default=float("inf")))
 
     def drop(self) -> None:
-        """Forget everything: what is still there is found again by its node."""
+        """Forget all removals: servers that still exist are found again by their nodes."""
         self._removals.clear()
 
     def step(self, now: float) -> None:
-        """Push every removal on as far as it goes now."""
+        """Advance every removal as far as possible."""
         for key, removal in list(self._removals.items()):
             if removal.news:
                 self._remember(key, removal)
@@ -240,7 +241,7 @@ class Removals:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _is_overdue(self, removal: Removal, asked_at: float, now: float) -> bool:
-        """True when a delete that was accepted at *asked_at* had its time, and a list shows the server all the same."""
+        """Return True if a delete accepted at *asked_at* had enough time and a later list still shows the server."""
         actor = removal.actor
         server = actor.view.servers.get(removal.server_id or "")
         in_work = server is not None and (server.task_state == "deleting" or server.status == "DELETED")
@@ -262,12 +263,12 @@ class Removals:
             done()
 
     def _is_gone(self, removal: Removal) -> bool:
-        """The list that was asked for after the delete was accepted does not show it any more."""
+        """Return True if a list that was asked for after the delete was accepted does not show the server any more."""
         actor = removal.actor
         if removal.asked_at is None or actor.view.listed_from <= removal.asked_at:
             return False
         server = actor.view.servers.get(removal.server_id or "")
-        # While it is shown as DELETED nova has not let go of it: it counts, and a delete that broke off leaves it so.
+        # A server shown as DELETED still exists and counts: a delete that broke off leaves it in this status.
         return server is None or server.status == "SOFT_DELETED"
 
     def _delete_address(self, removal: Removal) -> None:
@@ -287,7 +288,10 @@ class Removals:
         removal.actor.call("DELETE /floatingips/{id}", lambda: client.delete_floating_ip(floating_ip_id), answered)
 
     def _look_for_address(self, removal: Removal, mark: str) -> None:
-        """Once the server is gone no create that is still under way can be done any more: its port is not there."""
+        """Look for a floating IP that an unanswered create may have made, after the server is gone.
+
+        A create that is still under way can no longer succeed then, as the server's port does not exist any more.
+        """
 
         def answered(known: list[FloatingIp] | None, error: CloudError | None) -> None:
             removal.busy = False
@@ -311,7 +315,7 @@ class Removals:
         def answered(existed: bool | None, error: CloudError | None) -> None:
             removal.busy = False
             if force and isinstance(error, CloudRefused) and not isinstance(error, CloudConflict):
-                # Deleting by force is not allowed here: delete as before.
+                # The cloud does not allow forced deletes: delete as before.
                 removal.no_force = True
             elif error is not None:
                 self._failed(removal, error)
@@ -334,16 +338,16 @@ class Removals:
         removal.trouble = str(error)
         removal.heard = error.status is not None
         removal.locked = isinstance(error, CloudConflict) and "is locked" in str(error)
-        # A server that does not go is asked ever more rarely; an API that is away may be back any moment.
+        # The pause grows for a server that stays; an API that does not answer may work again at any time.
         most = LONGEST_PAUSE if removal.heard else UNHEARD_PAUSE
         removal.tries += 1
         pause = backoff(removal.tries, first=2.0, most=most, spread=0.25, chance=self._context.random())
-        # Whether the API asked to be left alone is its health's to tell.
+        # A pause that the API asked for is part of its health, see Removal.due.
         removal.not_before = self._context.now() + pause
         removal.news = True
 
     def _remember(self, key: str, removal: Removal) -> None:
-        """Store a removal that is stuck: the next cycle then knows it from its start."""
+        """Store a removal that is stuck, so that the next cycle knows it from its start."""
         removal.news = False
         if not removal.stuck:
             return

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests in this cycle's hands: accepted, filled, handed over, declined or canceled in Nodepool's order."""
+"""The requests of this cycle, which it accepts, fills, hands over, declines or cancels in Nodepool's order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AcceptedRequests:
     def admit(self, actions: Sequence[Admit]) -> None:
         """Lock the requests, set them pending, take their ready nodes and begin their launches.
 
-        Where something has changed since the plan was made nothing is done; the next plan looks at it again.
+        A request that has changed since the plan was made is left alone; the next plan decides about it again.
         """
         store, taken = self._context.store, accept(self._context.store, actions, self._context.now())
         accepted = [(action, request) for action, request in zip(actions, taken, strict=True) if request is not None]
@@ -87,7 +87,7 @@ class AcceptedRequests:
     # -- adopting ------------------------------------------------------------------------------------------------
 
     def adopt(self, request: NodeRequest, nodes: Iterable[Node], pool_id: str) -> bool:
-        """Continue a pending request of an ended cycle; its nodes are put back into the order of its labels."""
+        """Continue a pending request of an ended cycle; sort its nodes into the order of its labels."""
         accepted = lock_pending(self._context.store, request.id, pool_id)
         if accepted is None:
             return False
@@ -123,7 +123,7 @@ class AcceptedRequests:
     # -- finishing -----------------------------------------------------------------------------------------------
 
     def _launch_ended(self, ongoing: LaunchInProgress, batch: Batch) -> None:
-        """Keep the lock of a ready node for its request, release that of a failed one; send *batch* in any case."""
+        """Keep the lock of a ready node for its request, release that of a failed node; send *batch* in any case."""
         accepted = self._accepted.get(ongoing.launch.request_id or "")
         if accepted is not None and ongoing.launch.phase != Phase.FAILED:
             accepted.held[ongoing.node.id] = ongoing.held
@@ -138,9 +138,9 @@ class AcceptedRequests:
             accepted.failures.append(collapsed(ongoing.launch.failures))
 
     def step(self, all_pools: Collection[str]) -> None:
-        """Hand over what is complete, decline what has failed, drop what was canceled.
+        """Hand over complete requests, decline failed ones, drop canceled ones.
 
-        :param all_pools: ids of the pools that a request must be declined by until it fails.
+        :param all_pools: ids of all pools; a request fails when all of them have declined it.
         """
         store = self._context.store
         known = store.requests.view().records
@@ -156,11 +156,11 @@ class AcceptedRequests:
                 self._fulfill(accepted, store.batch())
 
     def take_back(self, now: float) -> bool:
-        """Open the requests again that do not get on where they are, for another pool or launcher.
+        """Reopen requests that are stuck, so that another pool or launcher may serve them.
 
-        With nothing in a cloud yet they go back at once; what is there already is given up only for an able pool.
+        A request without nodes or creates is reopened at once; one that has some only if another pool can serve it.
 
-        :return: True when there were any.
+        :return: True if there were any.
         """
         before = len(self._accepted)
         troubled = self._launches.in_progress.troubled(now)
@@ -181,7 +181,7 @@ class AcceptedRequests:
         return len(self._accepted) < before
 
     def _give_back(self, accepted: AcceptedRequest, unwanted: list[str]) -> None:
-        """The request is open again; of its launches the *unwanted* end, the others become ready for any request."""
+        """Reopen the request; withdraw its *unwanted* launches, and finish the others for any request."""
         for node_id in unwanted:
             self._launches.withdraw(node_id)
             accepted.node_ids.remove(node_id)
@@ -200,11 +200,11 @@ class AcceptedRequests:
         return False
 
     def _fulfill(self, accepted: AcceptedRequest, before: Batch) -> None:
-        """Hand the nodes over.
+        """Hand over the nodes.
 
-        The order is part of the contract: nodes are ready and unlocked before the request says that they are there.
+        The order is part of the protocol: nodes are ready and unlocked before the request becomes fulfilled.
 
-        :param before: what must have happened before.
+        :param before: the writes that must happen before.
         """
         request = accepted.request
         request.nodes = list(accepted.node_ids)
@@ -215,7 +215,7 @@ class AcceptedRequests:
         self._context.store.requests.write(request, batch=batch)
         accepted.lock.release(batch)
         if batch.send().refused() is not None:
-            # The request was deleted at this very moment, most likely.
+            # Most likely, the request was deleted at the same time.
             before.commit()
             for held in accepted.held.values():
                 held.release()
@@ -230,7 +230,7 @@ class AcceptedRequests:
         self._say(f"request {request.id}: fulfilled with node{many} {nodes}", accepted)
 
     def _count(self, accepted: AcceptedRequest) -> None:
-        """Count how long the request has waited; there is nothing to count where its requestor gives no time."""
+        """Count how long the request has waited, if its requestor stored the time of its creation."""
         created = accepted.request.created_time
         where = next((place for place, known in self._context.pool_ids.items() if known == accepted.pool_id), None)
         if created is not None and where is not None:
@@ -246,7 +246,7 @@ class AcceptedRequests:
     # -- declining -----------------------------------------------------------------------------------------------
 
     def decline(self, action: Decline, all_pools: Collection[str]) -> bool:
-        """Decline a request that is not accepted, for all pools that never can serve it."""
+        """Decline a request that is not accepted, for all pools that can never serve it."""
         store = self._context.store
         lock = store.requests.lock(action.request_id)
         if lock is None:
@@ -281,7 +281,7 @@ class AcceptedRequests:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def drop(self) -> None:
-        """The session is lost or the cycle ends: let go of everything; the next cycle adopts it."""
+        """Release all locks, as the session is lost or the cycle ends; the next cycle adopts the requests."""
         for accepted in self._accepted.values():
             for held in accepted.held.values():
                 held.release()
@@ -289,7 +289,7 @@ class AcceptedRequests:
         self._accepted.clear()
 
     def _put_back(self, accepted: AcceptedRequest) -> None:
-        """Nothing comes of it: its nodes are free again and the request is as it was."""
+        """Set an accepted request back to state requested, and free its nodes."""
         self._release_nodes(accepted)
         accepted.request.nodes = []
         accepted.request.set_state(RequestState.REQUESTED, self._context.now())
@@ -302,7 +302,7 @@ class AcceptedRequests:
             if node_id in self._launches.in_progress:
                 self._launches.orphan(node_id)
         for node_id, held in accepted.held.items():
-            # What another cycle wrote last may not be known yet, and the whole document is written.
+            # The cache may lack the last write of another cycle, and the whole document is written: read it first.
             node = store.nodes.read(node_id)
             if node is not None and node.allocated_to == accepted.request.id:
                 node.allocated_to = None
@@ -314,7 +314,7 @@ class AcceptedRequests:
         try:
             self._context.store.requests.write(accepted.request)
         except StoreGone:
-            # Deleted by its requestor at this very moment; its nodes are freed by the upkeep of allocations.
+            # The requestor has just deleted it; the upkeep of allocations frees its nodes.
             self._context.account.canceled.append(accepted.request.id)
             return False
         return True
@@ -334,7 +334,7 @@ class AcceptedRequests:
 
 
 def _doings(accepted: AcceptedRequest) -> str:
-    """``takes node 0000000007, launches 0000000008``."""
+    """Return for example ``takes node 0000000007, launches node 0000000008``."""
     launching = [node_id for node_id in accepted.node_ids if node_id not in accepted.held]
     parts = (("takes", list(accepted.held)), ("launches", launching))
     return ", ".join(f"{verb} node{'s' if len(ids) > 1 else ''} {' '.join(ids)}" for verb, ids in parts if ids)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests are locked and become pending, many side by side in one round trip; their ready nodes are taken."""
+"""Accepts requests: locks them and sets them pending, many in parallel; takes their ready nodes."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class AcceptedRequest:
 def accept(store: Store, actions: Sequence[Admit], now: float) -> list[AcceptedRequest | None]:
     """Lock the requests and set them pending.
 
-    :return: in the order of *actions*; None where something has changed since the plan was made.
+    :return: the requests in the order of *actions*; None for one that has changed since the plan was made.
     """
     claims = [_claim(store, action, now) for action in actions]
     return [_outcome(store, action, claim, now) for action, claim in zip(actions, claims, strict=True)]
 
 
 def _claim(store: Store, action: Admit, now: float) -> tuple[NodeRequest, Held, Sent] | None:
-    """Lock and state in one go, unless the request has been written since it was seen."""
+    """Lock the request and set it pending in one batch, unless it was written since the plan was made."""
     request = store.requests.get(action.request_id)
     if request is None or not _is_open(request, action):
         return None
@@ -72,7 +72,7 @@ def _outcome(
 
 
 def _step_by_step(store: Store, action: Admit, now: float) -> AcceptedRequest | None:
-    """Lock, read, write: for a request that was locked before."""
+    """Lock, read and write the request in separate calls, for a request that was locked before."""
     held = store.requests.lock(action.request_id)
     if held is None:
         return None
@@ -90,13 +90,13 @@ def _step_by_step(store: Store, action: Admit, now: float) -> AcceptedRequest | 
 
 
 def _is_open(request: NodeRequest, action: Admit) -> bool:
-    """True when the plan was made for the request as it is."""
+    """Return True if the request is open and as it was when the plan was made."""
     same = request.node_types == [slot.label for slot in action.slots]
     return same and request.state == RequestState.REQUESTED and action.pool_id not in request.declined_by
 
 
 def reuse(store: Store, accepted: AcceptedRequest, node_id: str) -> bool:
-    """Lock and allocate a ready node; False when it is not free any more."""
+    """Lock and allocate a ready node; return False if it is not free any more."""
     held = store.nodes.lock(node_id)
     if held is None:
         return False
@@ -112,7 +112,7 @@ def reuse(store: Store, accepted: AcceptedRequest, node_id: str) -> bool:
 
 
 def lock_pending(store: Store, request_id: str, pool_id: str) -> AcceptedRequest | None:
-    """Lock a pending request that an ended cycle left."""
+    """Lock a pending request that an ended cycle left; return None if that is not possible."""
     lock = store.requests.lock(request_id)
     if lock is None:
         return None
@@ -124,7 +124,7 @@ def lock_pending(store: Store, request_id: str, pool_id: str) -> AcceptedRequest
 
 
 def lock_node_of(store: Store, request_id: str, node_id: str) -> tuple[Node, Held] | None:
-    """Lock a node that is allocated to the request, and read it."""
+    """Lock and read a node that is allocated to the request; return None if that is not possible."""
     held = store.nodes.lock(node_id)
     if held is None:
         return None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why requests wait or were declined, stored where the explanation of a request reads it."""
+"""Stores why requests wait or were declined; the explanation of a request reads it."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ from ..provider.usage import SECOND_READING
 
 WAITS = "waits"
 DECLINES = "declines"
-"""Why pools have declined a request (its failure names all of these reasons), and when one had it in vain.
+"""The folder with the reasons why pools have declined a request (its failure names all of them), and with the pools
+from which it was taken back.
 
-Kept for as long as the request exists.
+Its documents are kept as long as the request exists.
 """
 MOST_TAKEN_BACK = 10
-"""Of one request; the oldest go first."""
+"""Largest number of stored entries about pools from which one request was taken back; the oldest are dropped first."""
 WAIT_NEWS_EVERY = 60.0
 """Seconds after which changed figures of the same reason are written again."""
 OTHERS_REASON_HOLDS = 3 * WAIT_NEWS_EVERY
-"""Seconds for which the reason that an acting launcher has stored is left by one that does not act for the request."""
+"""Seconds for which a launcher that does not act for a request keeps the reason that an acting launcher has stored."""
 FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
 PASSING = frozenset({reasons.FACTS_UNREAD, reasons.STARTING})
-"""Reasons that are over in a moment: not worth a write."""
+"""Reasons that last only a moment and are therefore not stored."""
 FIRST_WORDS = frozenset({reasons.FACTS_UNREAD, reasons.UNCONFIRMED})
-"""Reasons of one of its pools that are written anew when they are over; figures of the others may be older."""
+"""Reasons of a pool that are stored again at once when they end; figures of other reasons may be older."""
 
 
 class Waits:
-    """What the requests of this cycle wait for, as of the latest plan.
+    """The reasons why the requests of this cycle wait, by the latest plan.
 
     :ivar for_room: True while one of them waits for room.
     """
@@ -51,9 +52,9 @@ class Waits:
         self.for_room = False
 
     def publish(self, waits: Sequence[Wait], now: float) -> set[str]:
-        """Take the waits of a new plan; written on change, not on every figure.
+        """Take the waits of a new plan; a change of the reason is stored at once, changed figures only rarely.
 
-        :return: ids of the pools that have no room for what waits.
+        :return: ids of the pools that have no room for the waiting requests.
         """
         context = self._context
         current = {wait.request_id for wait in waits}
@@ -96,13 +97,13 @@ class Waits:
         known = store.requests.view().records
         for folder in (WAITS, DECLINES):
             for request_id in store.own.children(folder):
-                # Another launcher may know of a new request, and have stored its reasons, before this one does.
+                # Another launcher may have stored the reasons of a new request before this one knows the request.
                 if request_id not in known and store.requests.read(request_id) is None:
                     store.own.delete(f"{folder}/{request_id}")
 
 
 def _renewed(before: Mapping[str, Any], wait: Wait, now: float) -> dict[str, Any] | None:
-    """The stored reason as it is to be; None where it stays."""
+    """Return the new document of a reason; None if the stored one stays."""
     if _has_failed(before) or (wait.reason.code == reasons.NOT_ACTING and _is_told_by_another(before, now)):
         return None
     reason = wait.reason.document()
@@ -112,18 +113,18 @@ def _renewed(before: Mapping[str, Any], wait: Wait, now: float) -> dict[str, Any
 
 
 def _has_failed(before: Mapping[str, Any]) -> bool:
-    """True for the reason of a failure, which stays until the request is gone."""
+    """Return True for the reason of a failure, which stays until the request is gone."""
     return before.get("code") == RequestState.FAILED
 
 
 def _is_told_by_another(before: Mapping[str, Any], now: float) -> bool:
-    """True if a launcher that acts for the request has lately stored why it waits."""
+    """Return True if a launcher that acts for the request has recently stored why it waits."""
     at: Any = before.get("at")
     return before.get("code") != reasons.NOT_ACTING and is_number(at) and now - at < OTHERS_REASON_HOLDS
 
 
 def forget_wait(context: Context, request_id: str) -> None:
-    """The request does not wait any more: remove the reason, but not the one why it has failed."""
+    """Remove the reason of a request that does not wait any more, but not the reason of its failure."""
     context.account.forget_wait(request_id)
     own, path = context.store.own, f"{WAITS}/{request_id}"
     if not _has_failed(own.get(path) or {}):
@@ -138,15 +139,15 @@ def _past_reasons(document: Mapping[str, Any]) -> list[Any]:
 
 
 def all_reasons(context: Context, request_id: str, why: Iterable[Reason]) -> list[dict[str, Any]]:
-    """Why a request is declined, together with why others have declined it; causes first."""
+    """Return why a request is declined, together with why others have declined it; causes come first."""
     past = context.store.own.understood(f"{DECLINES}/{request_id}", _past_reasons) or []
     return _joined(past, why)
 
 
 def store_reasons(context: Context, request_id: str, why: Sequence[Reason]) -> list[dict[str, Any]]:
-    """Add to the stored reasons of a request; all of them, as documents.
+    """Add to the stored reasons of a request; return all of them as documents.
 
-    Launchers on several hosts may decline it at once: what one of them stores is kept by the others.
+    Launchers on several hosts may decline it at the same time: each keeps the reasons that others have stored.
     """
     documents: list[dict[str, Any]] = []
 
@@ -167,7 +168,7 @@ def _joined(past: Iterable[dict[str, Any]], why: Iterable[Reason]) -> list[dict[
 
 
 def store_taken_back(context: Context, request_id: str, where: str) -> None:
-    """The request is taken back from a pool that does not get on with it: its explanation tells that."""
+    """Store that a request was taken back from a pool that made no progress with it, for its explanation."""
 
     def add(document: dict[str, Any] | None) -> dict[str, Any]:
         before = (document or {}).get("taken_back")
@@ -178,7 +179,7 @@ def store_taken_back(context: Context, request_id: str, where: str) -> None:
 
 
 def store_end(context: Context, request: NodeRequest, outcome: str, documents: list[dict[str, Any]]) -> None:
-    """The request was declined or has failed: its own document has no place for a reason."""
+    """Store why a request was declined or has failed: its own document has no field for a reason."""
     text = reasons.cause(documents) or "no pool offers its labels"
     context.store.own.put(f"{WAITS}/{request.id}", {"code": outcome, "text": text, "reasons": documents})
     context.account.say(Trouble(f"request {request.id}: {outcome}: {text}", **subject_of_request(request)))
