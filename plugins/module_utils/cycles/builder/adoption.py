@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An upload whose maker was ended when all of it was in the cloud already: it is kept, and not made once more.
+"""Adopts an abandoned upload whose image is already complete in the cloud, instead of uploading it again.
 
-That is so when there is exactly one image with the marks of that very upload, it is active, and its size and a checksum
-are those of the file here. Anything less is for deletion. So is an upload with a ``post-upload-hook``: nothing tells
-whether the hook ran.
+The upload is adopted only if the cloud has exactly one image with its marks, the image is active, and its size and a
+checksum match the local file. Otherwise the upload is deleted. An upload with a ``post-upload-hook`` is deleted, too:
+it is unknown whether the hook ran.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .upload_resources import UploadResources
 
 
 def adopt_upload(upload: Upload, client: CloudClient, resources: UploadResources) -> bool:
-    """Make an abandoned upload a ready one, if it is whole and still wanted; True when it was done.
+    """Set an abandoned upload to ready if its image is complete and still wanted; return True if that was done.
 
-    :param upload: its record as it is now; its lock is ours.
-    :raises CloudError: the cloud does not tell.
+    :param upload: its current record; the caller must hold its lock.
+    :raises CloudError: the image cannot be read from the cloud.
     :raises StoreError: the record could not be written.
     """
     key = (upload.build_id, upload.provider)
@@ -40,7 +40,8 @@ def adopt_upload(upload: Upload, client: CloudClient, resources: UploadResources
     image = _find(upload, client, resources.site) if case is not None else None
     if case is None or image is None or not _is_whole(image, case, client, resources):
         return False
-    # Comparing may have taken its time. An uploading builder holds this lock, and finds its build there afterwards.
+    # The comparison may have taken long, so the checks are repeated under the lock of the provider. A builder that
+    # uploads holds this lock; a builder that takes it later finds the adopted upload.
     held = resources.store.images.lock_provider(upload.image, upload.build_id, upload.provider)
     if held is None:
         return False
@@ -60,7 +61,7 @@ def adopt_upload(upload: Upload, client: CloudClient, resources: UploadResources
 
 
 def _wanted(view: ImagesView, upload: Upload) -> UploadCase | None:
-    """The case of the upload, when it is just what would be uploaded now."""
+    """Return the case of the upload, if its build is the one that would be uploaded now; otherwise None."""
     provider = view.config.providers.get(upload.provider)
     if provider is None or upload.image not in provider.diskimages or provider.post_upload_hook:
         return None
@@ -70,7 +71,7 @@ def _wanted(view: ImagesView, upload: Upload) -> UploadCase | None:
 
 
 def _find(upload: Upload, client: CloudClient, site: str) -> Image | None:
-    """The one active image with the upload's marks, which is also the one of its record if that names any."""
+    """Return the only image with the upload's marks, if it is active and the record names it or none."""
     found = images_of(upload, client, site)
     if len(found) != 1 or found[0].status != ACTIVE:
         return None

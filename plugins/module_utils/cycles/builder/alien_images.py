@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images in clouds that a builder has uploaded and that no upload record knows."""
+"""Finds images in clouds that a builder has uploaded and that no upload record names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from ..frame.tree_identity import site_of
 
 @dataclass(frozen=True, kw_only=True)
 class AlienOptions(ConfigOptions):
-    """:param providers: those to look at; None for all."""
+    """The options of the list.
+
+    :param providers: names of the providers to check; None for all.
+    """
 
     providers: tuple[str, ...] | None = None
 
@@ -32,7 +35,7 @@ class AlienOptions(ConfigOptions):
 def alien_images(options: AlienOptions) -> dict[str, Any]:
     """List the images of each provider in one call, and compare them with the records.
 
-    A provider that cannot be asked is left out, with the reason.
+    A provider whose images cannot be listed is left out, with the reason.
 
     :raises ConfigError: a provider is not in the configuration.
     """
@@ -57,7 +60,7 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
 
 
 def alien_rows(provider: str, images: Iterable[Image], known: Iterable[str | None], site: str) -> list[dict[str, Any]]:
-    """A row for each image with a builder's mark whose id is not among the *known*, by name and id.
+    """Return a row for each image with a builder's mark whose id is not *known*, sorted by name and id.
 
     :param site: the id of the tree.
     """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One build with its record: from the lock to the result, with what is remembered of failures."""
+"""One build with its record: from the lock to the result, with the notes about failures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PACE = 0.5
 
 
 def full_name(look_up: Callable[[], str] = socket.getfqdn) -> str:
-    """The name of this host as Nodepool writes it; the short one when the resolver says nothing for some seconds."""
+    """Return the name of this host as Nodepool writes it; the short name if the resolver does not answer in time."""
     found: list[str] = []
     thread = threading.Thread(target=lambda: found.append(look_up()), name="host name", daemon=True)
     thread.start()
@@ -54,7 +54,7 @@ def full_name(look_up: Callable[[], str] = socket.getfqdn) -> str:
 
 @dataclass(kw_only=True)
 class Report(BuildOutput):
-    """What became of a build, for the module's result.
+    """The result of a build, for the module's result.
 
     *state*: ``ready``, ``failed``, ``stopped`` (the cycle was told to end) or ``lost`` (another client took its record
     or lock).
@@ -69,7 +69,7 @@ class Report(BuildOutput):
 
     @classmethod
     def of(cls, job: Job, reason: str, made: BuildOutput, stop: Stop) -> Report:
-        """The report of a build that was begun, and that *stop* may have ended."""
+        """Return the report of a build that was begun, and that *stop* may have ended."""
         state = READY if made.ok else STOPPED if made.cause == stop.reason else LOST if made.cause == LOST else FAILED
         return cls(
             image=job.image.name,
@@ -82,7 +82,7 @@ class Report(BuildOutput):
         )
 
     def document(self) -> dict[str, Any]:
-        """As the module returns it."""
+        """Return the report as the module returns it."""
         return {
             "image": self.image,
             "build_id": self.build_id,
@@ -99,9 +99,9 @@ class Report(BuildOutput):
 
 @dataclass
 class BuildContext:
-    """Where builds are made: what they have in common.
+    """The objects that the builds of a cycle share.
 
-    *pause*: waits for so many seconds, or less. *clock*: UNIX time. *chance*: a number of 0…1.
+    *pause*: waits at most the given seconds. *clock*: UNIX time. *chance*: returns a number of 0…1.
     """
 
     store: Store
@@ -116,12 +116,12 @@ class BuildContext:
     nonce: Callable[[], str] = lambda: uuid.uuid4().hex
     hostname: str = field(default_factory=full_name)
     building: set[str] = field(default_factory=set)
-    """Ids of the builds under way here."""
+    """Ids of the builds that this cycle is making."""
 
     def build(self, config: NodepoolConfig, case: BuildCase, held: Held, *, convert_vhd: bool) -> Report:
-        """Build an image whose lock is ours. The lock is given back.
+        """Build an image whose lock the caller holds, and release the lock.
 
-        :raises StoreError: ZooKeeper went away for so long that it is not known what became of the record.
+        :raises StoreError: ZooKeeper could not be reached for too long: the state of the record is unknown.
         """
         try:
             return _Build(self, config, case, held, convert_vhd).run()
@@ -169,14 +169,14 @@ class _Build:
             context.building.discard(build.id)
 
     def _failed_before(self, error: str) -> Report:
-        """There is not even a record: nothing was begun."""
+        """Report a build that failed before it was begun and has no record."""
         self._remember_failure(error, "")
         image = self._job.image.name
         self._context.say(Trouble(f"{image}: cannot be built: {error}", image=image))
         return Report(image=image, build_id="", state=FAILED, reason=self._case.reason, error=error)
 
     def _finish(self, guard: BuildGuard, made: BuildOutput) -> Report:
-        """Write down what came of it, as soon as ZooKeeper can be written."""
+        """Store the result of the build as soon as ZooKeeper can be written."""
         context, job, build = self._context, self._job, guard.build
         report = Report.of(job, self._case.reason, made, context.stop)
         if report.state == LOST:
@@ -205,10 +205,10 @@ class _Build:
             build.set_state(BuildState.FAILED, self._context.clock())
 
     def _write(self, guard: BuildGuard, report: Report) -> None:
-        """The record, then the notes, then the request.
+        """Write the record, then the notes, then drop the request.
 
         :raises StoreGone: the build is not ours any more.
-        :raises StoreError: ZooKeeper stays away; files without a record have no owner.
+        :raises StoreError: ZooKeeper could not be written for too long; the files are removed, as no record owns them.
         """
         context = self._context
         began = context.monotonic()
@@ -226,11 +226,11 @@ class _Build:
             if report.state == READY:
                 context.store.own.put(self._notes_path, BuildNotes(Failures(), report.sizes, report.seconds).document())
                 requested = context.store.images.requested(report.image)
-                if requested is not None and requested < guard.build.born:  # a later one is not served by this build
+                if requested is not None and requested < guard.build.born:  # this build does not serve a later request
                     context.store.images.drop_request(report.image)
             elif report.state == FAILED:
                 self._remember_failure(report.error, report.build_id)
-        except StoreError as problem:  # the record tells the essential; a request that it served is dropped later
+        except StoreError as problem:  # the record is stored; the request that it served is dropped later
             context.say(Trouble(f"{report.image}: {problem}", image=report.image, build=report.build_id))
 
     def _remember_failure(self, error: str, build_id: str) -> None:

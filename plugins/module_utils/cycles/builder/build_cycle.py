@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The builds cycle: clear away what is left, build what is due one after the other, wait for more to become due."""
+"""The builds cycle: removes the remains of killed builds, builds due images one after the other, waits for more."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ from .metrics import (
 from .options import BuildOptions
 
 LONGEST_WAIT = 5.0
-"""Seconds between two looks when nothing happens."""
+"""Largest number of seconds between two passes without events."""
 FORCED = "forced"
 TELL_EVERY = 60.0
-"""Seconds between two figures of what is asked for."""
+"""Seconds between two metrics of requests and states of images."""
 
 
 def run_builds(
@@ -85,10 +85,10 @@ def run_builds(
 ) -> dict[str, Any]:
     """Run one cycle and return the module's result.
 
-    :param progress: takes lines for people.
-    :param stop: may ask the cycle to end early; a build that runs is ended then.
-    :param isolation: how children are started; None for the best that this machine permits.
-    :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
+    :param progress: takes lines for the operator.
+    :param stop: may ask the cycle to end early; it then ends a running build.
+    :param isolation: how child processes are started; None for the best isolation that this machine permits.
+    :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     apart = isolation or find_isolation()
     with opened(options, progress) as begun:
@@ -104,7 +104,7 @@ def run_builds(
 
 
 class BuildsCycle(Work):
-    """One stay of the builder. Everything in it happens in the thread that calls :meth:`run`."""
+    """One run of the builder. All of its work happens in the thread that calls :meth:`run`."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class BuildsCycle(Work):
         return self._result(ended, context.clock() - began)
 
     def _describe(self) -> list[str]:
-        """What is in hand. Any thread may call it."""
+        """Return lines about the work in progress. Any thread may call it."""
         store = self._context.store
         return [
             f"ZooKeeper: {store.state}, session {store.generation} of this cycle",
@@ -164,7 +164,7 @@ class BuildsCycle(Work):
         ]
 
     def _changed(self, path: str) -> None:
-        """Only what happens to images is worth a look: the tree may be a busy one."""
+        """Wake the cycle only for changes of images: other parts of the tree may change often."""
         if not path or paths.below(path, paths.IMAGES) or path == paths.own(SITE):
             self._inbox.nudge()
 
@@ -185,26 +185,26 @@ class BuildsCycle(Work):
     # -- for the frame ---------------------------------------------------------------------------------------------
 
     def rest(self, seconds: float) -> None:
-        """Wait; a wish to stop ends it."""
+        """Wait; a request to stop ends the wait."""
         self._over.wait(seconds)
 
     def abandon(self) -> None:
-        """Write no counters into another tree."""
+        """Write no counters, as another tree has replaced the one that the cycle began with."""
         self._counters.abandon()
 
     def turn(self, now: float, deadline: float) -> str | None:
-        """Look at the configuration, then make a pass."""
+        """Apply a changed configuration, then run a pass."""
         self._counters.step(now)
         self._heartbeat.step(now)
         self._look_at_config(now)
         return self._pass(now, deadline)
 
     def _pass(self, now: float, deadline: float) -> str | None:
-        """Clear away, then build the first that is due; how the cycle ends, or None."""
+        """Remove the remains of killed builds, then build one due image; return how the cycle ends, or None."""
         context = self._context
         check_tree(context.store, self._site)
         if leftovers(self._config.images_dir or ""):
-            confirm_tree(context.store, self._site)  # what is not ready there is removed
+            confirm_tree(context.store, self._site)  # files of builds that are not ready in this tree are removed
         if self._registration is None:
             note_builder(context.store, self._config, context.builder_id, now)
             self._registration = register_builder(context.store)
@@ -232,11 +232,11 @@ class BuildsCycle(Work):
         return None
 
     def _judge(self, view: ImagesView, name: str, *, holding: bool = False) -> BuildCase:
-        """The image's case; one that is to be built in any case, and was not yet, is due."""
+        """Return the case of the image; with the force option, an image that was not tried yet is due."""
         return forced(judge_build(view, name, holding=holding), self._options.force and name not in self._forced)
 
     def _waits(self, view: ImagesView) -> bool:
-        """True while another builder builds an image that was named, or a dead cycle of this builder holds its lock."""
+        """Return True while another builder builds a named image, or a dead cycle of this builder holds a lock."""
         under_way = [case.image for case in self._cases if case.code == BuildCode.BUILDING]
         return bool(under_way) and (
             self._options.images is not None
@@ -248,14 +248,14 @@ class BuildsCycle(Work):
         )
 
     def _build(self, case: BuildCase) -> bool:
-        """Build the image, unless another builder does; True when it was tried."""
+        """Build the image, unless another builder does; return True if it was tried."""
         context = self._context
         held = context.store.images.lock_image(case.image)
         if held is None:
             return False
         try:
             if not context.store.images.knows_builds(case.image):
-                # Who had the lock before has written last, and the cache knows of locks sooner than of records.
+                # The former holder of the lock may have written records that the cache does not show yet.
                 return False
             fresh = self._judge(self._view(), case.image, holding=True)
             if not fresh.due:
@@ -274,7 +274,7 @@ class BuildsCycle(Work):
         return True
 
     def _tell_images(self) -> None:
-        """Send what is requested of each image, and what is done with it."""
+        """Send the metrics of each image: whether it is requested, and its state."""
         pending, states = {}, {}
         for case in self._cases:
             building = case.image == self._building
@@ -297,7 +297,7 @@ class BuildsCycle(Work):
         )
 
     def _drop_served(self, view: ImagesView) -> None:
-        """Requests whose build was made by a cycle that was ended before it could drop them."""
+        """Drop requests that a former cycle has served but could not drop before its end."""
         for state in view.images.values():
             if state.name in self._config.diskimages and served_request(state) and not state.locked:
                 self._context.store.images.drop_request(state.name)
@@ -337,17 +337,17 @@ class BuildsCycle(Work):
 
 
 def forced(case: BuildCase, force: bool) -> BuildCase:
-    """The case when it is wished that the image is built although it is not due."""
+    """Return the case as due if *force* asks for a build that is not due but possible."""
     if not force or case.due or case.code not in (BuildCode.FRESH, BuildCode.BACKOFF) or not case.formats:
         return case
     return BuildCase(case.image, True, FORCED, f"asked for; otherwise: {case.reason}", case.formats, case.requested)
 
 
 def case_document(case: BuildCase) -> dict[str, Any]:
-    """Why an image is built or not, as the module returns it."""
+    """Return why an image is built or not, as the module returns it."""
     return {"image": case.image, "code": case.code, "reason": case.reason, "formats": list(case.formats)}
 
 
 def failures_of(reports: Collection[dict[str, Any]]) -> list[str]:
-    """A sentence for each build that did not become ready."""
+    """Return a sentence for each build that did not become ready."""
     return [f"{report['image']}: {report['error']}" for report in reports if report["state"] != READY]

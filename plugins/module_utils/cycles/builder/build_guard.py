@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The right to a build while it runs: its lock and its record, through whatever happens to ZooKeeper meanwhile."""
+"""Guards the lock and the record of a running build, also across lost ZooKeeper sessions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ...model.image import Build, BuildState
 from .record_lock import RecordLock, RecordLost
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at the record, and between two tries to take the lock again."""
+"""Seconds between two checks of the record, and between two tries to take the lock again."""
 GRACE = 30.0
-"""Seconds beyond two session time-outs for which the lock may be out of reach although ZooKeeper is there."""
+"""Seconds beyond two session time-outs for which another session may have the lock while ZooKeeper is connected."""
 LOST = "lost"
 
 
 class BuildGuard:
-    """Sees that lock and record are ours, and takes the lock again after a lost session.
+    """Checks that lock and record are ours, and takes the lock again after a lost session.
 
     :param held: the image's lock.
     :param timeout: the session time-out in seconds.
-    :param clock: seconds that only rise.
+    :param clock: monotonic seconds.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class BuildGuard:
         )
 
     def look(self) -> str | None:
-        """To be called again and again: ``lost`` when the build is not ours any more; *problem* then tells why."""
+        """Return ``lost`` if the build is not ours any more, and set *problem* to the reason. Call it repeatedly."""
         now = self._clock()
         if self.problem:
             return LOST
@@ -62,11 +62,14 @@ class BuildGuard:
         except RecordLost as lost:
             self.problem = str(lost)
         except StoreError:
-            return None  # the connection broke again: nothing is known
+            return None  # the connection broke again: the state is unknown
         return LOST if self.problem else None
 
     def _check_record(self) -> None:
-        """Look at the record itself; the cache may be behind."""
+        """Check the record in ZooKeeper, as the cache may be stale.
+
+        :raises RecordLost: the record was deleted or changed.
+        """
         found = self._store.images.read_build(self.build.image, self.build.id)
         if found is None:
             raise RecordLost("its record in ZooKeeper was deleted")
@@ -77,9 +80,9 @@ class BuildGuard:
         return found is not None and found.state == BuildState.BUILDING and found.builder_id == self.build.builder_id
 
     def write(self) -> bool:
-        """Store the build as it is now, if it is ours; False when that is not known or not possible at the moment.
+        """Store the current build if it is ours; return False if that is unknown or impossible at the moment.
 
-        :raises StoreGone: it is not ours any more.
+        :raises StoreGone: the build is not ours any more.
         """
         if self.look() == LOST:
             raise StoreGone(f"build {self.build.id} of {self.build.image}: {self.problem}")
@@ -94,5 +97,5 @@ class BuildGuard:
         return True
 
     def release(self) -> None:
-        """Give the lock back. Never raises."""
+        """Release the lock. Never raises."""
         self._lock.held.release()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cycle of builds would do now: one look, by reading only."""
+"""The preview of a builds cycle for check mode. It only reads."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .image_view import look_at_images, provider_formats
 from .options import BuildOptions
 
 CANNOT_BEGIN = "cannot-begin"
-"""Due, but a build would end before it begins: there is no room, for instance."""
+"""The code of a due image whose build would fail before it begins, for example for lack of room."""
 
 
 def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
-    """The result of check mode: what would be built and why, in documents and in lines for ``--diff``."""
+    """Return the result of check mode: what would be built and why, in documents and in lines for ``--diff``."""
     config = options.load()
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False)
@@ -40,7 +40,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
         formats, problems = provider_formats(config, options.clouds_config)
         view = look_at_images(store, config, ImagesDir(config.images_dir or ""), formats, clock())
         left = leftovers(config.images_dir or "")
-    # A build asks no cloud; what it needs to know of one is in clouds.yaml.
+    # A build calls no cloud; the image format that it needs is in clouds.yaml.
     providers = {name: reach_document(problems.get(name)) for name in sorted({*formats, *problems})}
     cases = [forced(judge_build(view, name), options.force) for name in options.chosen(config)]
     cases = [_possible(case, options, view) if case.due else case for case in cases]
@@ -67,7 +67,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
 
 
 def _possible(case: BuildCase, options: BuildOptions, view: ImagesView) -> BuildCase:
-    """The case as a build finds it when it is begun: without room for its files it is not."""
+    """Return the case; not due if a build would fail before it begins, for example for lack of room."""
     notes = view.image(case.image).notes
     job = Job.of(view.config, case.image, case.formats, "0" * 32, convert_vhd=options.convert_vhd, notes=notes)
     problem = ImageBuilder(Isolation(), first_room=options.first_build_room << 20).problem(job)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Clears away what killed builds left behind, before anything is built."""
+"""Removes the remains of killed builds before anything is built."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ def clear_machine(
     say: Callable[[str], None],
     reaper: Callable[[Leftover], Reaped] = reap,
 ) -> list[str]:
-    """End and remove what is left on this machine of builds whose cycle was killed.
+    """End the processes and remove the remains, on this machine, of builds whose cycle was killed.
 
-    Files in images-dir go, too, unless the build is ready in ZooKeeper: its maker was ended between the last two steps.
+    Files in images-dir are removed, too, unless the build is ready in ZooKeeper: then its cycle was killed between the
+    last two steps.
 
-    :param store: None when there is no ZooKeeper to ask.
-    :return: what was done, for people.
+    :param store: None for builds without records in ZooKeeper.
+    :return: sentences for the operator about what was done.
     """
     done = []
     for leftover in leftovers(images_dir):
@@ -54,9 +55,10 @@ def _is_ready(store: Store | None, leftover: Leftover) -> bool:
 
 
 def set_build_state(store: Store, build: Build, state: str, now: float, may: Callable[[Build], bool]) -> bool | None:
-    """Set the state of a build under its lock, if its record *may* have it; None while another client has the lock.
+    """Set the state of a build under its lock, if *may* allows it for the current record.
 
-    :raises StoreError: ZooKeeper did not take it; :class:`StoreGone` when the build is gone.
+    :return: True if the state was set, False if it may not be, None if another client has the lock.
+    :raises StoreError: the write failed; :class:`StoreGone` if the build is gone.
     """
     held = store.images.lock_build(build.image, build.id)
     if held is None:
@@ -75,9 +77,9 @@ def set_build_state(store: Store, build: Build, state: str, now: float, may: Cal
 
 
 def fail_abandoned(store: Store, view: ImagesView, now: float, say: Callable[[str], None]) -> list[str]:
-    """Mark builds of this builder as failed that it does not make any more.
+    """Mark abandoned builds of this builder, which no process makes any more, as failed.
 
-    :return: ids of the builds.
+    :return: the ids of the builds.
     """
     done = []
     for build in abandoned_builds(view):

@@ -40,10 +40,10 @@ def delete_one(
     progress: Callable[[str], None] = lambda line: None,
     clock: Callable[[], float] = time.time,
 ) -> dict[str, Any]:
-    """Delete the upload that the options and *upload_id* name; the cloud image, then the record.
+    """Delete the upload that the options and *upload_id* name: first the cloud image, then the record.
 
-    :param check: only tell whether it is there.
-    :raises NodepoolError: it is being uploaded at the moment, or the cloud did not delete it; then its record says
+    :param check: only report whether the upload exists.
+    :raises NodepoolError: the upload is still under way, or the cloud did not delete the image; then its record says
         ``deleting``, and each cycle tries again.
     """
     config = options.load()

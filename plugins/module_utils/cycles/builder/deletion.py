@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of uploads, builds and files: the record says so first, then the thing goes, then the record."""
+"""Deletes uploads and builds: first the record is marked, then the image is deleted, then the record."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from .upload_resources import UploadResources
 
 @dataclass
 class DeletionResult:
-    """What became of the deletion of an upload. *done*: it is gone; *why*: what stands in the way."""
+    """The result of the deletion of an upload. *done*: it is gone or adopted; *why*: the reason if it is not done."""
 
     upload: Upload
     code: str
     done: bool
     why: str = ""
     skipped: bool = False
-    """Another client works on it, or it is needed after all."""
+    """True if nothing was deleted because another client works on the upload, or it is needed after all."""
     adopted: bool = False
-    """It turned out to be whole, and is ready now."""
+    """True if its image was complete, and the upload is ready now."""
 
 
 def delete_upload(
@@ -47,11 +47,11 @@ def delete_upload(
     *,
     still: Callable[[ImagesView], bool] | None = None,
 ) -> DeletionResult:
-    """Delete an upload, or adopt it when its maker was ended and it is whole; never raises one of our own errors.
+    """Delete an upload, or adopt it if it was abandoned and its image is complete. Never raises NodepoolError.
 
-    :param client: None where the image cannot be in a cloud.
-    :param still: whether it is to go, asked again when the lock is ours; None: whether the plan says so, and the
-        record is what the plan was made on.
+    :param client: None if the image cannot be in a cloud.
+    :param still: returns, under the lock, whether the upload must still be deleted; None to check that a new plan
+        deletes it and that its record has not changed since *planned* was made.
     """
     upload = planned.upload
     key = (upload.build_id, upload.provider)
@@ -68,7 +68,7 @@ def delete_upload(
         if there is None:
             return DeletionResult(upload, planned.code, True)
         if still is None and there.version != upload.version:
-            # Its maker may have made it ready a moment ago: that the lock is gone was known before that.
+            # Its builder may have just made it ready: the cache may have shown the release of the lock before that.
             return DeletionResult(upload, planned.code, False, "it has changed", skipped=True)
         if planned.code == DeletionCode.ABANDONED and client is not None and adopt_upload(there, client, resources):
             return DeletionResult(there, planned.code, True, adopted=True)
@@ -88,7 +88,7 @@ def delete_upload(
 
 
 def _is_shared(view: ImagesView, upload: Upload) -> bool:
-    """True when another record that may be in use names the same cloud image."""
+    """Return True if another record that may be in use names the same cloud image."""
     return bool(upload.external_id) and any(
         other.external_id == upload.external_id and other.path != upload.path and other.state == UploadState.READY
         for state in view.images.values()
@@ -98,7 +98,7 @@ def _is_shared(view: ImagesView, upload: Upload) -> bool:
 
 
 def _delete_image(upload: Upload, client: CloudClient, site: str) -> None:
-    """The image of the record; without an id the one with its marks, if there is any."""
+    """Delete the image that the record names; without an id, the images with the upload's marks."""
     if upload.external_id:
         client.images.delete(upload.external_id)
         return
@@ -112,9 +112,9 @@ def _still_planned(view: ImagesView, upload: Upload) -> bool:
 
 
 def mark_build(planned: MarkBuild, resources: UploadResources) -> bool:
-    """Mark a build as deleting; False when it is needed after all, or another client has its lock.
+    """Mark a build as deleting; return False if it is needed after all, or another client has its lock.
 
-    :raises StoreError: ZooKeeper did not take it.
+    :raises StoreError: the write failed.
     """
     build = planned.build
 
@@ -130,9 +130,9 @@ def mark_build(planned: MarkBuild, resources: UploadResources) -> bool:
 
 
 def delete_build(planned: DeleteBuild, resources: UploadResources) -> bool:
-    """Remove the record of a build; False when it is needed after all.
+    """Remove the record of a build; return False if it is needed after all.
 
-    :raises StoreError: ZooKeeper did not do it.
+    :raises StoreError: the removal failed.
     """
     plan = plan_deletions(resources.view(None))
     if not any(isinstance(each, DeleteBuild) and each.build_id == planned.build_id for each in plan):

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes the files of one image: a claim on the disk, diskimage-builder, conversions, a look at what came of it.
+"""Makes the files of one image: takes a claim on the disk, runs diskimage-builder, converts and checks the files.
 
-Knows nothing of ZooKeeper. Whatever happens, nothing of the build is left on the machine but its log and, when all of
-it is there, its files.
+It does not use ZooKeeper. In any case, only the log of the build remains on the machine, and its files if all of them
+are complete.
 """
 
 from __future__ import annotations
@@ -57,13 +57,14 @@ from ...model.errors import ConfigError, ImageFileError
 from ...model.lines import Line
 
 PACE = 0.25
-"""Seconds between two looks at the child."""
+"""Seconds between two checks of the child process."""
 SAY_EVERY = 5.0
 """Seconds between two lines about the same build."""
 MARGIN = 1.2
-"""How much more room there must be than the last build took."""
+"""A build needs this multiple of the room that the last build took."""
 SCRATCH_IMAGES = 2
-"""The tree and the raw image, before it is converted: each may be as large as the largest file that comes of it."""
+"""Number of temporary images: the tree and the raw image before its conversion. Each may be as large as the largest
+file of the build."""
 
 FIRST = "before the first build of an image (first_build_room)"
 
@@ -73,10 +74,10 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be made.
+    """One build to make.
 
-    :param formats: of the files that are wanted.
-    :param notes: what is known of the last build; None when nothing is.
+    :param formats: the formats of the wanted files.
+    :param notes: the notes about the last build; empty if there are none.
     :param nonce: part of the name of its temporary directory outside of images-dir.
     """
 
@@ -103,9 +104,9 @@ class Job:
         notes: BuildNotes | None = None,
         output_dir: str | None = None,
     ) -> Job:
-        """The job for an image of the configuration.
+        """Return the job for an image of the configuration.
 
-        :param output_dir: takes files and log in place of the directories of the configuration.
+        :param output_dir: the directory for files and log, instead of the directories of the configuration.
         """
         return cls(
             image=config.diskimages[image],
@@ -121,7 +122,7 @@ class Job:
 
     @property
     def base(self) -> str:
-        """What the names of its files begin with."""
+        """The prefix of the names of its files."""
         return base_name(self.image.name, self.build_id)
 
     @property
@@ -132,10 +133,10 @@ class Job:
 
 @dataclass
 class BuildOutput:
-    """What came of it.
+    """The result of a build.
 
-    :ivar cause: empty for a success, ``failed``, ``time-out``, or what the watcher said.
-    :ivar error: a sentence for people; empty for a success.
+    :ivar cause: empty for a success, ``failed``, ``time-out``, or the text that *watch* returned.
+    :ivar error: a sentence for the operator; empty for a success.
     :ivar sizes: format → bytes on disk.
     """
 
@@ -148,12 +149,12 @@ class BuildOutput:
 
     @property
     def ok(self) -> bool:
-        """True when all the files are there."""
+        """True when all files are complete."""
         return not self.cause
 
 
 class Ended(Exception):
-    """The build is to end before its time."""
+    """The build must end early."""
 
     def __init__(self, cause: str, error: str) -> None:
         self.cause = cause
@@ -163,13 +164,13 @@ class Ended(Exception):
 class ImageBuilder:
     """Makes images one after the other.
 
-    :param isolation: how children are started.
-    :param say: takes lines for people.
-    :param watch: called again and again while a build runs; a text that it returns ends the build for that cause.
-    :param pause: waits for so many seconds, or less.
-    :param clock: seconds that only rise.
-    :param first_room: bytes for the files, and as many for the scratch space, when no build tells what it takes.
-    :param kernel_log: makes what tells which devices lost writes from then on.
+    :param isolation: how child processes are started.
+    :param say: takes lines for the operator.
+    :param watch: called repeatedly while a build runs; a text that it returns ends the build with that cause.
+    :param pause: waits at most the given seconds.
+    :param clock: monotonic seconds.
+    :param first_room: bytes needed for the files, and as many for the scratch space, if there was no build before.
+    :param kernel_log: returns a new reader that finds the devices that lose writes from then on.
     """
 
     def __init__(
@@ -194,9 +195,9 @@ class ImageBuilder:
         self._environment = dict(os.environ if environment is None else environment)
 
     def check(self, job: Job) -> None:
-        """See whether the build can be begun. Writes nothing.
+        """Check whether the build can be begun. Writes nothing.
 
-        :raises ConfigError: it never can with this configuration.
+        :raises ConfigError: it can never be begun with this configuration.
         :raises ImageFileError: there is no room, or every user of the machine may write to a folder.
         """
         planned = self._command(job, self._formats(job))
@@ -209,7 +210,7 @@ class ImageBuilder:
         refuse_shared(scratch, "TMPDIR", sticky=True)
 
     def problem(self, job: Job) -> str:
-        """What :meth:`check` says is wrong, for check mode; "" for nothing."""
+        """Return the problem that :meth:`check` finds, for check mode; "" if there is none."""
         try:
             self.check(job)
         except (ConfigError, ImageFileError) as problem:
@@ -217,7 +218,7 @@ class ImageBuilder:
         return ""
 
     def prepare(self, job: Job) -> None:
-        """Check the job; make the folder of the logs and prune it.
+        """Check the job; create the folder of the logs and remove old logs.
 
         :raises ConfigError: as :meth:`check`.
         :raises ImageFileError: as :meth:`check`, or the folder cannot be made.
@@ -230,11 +231,11 @@ class ImageBuilder:
         needs = room_needed(job, scratch)
         if needs:
             return lacking_room(needs)
-        # What the first build takes is not known, but with less than this none comes to its end.
+        # The room that a first build takes is unknown, but no build succeeds with less than this.
         return lacking_room({job.images_dir: self._first_room, scratch: self._first_room}, FIRST)
 
     def make(self, job: Job) -> BuildOutput:
-        """Build. Never raises for what is wrong with the build itself."""
+        """Build the image. Never raises for a problem of the build itself."""
         began = self.clock()
         folder = ImagesDir(job.images_dir)
         made = BuildOutput(FAILED)
@@ -267,9 +268,9 @@ class ImageBuilder:
         ImagesDir(job.images_dir).remove_build(job.base)
 
     def attend(self) -> None:
-        """To be called now and then while something takes long.
+        """Check whether the build must end. Call it regularly during long work.
 
-        :raises Ended: the build is to end.
+        :raises Ended: the build must end.
         """
         cause = self.watch()
         if cause:
@@ -291,7 +292,7 @@ class ImageBuilder:
 
 
 class _Work:
-    """One build that runs."""
+    """One running build."""
 
     def __init__(self, image_builder: ImageBuilder, job: Job, planned: Command, deadline: float) -> None:
         self._image_builder = image_builder
@@ -307,9 +308,9 @@ class _Work:
         self._loop_devices: set[str] = set()
 
     def run(self, formats: Formats, folder: ImagesDir) -> None:
-        """Make all the files.
+        """Make all files.
 
-        :raises Ended: it did not come to its end.
+        :raises Ended: the build failed or was ended.
         :raises ImageFileError: a file cannot be read or written.
         """
         isolation = self._image_builder.isolation
@@ -329,7 +330,7 @@ class _Work:
         self._check(folder)
 
     def end(self) -> int:
-        """End what still runs, and write the last line of the log; the exit code."""
+        """End a running child process and write the last line of the log; return the exit code."""
         if self._child is not None:
             code = self._child.end()
             self._code = code if not self._code else self._code
@@ -356,7 +357,7 @@ class _Work:
             raise Ended(FAILED, f"{os.path.basename(argv[0])} ended with exit code {code}{self._why()}; see {job.log}")
 
     def _why(self) -> str:
-        """What the log says of a failure, with the remedy where the log shows that room is missing."""
+        """Return the cause of a failure from the log, with the remedy if the log shows that room is missing."""
         cause, last = find_cause(self._job.log, self._job.image.env_vars.values()), self._tail.last_line
         told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and CAUSE.search(last) else last))))
         if not FULL.search(cause):
@@ -371,7 +372,7 @@ class _Work:
         return list(dict.fromkeys((self._job.images_dir, scratch)))
 
     def _look(self) -> None:
-        """Read on in the log of the build, and in that of the kernel.
+        """Read the new lines in the logs of the build and of the kernel.
 
         :raises Ended: the kernel could not write all of the image, which diskimage-builder may not notice.
         """
@@ -397,7 +398,10 @@ class _Work:
         finish(paths[1])
 
     def _check(self, folder: ImagesDir) -> None:
-        """All that is wanted is there, with its checksums."""
+        """Check that all wanted files exist, and write missing checksums.
+
+        :raises Ended: a file is missing.
+        """
         job = self._job
         sizes = folder.sizes(job.base, job.formats)
         missing = [name for name in job.formats if name not in sizes]
@@ -411,7 +415,7 @@ class _Work:
 
 
 def room_needed(job: Job, scratch: str) -> dict[str, int]:
-    """Directory → bytes that it must be able to take; nothing when no build tells.
+    """Return directory → bytes that it must have free; empty if no former build shows what is needed.
 
     :param scratch: the directory of the temporary files.
     """

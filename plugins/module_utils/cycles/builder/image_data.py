@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Export and import of what ZooKeeper knows of disk images, in the format of Nodepool's own command."""
+"""Export and import of the records of disk images in ZooKeeper, in the format of Nodepool's own command."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _SHOWN = 5
 def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool) -> dict[str, Any]:
     """Write all builds, uploads and pause flags to the file *path*.
 
-    :param force: also where ZooKeeper has no record, and the file has some.
+    :param force: write the file even if ZooKeeper has no record and the file has some.
     :raises ConfigError: the file cannot be written.
-    :raises StoreError: ZooKeeper has no record any more.
+    :raises StoreError: ZooKeeper has no record, but the file has some.
     """
     config = options.load()
     with closing(Store(config.zookeeper)) as store:
@@ -52,7 +52,7 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
 
 
 def _content(path: str) -> dict[str, str] | None:
-    """What the file has now; None when that is nothing that could be imported."""
+    """Return the current content of the file; None if it cannot be imported."""
     if not os.path.exists(path):
         return None
     try:
@@ -62,10 +62,10 @@ def _content(path: str) -> dict[str, str] | None:
 
 
 def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool) -> dict[str, Any]:
-    """Store what the file *path* has. What is not in it stays as it is.
+    """Store the records of the file *path*. Records that are not in the file stay as they are.
 
-    :param force: also while a builder is at work, and where ZooKeeper has other records.
-    :raises ConfigError: the file is no export.
+    :param force: store also while a builder is at work, or if ZooKeeper has other records.
+    :raises ConfigError: the file is not an export.
     :raises StoreError: a builder is at work, or ZooKeeper has other records.
     """
     config = options.load()
@@ -86,7 +86,10 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
 
 
 def _refuse(store: Store, path: str, data: Mapping[str, str], there: Mapping[str, str]) -> None:
-    """:raises StoreError: a builder is at work, or ZooKeeper has other records."""
+    """Refuse an import that is not safe.
+
+    :raises StoreError: a builder is at work, or ZooKeeper has other records.
+    """
     remedy = "force imports all the same"
     working = store.raw_images.builders() or store.raw_images.locks()
     if working:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks that the files in images-dir belong to this tree: a file beside them names the tree that has their records.
 
-What no record names is removed from images-dir. So it matters that ZooKeeper is the one that the files belong to.
+Files without a record are removed from images-dir. So ZooKeeper must be the one that the files belong to.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .image_view import local_files
 
 
 def check_files(directory: ImagesDir, store: Store, site: str, *, write: bool) -> None:
-    """See that the image files are those of this tree.
+    """Check that the image files are those of this tree.
 
-    A directory that names no tree (new, of an earlier version, or Nodepool's) becomes this one's when it has no files
-    of builds, or ZooKeeper a record of one of them.
+    A directory that names no tree (new, of an earlier version, or Nodepool's) is assigned to this tree if it has no
+    files of builds, or if ZooKeeper has a record of one of them.
 
-    :param site: the id of the tree; "" when it has none yet.
-    :param write: False: the id is not written down (check mode).
-    :raises TreeExchanged: they are another tree's, or nothing tells whose they are.
+    :param site: the id of the tree; "" if it has none yet.
+    :param write: False to not write the id into the directory (check mode).
+    :raises TreeExchanged: the files belong to another tree, or it is unknown to which one.
     :raises ImageFileError: the directory cannot be used.
     """
     there = directory.tree_id()
@@ -34,7 +34,7 @@ def check_files(directory: ImagesDir, store: Store, site: str, *, write: bool) -
             f"{directory.tree_id_path} says that the image files are those of tree {there}, and {here}:"
             f" {_remedy(directory, site)}"
         )
-    # Ten digits may be anything, a date for instance.
+    # An id of ten digits proves nothing: it may be a date, for example.
     builds = {file.build_id for file in local_files(directory) if len(file.build_id) == 32}
     if builds and not builds & _known(store):
         count = f"{len(builds)} build{'s' if len(builds) > 1 else ''}"
@@ -46,7 +46,7 @@ def check_files(directory: ImagesDir, store: Store, site: str, *, write: bool) -
 
 
 def _known(store: Store) -> set[str]:
-    """Ids of all builds of which there is a znode, from the cache."""
+    """Return the ids of all builds that have a znode, from the cache."""
     found: set[str] = set()
     for name in store.images.names():
         empty, unreadable = store.images.without_document(name)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What builds, uploads and reports about images have in common: how the world of images is looked at."""
+"""Functions that builds, uploads and reports share: they read the state of all images."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from ...model.errors import CloudAuthError
 
 VERSION = "stackci.nodepool"
 ROOTS = (paths.IMAGES, *(f"{paths.OWN}/{name}" for name in (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES)))
-"""What :func:`view_images` looks at. Nodes and requests, which are many, say nothing about images."""
+"""The paths that :func:`view_images` reads. Nodes and requests, of which there are many, are not needed for images."""
 
 
 def local_files(directory: ImagesDir) -> list[LocalFile]:
-    """What in images-dir belongs to builds. Look here first and then at ZooKeeper: a record comes before its files.
+    """Return the files of builds in images-dir. Call it before ZooKeeper is read: a record is written before its files.
 
     :raises ImageFileError: the directory cannot be read.
     """
@@ -55,7 +55,7 @@ def local_files(directory: ImagesDir) -> list[LocalFile]:
 
 
 def provider_formats(config: NodepoolConfig, clouds_config: str | None) -> tuple[dict[str, str], dict[str, str]]:
-    """The image format of each provider that lists images; and why those that are missing cannot be told."""
+    """Return the image format of each provider that lists images, and why the formats of others are unknown."""
     formats, problems = {}, {}
     for provider in config.providers.values():
         if not provider.diskimages:
@@ -81,7 +81,7 @@ def view_images(
     uploading: Iterable[tuple[str, str]] = (),
     lost: frozenset[str] = frozenset(),
 ) -> ImagesView:
-    """The world of images as the cache has it; see :class:`ImagesView` for the parameters."""
+    """Return the state of all images by the cache; see :class:`ImagesView` for the parameters."""
     names = sorted({*store.images.names(), *config.diskimages})
     return ImagesView(
         now=now,
@@ -98,11 +98,11 @@ def view_images(
 
 
 def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState:
-    """All that ZooKeeper knows of an image, from the cache; failures of uploads as far as *providers* are concerned."""
+    """Return the state of an image from the cache, with the failures of uploads to *providers*."""
     images = store.images
     empty, unreadable = images.without_document(name)
-    # The locks before and after the records: who begins takes the lock and then makes the record, who ends writes the
-    # record and then lets go. What is under way must not look abandoned in between.
+    # Read the locks before and after the records: a builder takes the lock before it creates the record, and writes the
+    # record before it releases the lock. A build or upload under way must not look abandoned in between.
     locked, uploading = images.is_build_locked(name), images.uploading(name)
     builds, uploads = images.builds(name), images.uploads(name)
     locked = locked or images.is_build_locked(name)
@@ -128,9 +128,9 @@ def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState
 
 
 def note_builder(store: Store, config: NodepoolConfig, builder_id: str, now: float) -> None:
-    """Write down where this builder keeps its files, so that it is known again if it loses them and its id.
+    """Store where this builder keeps its files, so that it can be identified if it loses the files and its id.
 
-    :raises StoreError: ZooKeeper did not take it.
+    :raises StoreError: the write failed.
     """
     made_by = {build.builder_id for name in store.images.names() for build in store.images.builds(name)}
     for former in former_ids(store, config, builder_id, now) - made_by:
@@ -143,7 +143,7 @@ def note_builder(store: Store, config: NodepoolConfig, builder_id: str, now: flo
 
 
 def former_ids(store: Store, config: NodepoolConfig, builder_id: str, now: float) -> frozenset[str]:
-    """The ids that this builder has lost, from the cache."""
+    """Return the former ids of this builder, which it has lost, from the cache."""
     if not config.images_dir:
         return frozenset()
     names = store.own.children(BUILDER_NOTES)
@@ -157,7 +157,7 @@ def _place(config: NodepoolConfig) -> str:
 
 
 def register_builder(store: Store) -> Registration:
-    """Announce a builder to others by Nodepool's registry. One for each cycle; it is gone with the session."""
+    """Register a builder in Nodepool's registry, once for each cycle. The registration ends with the session."""
     fields = {"state": ComponentState.RUNNING, "version": VERSION}
     return store.components.register(ComponentKind.BUILDER, socket.gethostname(), fields)
 
@@ -165,7 +165,7 @@ def register_builder(store: Store) -> Registration:
 def look_at_images(
     store: Store, config: NodepoolConfig, folder: ImagesDir, formats: Mapping[str, str], now: float
 ) -> ImagesView:
-    """Look at the images without being a build: nothing is written; claims tell what this builder makes.
+    """Return the state of all images outside of a builds cycle; write nothing. Claims show this builder's builds.
 
     :param folder: images-dir.
     :param formats: provider → image format.

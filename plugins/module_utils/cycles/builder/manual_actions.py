@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked of images by hand: build requests, pauses, the deletion of a build, clearing away. Nothing is built."""
+"""Actions of an operator on images: build requests, pauses, the deletion of a build, clean-up. Nothing is built."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _ROUNDS = 5
 
 
 def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check: bool) -> dict[str, Any]:
-    """Ask for builds, set or take away pause flags; nothing is built.
+    """Request builds, set or remove pause flags; nothing is built.
 
-    :raises ConfigError: no image is named, or one that cannot be built because the configuration pauses it.
+    :raises ConfigError: no image is named, or a build is requested of an image that the configuration pauses.
     """
     config = options.load()
     names = options.images or ()
@@ -88,7 +88,7 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
 
 
 def _request(store: Store, name: str, config: NodepoolConfig, check: bool) -> bool:
-    """Ask for a build; False when one is asked for already."""
+    """Request a build; return False if one is already requested."""
     if open_request(image_state(store, name, config.providers)) is not None:
         return False
     if not check:
@@ -97,7 +97,7 @@ def _request(store: Store, name: str, config: NodepoolConfig, check: bool) -> bo
 
 
 def _pause(store: Store, name: str, pause: bool, check: bool) -> bool:
-    """Set the pause flag or take it away; False when that is so already."""
+    """Set or remove the pause flag; return False if nothing has to change."""
     if store.images.is_paused(name) == pause:
         return False
     if not check:
@@ -123,7 +123,7 @@ def clear_away(
     progress: Callable[[str], None] = lambda line: None,
     clock: Callable[[], float] = time.time,
 ) -> dict[str, Any]:
-    """Remove what killed builds have left on this machine, and mark their records as failed."""
+    """Remove the remains of killed builds on this machine, and mark their records as failed."""
     config = options.load()
     folder = ImagesDir(config.images_dir or "")
     formats, _problems = provider_formats(config, options.clouds_config)
@@ -154,8 +154,8 @@ def delete_build(
 ) -> dict[str, Any]:
     """Mark a build for deletion, and remove what can be removed at once.
 
-    Its uploads go first, and they need the clouds: the cycle of uploads deletes them, then the files, then the record.
-    Without uploads, files on this machine and the record go here.
+    If it has uploads, the uploads cycle deletes these in the clouds, then the files, then the record. Without uploads,
+    this function removes the files on this machine and the record.
 
     :raises StoreError: the build is being made.
     """
@@ -210,7 +210,7 @@ def _mark(store: Store, build: Build, now: float) -> None:
 def _remove_what_can_go(
     store: Store, config: NodepoolConfig, options: BuildOptions, build_id: str, clock: Callable[[], float]
 ) -> list[str]:
-    """Files and record of a build without uploads."""
+    """Remove the files and the record of a build without uploads; return sentences about that."""
     lines = []
     folder = ImagesDir(config.images_dir or "")
     formats, _problems = provider_formats(config, options.clouds_config)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What builder cycles count; statsd has it under the names of Nodepool's builder (its manual, "Operation")."""
+"""The metrics of builder cycles; statsd gets them under the names of Nodepool's builder (its manual, "Operation")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .image_builder import FAILED
 
 
 def count_build(tally: Tally, report: Report, now: float) -> None:
-    """Count a build that has ended, well or not. One that was stopped or lost says nothing of the image."""
+    """Count a build that is ready or has failed. A build that was stopped or lost says nothing about the image."""
     if report.state not in (READY, FAILED):
         return
     image, code, seconds, ready = report.image, report.code, report.seconds, report.state == READY
@@ -24,15 +24,15 @@ def count_build(tally: Tally, report: Report, now: float) -> None:
     if ready:
         for extension, size in report.sizes.items():
             sink.gauge(f"{place}.{extension}.size", size)
-    # A person who is woken by it asks whether there is an image, and not only what a program has said.
+    # A failed build never sends 0, also if its program ended with 0: an alert must show that there is no image.
     rc = 0 if ready else code or 1
-    sink.gauge(f"{place}.status.rc", rc if rc >= 0 else 128 - rc)  # as a shell tells a signal
+    sink.gauge(f"{place}.status.rc", rc if rc >= 0 else 128 - rc)  # a signal, as a shell reports it
     sink.gauge(f"{place}.status.last_build", int(now))
     sink.timing(f"{place}.status.duration", seconds)
 
 
 def count_upload(tally: Tally, image: str, provider: str, *, ready: bool, seconds: float) -> None:
-    """Count an upload that has ended, well or not. Nodepool's names are for those that are ready."""
+    """Count an upload that is ready or has failed. Only a ready one is sent under Nodepool's names."""
     tally.counters.observe(IMAGE_UPLOAD, provider, image, "ready" if ready else "failed", seconds=seconds)
     if ready:
         tally.sink.incr(f"nodepool.image_update.{image}.{provider}")
@@ -40,13 +40,13 @@ def count_upload(tally: Tally, image: str, provider: str, *, ready: bool, second
 
 
 IDLE, BUILDING, UPLOADING, PAUSED = 0, 1, 2, 3
-"""Nodepool's numbers for what a builder does with an image."""
+"""Nodepool's numbers for the states of an image in a builder."""
 
 
 def send_build_states(sink: Sink, hostname: str, states: Mapping[str, int]) -> None:
-    """Send what this builder does with each image.
+    """Send the state of each image in this builder.
 
-    :param hostname: the full one.
+    :param hostname: the full name of the host.
     :param states: image → idle, building or paused.
     """
     for image, state in states.items():
@@ -54,9 +54,9 @@ def send_build_states(sink: Sink, hostname: str, states: Mapping[str, int]) -> N
 
 
 def send_upload_states(sink: Sink, hostname: str, states: Mapping[tuple[str, str], int]) -> None:
-    """Send what this builder does with each image at each provider.
+    """Send the upload state of each image at each provider in this builder.
 
-    :param hostname: the full one.
+    :param hostname: the full name of the host.
     :param states: (image, provider) → idle, uploading or paused.
     """
     for (image, provider), state in states.items():
@@ -64,7 +64,7 @@ def send_upload_states(sink: Sink, hostname: str, states: Mapping[tuple[str, str
 
 
 def send_requests(sink: Sink, pending: Mapping[str, bool]) -> None:
-    """Send which images were requested and are not being built yet."""
+    """Send which images are requested and not being built yet."""
     sink.gauge("nodepool.image_build_requests", sum(pending.values()))
     for image, waits in pending.items():
         sink.gauge(f"nodepool.image.{image}.image_build_requests", int(waits))

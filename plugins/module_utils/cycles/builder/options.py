@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cycle of builds or uploads is asked to do."""
+"""The options of the builds cycle and the uploads cycle."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..frame.options import CycleOptions
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions(CycleOptions):
-    """What a cycle of builds is asked. A build that runs when *duration* is over is finished, within its build-timeout.
+    """The options of a builds cycle. A build that runs at the end of *duration* is finished, within its build-timeout.
 
-    :param images: names of diskimages; None for all that are due.
-    :param force: build those although they are not due.
+    :param images: names of diskimages to build when they are due; None for all.
+    :param force: build the named images although they are not due.
     :param first_build_room: MiB for the files of an image that was never built, and as many for its scratch space.
-    :param convert_vhd: a vhd may be made by qemu-img where there is no vhd-util.
+    :param convert_vhd: True to make a vhd with qemu-img if there is no vhd-util.
     """
 
     images: tuple[str, ...] | None = None
@@ -29,7 +29,7 @@ class BuildOptions(CycleOptions):
     first_build_room: int = 1024
 
     def load(self) -> NodepoolConfig:
-        """The configuration, with the chosen images checked.
+        """Read the configuration and check that it has the chosen images.
 
         :raises ConfigError: with all problems.
         """
@@ -44,7 +44,7 @@ class BuildOptions(CycleOptions):
         return config
 
     def reload(self) -> NodepoolConfig:
-        """The configuration as it is now; chosen images may have left it.
+        """Read the configuration as it is now; chosen images may be missing in it.
 
         :raises ConfigError: with all problems.
         """
@@ -52,17 +52,18 @@ class BuildOptions(CycleOptions):
         return replace(config, images_dir=os.path.abspath(config.images_dir)) if config.images_dir else config
 
     def chosen(self, config: NodepoolConfig) -> list[str]:
-        """Names of the images to build, in the order of the configuration."""
+        """Return the names of the images to build, in the order of the configuration."""
         return [name for name in config.diskimages if self.images is None or name in self.images]
 
 
 @dataclass(frozen=True, kw_only=True)
 class UploadOptions(CycleOptions):
-    """What a cycle of uploads is asked. What is being uploaded when *duration* is over is finished.
+    """The options of an uploads cycle. Uploads under way at the end of *duration* are finished.
 
-    :param image: only this image; *provider*: only at this provider; *build_id*: upload this build, whatever is newer.
-    :param force: upload what is chosen although it failed a moment ago, is paused or is there already.
-    :param side_by_side: uploads of one provider at the same time.
+    :param image: only this image; *provider*: only at this provider; *build_id*: upload this build even if there is a
+        newer one.
+    :param force: upload the choice although it failed recently, is paused or exists already.
+    :param side_by_side: the number of parallel uploads to one provider.
     :param hook_timeout: seconds for a post-upload-hook.
     """
 
@@ -74,7 +75,7 @@ class UploadOptions(CycleOptions):
     hook_timeout: float = 600.0
 
     def load(self) -> NodepoolConfig:
-        """The configuration, with what was chosen checked.
+        """Read the configuration and check that it has the chosen provider and image.
 
         :raises ConfigError: with all problems.
         """
@@ -93,12 +94,12 @@ class UploadOptions(CycleOptions):
         return config
 
     def concerns(self, image: str, provider: str) -> bool:
-        """True for what was chosen."""
+        """Return True if the options choose this image at this provider."""
         return self.image in (None, image) and self.provider in (None, provider)
 
 
 def unknown_images(config: NodepoolConfig, names: tuple[str, ...]) -> list[str]:
-    """A sentence for each name that is no diskimage of the configuration, or an abstract one."""
+    """Return a sentence for each name that is not a diskimage of the configuration, or an abstract one."""
     known = ", ".join(config.diskimages) or "none"
     return [
         f"image_names: {name!r} is no diskimage of {config.path} that can be built; it has {known}"

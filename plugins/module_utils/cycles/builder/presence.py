@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Finds uploads whose image is not in the cloud any more, because it was deleted in glance by hand.
 
-One list for each provider, at the start and every ten minutes. What it does not show is asked for by its id, and asked
-for again a while later: only what glance denied twice counts as lost. An error says nothing.
+The images of each provider are listed at the start and every ten minutes. An image that a list does not show is read by
+its id, twice with a pause: only an image that glance denies twice counts as lost. An error proves nothing.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from .upload_workers import CHECK, UploadWorkers
 EVERY = 600.0
 """Seconds between two lists of a provider's images."""
 APART = 30.0
-"""Seconds between the two denials that are believed."""
+"""Seconds between the two reads of an image by its id."""
 AFTER_ERROR = 60.0
 
 
 @dataclass
 class _Provider:
-    """*next_at*: when glance is asked next. *doubted*, *lost*: path of an upload → its record as it was denied."""
+    """The state of one provider.
+
+    *next_at*: when glance is asked next. *doubted*, *lost*: path of an upload → its record at the time of the denial.
+    """
 
     next_at: float = 0.0
     doubted: dict[str, Upload] = field(default_factory=dict)
@@ -36,9 +39,9 @@ class _Provider:
 
 
 class Presence:
-    """Used by the cycle's thread only; the calls are made in threads of *workers*.
+    """Checks the images of uploads. Used by the cycle's thread only; the threads of *workers* make the calls.
 
-    :param client: of a provider; None: it cannot be asked.
+    :param client: returns the client of a provider; None if it cannot have one.
     """
 
     def __init__(
@@ -61,18 +64,18 @@ class Presence:
 
     @property
     def doubts(self) -> bool:
-        """True while an image is to be asked for a second time."""
+        """True while an image must be read a second time."""
         return any(provider.doubted for provider in self._providers.values())
 
     @property
     def times(self) -> list[float]:
-        """When something is to be asked."""
+        """The times of the next checks."""
         return [provider.next_at for provider in self._providers.values()]
 
     def look(self, view: ImagesView, concerns: Callable[[str, str], bool], now: float) -> None:
         """Begin the checks that are due.
 
-        :param concerns: whether an image of a provider was chosen.
+        :param concerns: returns True if the options choose this image at this provider.
         """
         ready: dict[str, dict[str, Upload]] = {}
         for state in view.images.values():
@@ -123,10 +126,10 @@ class Presence:
 
 
 def absent(client: CloudClient, uploads: Iterable[Upload], *, listed: bool) -> list[Upload]:
-    """Those whose image glance does not know when it is asked for its id.
+    """Return the uploads whose image glance does not know by its id.
 
-    :param listed: read the list first and ask only for what it does not show.
-    :raises CloudError: nothing can be said.
+    :param listed: read the list first and check only images that it does not show.
+    :raises CloudError: a call failed, so the result is unknown.
     """
     there = {image.id for image in client.list_own_images()} if listed else set()
     return [

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lock of a record that a build or an upload holds for long, through lost ZooKeeper sessions."""
+"""The lock of a record that a build or an upload holds for long, across lost ZooKeeper sessions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class RecordLost(NodepoolError):
 
 
 class RecordLock:
-    """A lost session does no harm: the lock is taken again when the record is as it was left.
+    """A lock that can be taken again after a lost session, if the record has not changed.
 
     :param held: the lock as it was taken first.
-    :param name: what is locked, for messages.
-    :param take: takes the lock in the present session; None while another session has it.
-    :param check: raises RecordLost when the record is not as it was left.
+    :param name: the name of the locked record, for messages.
+    :param take: takes the lock in the current session; returns None while another session has it.
+    :param check: raises RecordLost if the record has changed.
     :param patience: seconds for which another session may have the lock: ZooKeeper may not have ended our own former
-        one yet.
-    :param clock: seconds that only rise.
+        session yet.
+    :param clock: monotonic seconds.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class RecordLock:
         self._refused_since: float | None = None
 
     def regain(self) -> bool:
-        """Take the lock again if the session that held it is lost; False when another session still has it.
+        """Take the lock again if the session that held it is lost; return False while another session has it.
 
-        :raises RecordLost: another session has it for longer than *patience*, or the record is not as it was left.
-        :raises StoreError: ZooKeeper does not tell.
+        :raises RecordLost: another session has had it for longer than *patience*, or the record has changed.
+        :raises StoreError: a call of ZooKeeper failed.
         """
         if self.held.valid:
             return True
-        self._check()  # a lock below a deleted record would bring its znode back
+        self._check()  # a lock below a deleted record would create its znode again
         held = self._take()
         if held is None:
             now = self._clock()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds without a record in ZooKeeper, for operators who try their elements."""
+"""Builds without a record in ZooKeeper, for operators who test their elements."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def build_apart(
     clock: Callable[[], float] = time.monotonic,
     isolation: Isolation | None = None,
 ) -> dict[str, Any]:
-    """Build the named images into *output_dir*, with their logs, and touch nothing else.
+    """Build the named images into *output_dir*, with their logs; change nothing else.
 
-    :param formats: those to make; none for those of the image and its providers, or qcow2 where nothing says any.
+    :param formats: the formats to make; empty for those of the image and its providers, or qcow2 if these name none.
     """
     config = load_apart(options)
     began, wish, output_dir = clock(), stop or Stop(), os.path.abspath(output_dir)
@@ -81,7 +81,7 @@ def build_apart(
 
 
 def preview_apart(options: BuildOptions, output_dir: str, formats: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The result of check mode: what :func:`build_apart` would build."""
+    """Return the result of check mode: what :func:`build_apart` would build."""
     config = load_apart(options)
     checker = ImageBuilder(Isolation(), first_room=options.first_build_room << 20)
     lines, problems = [], []
@@ -99,7 +99,7 @@ def preview_apart(options: BuildOptions, output_dir: str, formats: tuple[str, ..
 
 
 def load_apart(options: BuildOptions) -> NodepoolConfig:
-    """The configuration for builds without a record.
+    """Read the configuration for builds without a record.
 
     :raises ConfigError: with all problems.
     """
@@ -115,7 +115,7 @@ def load_apart(options: BuildOptions) -> NodepoolConfig:
 def formats_apart(
     options: BuildOptions, config: NodepoolConfig, formats: tuple[str, ...]
 ) -> dict[str, tuple[str, ...]]:
-    """Image → what to make of it."""
+    """Return image → formats to make."""
     of_clouds, _problems = provider_formats(config, options.clouds_config)
     wanted = {}
     for name in options.chosen(config):

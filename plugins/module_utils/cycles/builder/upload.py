@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One upload, in a thread of its own: lock, record, cloud image, bytes, comparison, hook, record.
+"""One upload, in a separate thread: lock, record, cloud image, bytes, comparison, hook, record.
 
-Whatever goes wrong, the cloud image is deleted; where even that fails its id stays in the record, by which the next
-pass deletes it. A cycle that is killed leaves the record, and the marks in the image.
+After any error, the cloud image is deleted. If that fails, its id stays in the record, and the next pass deletes the
+image. A cycle that is killed leaves the record, and the marks in the image.
 """
 
 from __future__ import annotations
@@ -56,25 +56,28 @@ from .upload_resources import Interrupted, UploadResources
 
 LOOKS = 3
 LOOK_PAUSE = 1.0
-"""After an unclear answer the image is looked for so often, with so many seconds between the looks."""
+"""Number of looks for the image after an unclear answer, and the seconds between them."""
 
 
 class Ended:
-    """How an upload ended."""
+    """The ways in which an upload ends."""
 
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Another builder uploads it, or it is not needed any more."""
+    """Another builder uploads the image, or the upload is not needed any more."""
     STOPPED = "stopped"
-    """The cycle was ended in the middle; nothing is left of it."""
+    """The cycle was stopped during the upload; the upload is removed."""
     LEFT = "left"
-    """ZooKeeper is away: the next cycle finds the record."""
+    """ZooKeeper could not be reached: the next cycle finds the record."""
 
 
 @dataclass
 class UploadResult:
-    """What became of an upload. *sent*: bytes; *seconds*: from the lock to the last write; *why*: unless it is done."""
+    """The result of an upload.
+
+    *sent*: bytes; *seconds*: from the lock to the last write; *why*: the reason if the upload is not done.
+    """
 
     case: UploadCase
     ended: str
@@ -87,7 +90,7 @@ class UploadResult:
 
 @dataclass(frozen=True)
 class UploadJob:
-    """What is to be done. *judge*: the case once more, with a fresh view, when the lock is ours."""
+    """An upload to make. *judge*: returns the case again, from a fresh view, after the lock was taken."""
 
     case: UploadCase
     build: Build
@@ -97,17 +100,17 @@ class UploadJob:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The key under which the workers know the job."""
+        """The key of the job in the workers."""
         return self.build.id, self.provider.name
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name of the upload in lines for the operator."""
         return f"provider {self.provider.name}: image {self.case.image}"
 
     @property
     def subject(self) -> Subject:
-        """What lines of this upload are about."""
+        """The subject of lines about this upload."""
         return Subject(provider=self.provider.name, image=self.case.image, build=self.build.id)
 
 
@@ -124,7 +127,7 @@ class UploadRun:
         self._compared: list[str] = []
 
     def run(self) -> UploadResult:
-        """Upload and return how that ended. Never raises one of our own errors."""
+        """Upload and return the result. Never raises NodepoolError."""
         job, store = self._job, self._resources.store
         try:
             held = store.images.lock_provider(job.case.image, job.build.id, job.provider.name)
@@ -143,7 +146,7 @@ class UploadRun:
         )
         try:
             if not store.images.knows_uploads(job.case.image, job.build.id, job.provider.name):
-                # Who had the lock before has written last, and the cache knows of locks sooner than of records.
+                # The former holder of the lock may have written records that the cache does not show yet.
                 return self._result(Ended.SKIPPED, "something has changed a moment ago")
             case = job.judge(self._resources.view(job.key))
             if not case.due or case.build is None or case.build.id != job.build.id:
@@ -158,7 +161,7 @@ class UploadRun:
             claim.release()
 
     def _record(self) -> Upload:
-        """The record of a new upload, which says from the start how to log in, as Nodepool's does."""
+        """Return the record of a new upload, which has the login fields from the start, as Nodepool's does."""
         build = self._job.build
         return Upload(
             image=self._job.case.image,
@@ -176,14 +179,14 @@ class UploadRun:
             upload.set_state(UploadState.READY, self._resources.clock())
             claim.write()
         except RecordLost as error:
-            # The image belongs to the record, which another builder may have adopted. Without a record it has no owner.
+            # Another builder may have adopted the record with the image. An image without a record has no owner.
             if not self._is_recorded(upload):
                 self._clean(upload)
             return self._result(Ended.FAILED, str(error), upload)
         except StoreError:
             raise
         except NodepoolError as error:
-            # Whatever it looks like: an upload that is broken off shows as a broken connection.
+            # Check the event, too: an upload that the cycle aborts raises the error of a broken connection.
             stopped = isinstance(error, Interrupted) or self._resources.interrupted.is_set()
             clean = self._clean(upload)
             with contextlib.suppress(RecordLost):
@@ -264,7 +267,7 @@ class UploadRun:
         self._resources.check()
 
     def _write_failed(self, claim: UploadClaim) -> None:
-        """As Nodepool writes it, but for the id of an image that could not be deleted."""
+        """Write a failed record as Nodepool does, but keep the id of an image that could not be deleted."""
         upload = claim.upload
         upload.external_name = upload.format = None
         upload.username = upload.python_path = upload.shell_type = None
@@ -272,14 +275,14 @@ class UploadRun:
         claim.write()
 
     def _is_recorded(self, upload: Upload) -> bool:
-        """True when the record is there or ZooKeeper does not tell; an image without one is found by its marks."""
+        """Return True if the record exists or cannot be read; an image without a record is found by its marks."""
         try:
             return self._resources.store.images.read_upload(upload) is not None
         except StoreError:
             return True
 
     def _clean(self, upload: Upload) -> bool:
-        """Delete the cloud image; False when it may still be there."""
+        """Delete the cloud image; return False if it may still exist."""
         if upload.external_id is None:
             return True
         try:
@@ -290,7 +293,7 @@ class UploadRun:
         upload.external_id = None
         return True
 
-    # -- telling ----------------------------------------------------------------------------------------------------
+    # -- messages ---------------------------------------------------------------------------------------------------
 
     def _say(self, text: str, kind: type[Line] = Line) -> None:
         self._resources.say(kind(f"{self._job.name}: {text}", **self._job.subject))
@@ -314,19 +317,19 @@ class UploadRun:
 
 
 def marks_of(upload: Upload, site: str) -> dict[str, str]:
-    """The properties by which an image is known to be that of an upload.
+    """Return the properties that identify the image of an upload.
 
-    :param site: the id of the tree; numbers of uploads are the same in every tree.
+    :param site: the id of the tree; it is needed because the numbers of uploads repeat in every tree.
     """
     return {**_numbers(upload), META_SITE: site}
 
 
 def images_of(upload: Upload, client: CloudClient, site: str) -> list[Image]:
-    """The images that were made for an upload, also where its record does not name them.
+    """Return the images that were made for an upload, even if its record does not name them.
 
-    Nodepool's builder, and ours of earlier versions, do not write the id of the tree: then the build's uuid tells.
+    Nodepool's builder, and earlier versions of ours, do not write the id of the tree: then the build's uuid decides.
 
-    :raises CloudError: the cloud does not tell.
+    :raises CloudError: the images cannot be listed.
     """
     return [
         image

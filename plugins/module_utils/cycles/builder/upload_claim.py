@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An upload's record and the lock under which it is written.
 
-An upload takes long, and ZooKeeper may go away meanwhile. At the next write the lock is taken again.
+An upload takes long, and the ZooKeeper session may be lost meanwhile. The next write takes the lock again.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ TAKEN = 5.0
 
 
 class UploadClaim:
-    """A record of an upload that only we write.
+    """The record of an upload that only this cycle writes.
 
     :param held: the lock of the build at the provider.
-    :param patience: seconds for which ZooKeeper is waited for at a write.
+    :param patience: seconds for which a write waits for ZooKeeper.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class UploadClaim:
     def create(self) -> None:
         """Store the record for the first time.
 
-        :raises StoreError: it is not there, or will not be for long.
+        :raises StoreError: the record was not created, or will not exist for long.
         """
         self._images.create_upload(self.upload, held=self._lock.held)
         self._stored = self.upload.to_bytes()
 
     def write(self) -> None:
-        """Store the record as it is now.
+        """Store the current record.
 
-        :raises RecordLost: it is not ours any more.
-        :raises StoreError: ZooKeeper was away for too long.
+        :raises RecordLost: the record is not ours any more.
+        :raises StoreError: ZooKeeper could not be reached for too long.
         """
         wanted = self.upload.to_bytes()
         self._insist(lambda held: self._write(held, wanted))
@@ -75,20 +75,20 @@ class UploadClaim:
     def delete(self) -> None:
         """Remove the record.
 
-        :raises RecordLost: it is not ours any more.
-        :raises StoreError: ZooKeeper was away for too long.
+        :raises RecordLost: the record is not ours any more.
+        :raises StoreError: ZooKeeper could not be reached for too long.
         """
         self._insist(lambda held: self._images.delete_upload(self.upload))
 
     def release(self) -> None:
-        """Give the lock back. Never raises."""
+        """Release the lock. Never raises."""
         self._lock.held.release()
 
     def _write(self, held: Held, wanted: bytes) -> None:
         try:
             self._images.write_upload(self.upload, held=held, if_unchanged=True)
         except StoreConflict:
-            # It may be our own write whose answer was lost.
+            # The other write may be our own, whose answer was lost.
             there = self._images.read_upload(self.upload)
             if there is None or there.to_bytes() != wanted:
                 raise RecordLost(f"the record {self.upload.path} was changed by another client") from None
@@ -110,7 +110,10 @@ class UploadClaim:
             self._sleeper(PACE)
 
     def _check_record(self) -> None:
-        """See that the record is as it was stored last, or, if an answer was lost, as it is to be stored."""
+        """Check that the record is as it was stored last, or, if an answer was lost, as it must be stored.
+
+        :raises RecordLost: the record is gone or was changed.
+        """
         upload = self.upload
         there = self._images.read_upload(upload)
         if there is None:

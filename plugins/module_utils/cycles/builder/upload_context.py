@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the uploads cycle knows of its configuration: clients and formats of the providers, the directory, the view."""
+"""The context of the uploads cycle: its configuration, clients, image formats, images-dir, and the state of images."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from .options import UploadOptions
 
 
 class UploadContext:
-    """One configuration at a time; only the cycle's thread changes it, others may read.
+    """The current configuration and what follows from it. Only the cycle's thread changes it, others may read.
 
-    :param create: False: builder_id.txt is not made when it is not there (check mode).
+    :param create: False to not create a missing builder_id.txt (check mode).
     :raises ImageFileError: images-dir cannot be used.
     """
 
@@ -48,7 +48,7 @@ class UploadContext:
             for image in provider.diskimages
             if options.force and options.concerns(image, provider.name)
         }
-        """(image, provider) of what was chosen with force and not tried yet."""
+        """(image, provider) of uploads that were chosen with force and not tried yet."""
         self.lost: frozenset[str] = frozenset()
         """Paths of uploads whose image is not in the cloud."""
         self._clients: dict[str, CloudClient] = {}
@@ -56,7 +56,7 @@ class UploadContext:
         self.formats, self.problems = provider_formats(config, options.clouds_config)
 
     def take(self, config: NodepoolConfig | None) -> None:
-        """Go on with a new configuration (None: only clouds.yaml was written). What is under way is not disturbed."""
+        """Use a new configuration (None: only clouds.yaml was written). Work under way is not affected."""
         if config is not None and config.images_dir:
             self.config = config
         for name, counts in self._calls_by_key():
@@ -65,7 +65,7 @@ class UploadContext:
         self.formats, self.problems = provider_formats(self.config, self.options.clouds_config)
 
     def client(self, provider: str) -> CloudClient | None:
-        """The client of a provider; None where clouds.yaml does not allow for one (see problems)."""
+        """Return the client of a provider; None if clouds.yaml cannot be used for it (see *problems*)."""
         if provider not in self._clients:
             try:
                 self._clients[provider] = self.options.client(self.config.providers[provider])
@@ -75,13 +75,14 @@ class UploadContext:
         return self._clients[provider]
 
     def abort_uploads(self) -> None:
-        """Break off what is on its way, also where a cloud takes nothing more."""
+        """Abort the uploads under way, also where a cloud accepts no more bytes."""
         for client in self._clients.values():
             client.abort_uploads()
 
     def view(self, now: float, busy: frozenset[tuple[str, str]]) -> ImagesView:
-        """The world of images.
+        """Return the state of all images.
 
+        :param busy: (build id, provider) of the work under way in this cycle.
         :raises ImageFileError: images-dir cannot be read.
         """
         return view_images(
@@ -96,12 +97,12 @@ class UploadContext:
         )
 
     def judge(self, view: ImagesView, provider: str, image: str, *, holding: bool = True) -> UploadCase:
-        """The case of an upload, seen again when its lock is ours."""
+        """Return the case of an upload; *holding*: this cycle has its lock."""
         force = (image, provider) in self.forced
         return judge_choice(view, provider, image, build_id=self.options.build_id, force=force, holding=holding)
 
     def cases(self, view: ImagesView) -> list[UploadCase]:
-        """The cases of everything that was chosen; first what a provider does not have at all."""
+        """Return the cases of all chosen uploads; images that a provider does not have at all come first."""
         return missing_first(
             self.judge(view, provider.name, image, holding=False)
             for provider in view.config.providers.values()
@@ -110,7 +111,7 @@ class UploadContext:
         )
 
     def deletions(self, view: ImagesView) -> Iterator[Deletion]:
-        """What is to be deleted of what was chosen."""
+        """Yield the due deletions that the options choose."""
         options = self.options
         for planned in plan_deletions(view):
             if isinstance(planned, DeleteUpload):
@@ -122,9 +123,9 @@ class UploadContext:
                     yield planned
 
     def check_choice(self) -> None:
-        """See that the chosen build exists.
+        """Check that the chosen build exists.
 
-        :raises ConfigError: it does not.
+        :raises ConfigError: it does not exist.
         """
         options = self.options
         if options.build_id is None or options.image is None:
@@ -135,7 +136,7 @@ class UploadContext:
             raise ConfigError([f"build_id: image {options.image} has no build {options.build_id!r}; there are {there}"])
 
     def calls(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Calls of each provider's API by kind and status, those of former clients included."""
+        """Return the number of calls of each provider's API by kind and status, including those of former clients."""
         total = {name: Counter(counts) for name, counts in self._past_calls.items()}
         for name, counts in self._calls_by_key():
             total.setdefault(name, Counter()).update(counts)

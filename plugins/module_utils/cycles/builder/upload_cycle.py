@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The uploads cycle: what is ready is uploaded, what is not needed any more is deleted; until the deadline or until
-there is nothing more to do.
+"""The uploads cycle: uploads ready builds and deletes images that are not needed any more.
 
-One thread decides; uploads and deletions of cloud images have threads of their own, in lanes of their provider.
+It runs until the deadline or until there is nothing more to do. One thread decides; uploads and deletions of cloud
+images run in separate threads of each provider.
 """
 
 from __future__ import annotations
@@ -72,17 +72,17 @@ from .upload_resources import UploadResources
 from .upload_workers import DELETION, UPLOAD, UploadWorkers
 
 LONGEST_WAIT = 10.0
-"""Seconds between two passes when nothing happens."""
+"""Largest number of seconds between two passes without events."""
 GATHER = 0.1
-"""What happens within this time is dealt with in one pass."""
+"""Seconds. One pass handles all events within this time."""
 UPLOAD_GRACE = 60.0
-"""Seconds beyond the session time-out for which an upload waits for a ZooKeeper that is away."""
+"""Seconds beyond the session time-out for which an upload waits for ZooKeeper to come back."""
 LEAVE = 20.0
-"""Seconds that uploads get to clean up behind themselves when the cycle is stopped."""
+"""Seconds that uploads get to clean up when the cycle is stopped."""
 TELL_EVERY = 60.0
-"""Seconds between two figures of what is done with each image."""
+"""Seconds between two metrics of the upload states."""
 LEFT_PAUSE = 5.0
-"""Seconds after which an upload is tried again that ZooKeeper did not take."""
+"""Seconds after which an upload is tried again that failed because of ZooKeeper."""
 WATCHED = ("/nodepool/images", "/nodepool/stackci/image-uploads", "/nodepool/stackci/site")
 
 
@@ -95,9 +95,9 @@ def run_uploads(
 ) -> dict[str, Any]:
     """Run one cycle and return the module's result.
 
-    :param progress: takes lines for people; called by several threads.
+    :param progress: takes lines for the operator; called by several threads.
     :param stop: may ask the cycle to end early.
-    :raises NodepoolError: for a configuration that cannot be used and a ZooKeeper that cannot be reached.
+    :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     with opened(options, progress) as begun:
         context = UploadContext(begun.options, begun.config, begun.store)
@@ -108,7 +108,7 @@ def run_uploads(
 
 
 class UploadsCycle(Work):
-    """One stay. Everything in it happens in the thread that calls :meth:`run`, but for the work in the lanes."""
+    """One run of the uploads cycle. All except uploads and deletions happens in the thread that calls :meth:`run`."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class UploadsCycle(Work):
             clock=clock,
         )
         self._tries: dict[str, Failures] = {}
-        """Deletions that failed, by what they are."""
+        """Failed deletions by the path of the upload or the name of the files."""
         self._not_before: dict[tuple[str, str], float] = {}
         self._cases: list[UploadCase] = []
         self._told: set[str] = set()
@@ -149,7 +149,7 @@ class UploadsCycle(Work):
         self._hostname = full_name() if sink is not None else ""
 
     def run(self) -> dict[str, Any]:
-        """Work until the end; locks and the registration are given back whatever happens."""
+        """Work until the end; interrupt the threads and remove the registration in any case."""
         began = self._inbox.clock()
         store = self._context.store
         store.on_change(self._changed)
@@ -168,7 +168,7 @@ class UploadsCycle(Work):
         return self._result(ended, self._inbox.clock() - began)
 
     def _describe(self) -> list[str]:
-        """What is in hand. Any thread may call it."""
+        """Return lines about the work in progress. Any thread may call it."""
         store = self._context.store
         work = ", ".join(f"{name} build {build}" for build, name in sorted(self._workers.keys))
         return [
@@ -185,11 +185,11 @@ class UploadsCycle(Work):
 
     @property
     def finishing(self) -> bool:
-        """True while something is uploaded or deleted: that is brought to its end."""
+        """True while an upload, deletion or check is under way: it is finished after the deadline."""
         return bool(self._workers.keys)
 
     def turn(self, now: float, deadline: float) -> str | None:
-        """One pass and the wait for the next."""
+        """Run one pass and wait for the next."""
         self._counters.step(now, self._context.calls)
         self._heartbeat.step(now)
         quiet = self._pass(now, now < deadline)
@@ -199,11 +199,11 @@ class UploadsCycle(Work):
         return None
 
     def rest(self, seconds: float) -> None:
-        """Wait; uploads that end meanwhile are heard."""
+        """Wait; handle uploads that end meanwhile."""
         self._inbox.take(seconds)
 
     def leave(self) -> None:
-        """End what is under way; what does not end in time is found by the next cycle."""
+        """End what is under way; the next cycle finds uploads that do not end in time."""
         self._resources.interrupted.set()
         self._context.abort_uploads()
         end = self._inbox.clock() + LEAVE
@@ -212,14 +212,14 @@ class UploadsCycle(Work):
             self._inbox.take(min(1.0, left))
 
     def abandon(self) -> None:
-        """End what is under way as for a stop: each upload writes only where its own record is."""
+        """End what is under way as for a stop: each upload writes only if its own record exists."""
         self._counters.abandon()
         self.leave()
 
     def _pass(self, now: float, begin: bool) -> bool:
-        """Look at everything and begin what is due; True when there was nothing to do.
+        """Begin the uploads and deletions that are due; return True if there was nothing to do.
 
-        :param begin: False: the time is over, and only what is under way is brought to its end.
+        :param begin: False if the deadline is over: nothing new is begun.
         """
         self._look(now)
         if not begin:
@@ -239,7 +239,7 @@ class UploadsCycle(Work):
         active = [self._delete(planned, now) for planned in deletions]
         active += [self._upload(case, now) for case in self._cases if case.due and not self._awaited(deletions, case)]
         self._tell_images(now)
-        # What another cycle uploads, or has not been known to be dead for long enough, is not settled either.
+        # An upload of another cycle is not settled either, also if that cycle may have died a short time ago.
         return (
             not any(active)
             and not self._presence.doubts
@@ -255,10 +255,10 @@ class UploadsCycle(Work):
         return max(0.0, min(LONGEST_WAIT, soonest - now, end - now))
 
     def _wait(self, began: float, seconds: float) -> None:
-        """Until something happens; then a moment more for what comes with it."""
+        """Wait for an event, then GATHER seconds more for further events."""
         end = began + max(seconds, GATHER)
         while (now := self._inbox.clock()) < end:
-            # The configuration's files are looked at more often than everything is.
+            # The files of the configuration are checked more often than a pass runs.
             if self._inbox.take(min(end - now, self._watch.due(now) + GATHER)):
                 gathered = self._inbox.clock() + GATHER
                 while self._stop.reason is None and (left := gathered - self._inbox.clock()) > 0:
@@ -268,7 +268,7 @@ class UploadsCycle(Work):
                 return
 
     def _look(self, now: float) -> bool:
-        """Take a changed configuration; True when there was one."""
+        """Apply a changed configuration; return True if there was one."""
         news = self._watch.look(now)
         if news is None:
             return False
@@ -279,7 +279,7 @@ class UploadsCycle(Work):
     # -- uploads ----------------------------------------------------------------------------------------------------
 
     def _upload(self, case: UploadCase, now: float) -> bool:
-        """Begin an upload if there is room; True when it is not to be forgotten."""
+        """Begin an upload if there is room; return False if it cannot be made."""
         context = self._context
         client = context.client(case.provider)
         if client is None or case.build is None:
@@ -302,7 +302,7 @@ class UploadsCycle(Work):
         return True
 
     def _tell_images(self, now: float) -> None:
-        """Send what is done with each image at each provider."""
+        """Send the upload state of each image at each provider."""
         if self._hostname and now >= self._tell_at:
             self._tell_at = now + TELL_EVERY
             busy, states = self._workers.busy(UPLOAD), {}
@@ -314,7 +314,7 @@ class UploadsCycle(Work):
             send_upload_states(self._tally.sink, self._hostname, states)
 
     def _awaited(self, deletions: list[Deletion], case: UploadCase) -> bool:
-        """True while an upload of the same build, left behind by a killed cycle, may turn out to be whole."""
+        """Return True while an upload of the same build, abandoned by a killed cycle, may still be adopted."""
         return any(
             planned.code == DeletionCode.ABANDONED
             and case.build is not None
@@ -325,7 +325,7 @@ class UploadsCycle(Work):
         )
 
     def _take(self, job: UploadJob, outcome: UploadResult | Exception) -> None:
-        """An upload has ended."""
+        """Handle the end of an upload."""
         self._tell_at = 0.0
         if isinstance(outcome, Exception):
             why = f"unexpected {type(outcome).__name__}: {outcome}"
@@ -341,11 +341,11 @@ class UploadsCycle(Work):
             self._note(job, outcome)
 
     def _note(self, job: UploadJob, outcome: UploadResult) -> None:
-        """Remember a failure, or forget those before."""
+        """Store a failure, or delete the former ones after a success."""
         own = self._context.store.own
         path = upload_notes_path(job.case.provider, job.case.image)
         before = Failures.from_document(own.get(path))
-        with contextlib.suppress(StoreError):  # then it is tried again sooner
+        with contextlib.suppress(StoreError):  # then the upload is tried again sooner
             if outcome.ended == Ended.FAILED:
                 now = self._inbox.clock()
                 after = before.again(outcome.why, now, random.random(), build=job.build.id)
@@ -356,7 +356,7 @@ class UploadsCycle(Work):
     # -- deletions --------------------------------------------------------------------------------------------------
 
     def _delete(self, planned: Deletion, now: float) -> bool:
-        """Begin a deletion, or do it if it is quick; True when something was done or is to be."""
+        """Begin a deletion, or do it if it is quick; return True if something was done or will be."""
         if isinstance(planned, DeleteUpload):
             return self._delete_upload(planned, now)
         if isinstance(planned, MarkBuild):
@@ -401,7 +401,7 @@ class UploadsCycle(Work):
         about = Subject(provider=upload.provider, image=upload.image, build=upload.build_id, upload=upload.id)
         if outcome.adopted:
             self._say(Line(f"{name} is ready: {planned.reason}, but it is whole", **about))
-            with contextlib.suppress(StoreError):  # a failure before says nothing any more
+            with contextlib.suppress(StoreError):  # former failures are obsolete
                 self._context.store.own.delete(upload_notes_path(upload.provider, upload.image))
         elif outcome.done:
             self._tries.pop(upload.path, None)
@@ -416,7 +416,7 @@ class UploadsCycle(Work):
         if now < self._tries.get(name, Failures()).not_before:
             return False
         if planned.code == DeletionCode.LEFT_OVER:
-            confirm_tree(self._context.store, self._resources.site)  # it goes because no record names it
+            confirm_tree(self._context.store, self._resources.site)  # no record names the files
         problems = self._context.images_dir.remove(planned.names)
         left = {entry.name for entry in self._context.images_dir.entries()}
         self._account.files_removed += [file for file in planned.names if file not in left]

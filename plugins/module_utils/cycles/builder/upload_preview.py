@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the uploads cycle would do now, without touching anything: what check mode shows.
+"""The preview of the uploads cycle for check mode. It changes nothing.
 
-A cloud is asked whether it is there, nothing else.
+It only checks whether each cloud can be reached.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DELETION_LINES = {
 
 
 def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
-    """The result of check mode: the plan in documents and in lines for ``--diff``.
+    """Return the result of check mode: the plan in documents and in lines for ``--diff``.
 
     :raises NodepoolError: the configuration, ZooKeeper or images-dir cannot be used.
     """
@@ -81,7 +81,7 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
 
 
 def _reached(context: UploadContext) -> dict[str, dict[str, Any]]:
-    """Whether each provider that takes images can be used, and if not why and what to do."""
+    """Return for each provider with chosen images whether it can be used, and if not why and what to do."""
     takers = [
         provider.name
         for provider in context.config.providers.values()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far an upload is, told now and then."""
+"""Reports the progress of an upload."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Callable
 STEP = 10
 """Percent between two lines."""
 SHORTEST = 2.0
-"""Seconds between two lines at least."""
+"""Minimum seconds between two lines."""
 LONGEST = 30.0
-"""Seconds after which there is a line although little has moved."""
+"""Seconds after which there is a line although the progress is less than STEP."""
 _UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 class UploadProgress:
-    """Tells the percentage of the bytes of one upload.
+    """Reports the percentage of the bytes of one upload.
 
     :param say: takes "40 % of 1.2 GiB, 85.0 MiB/s".
-    :param size: bytes in all.
+    :param size: total bytes.
     """
 
     def __init__(self, size: int, say: Callable[[str], None], clock: Callable[[], float]) -> None:
@@ -32,7 +32,7 @@ class UploadProgress:
         self.sent = 0
 
     def __call__(self, sent: int) -> None:
-        """So many bytes are on their way."""
+        """Note the number of bytes sent so far; say a line if one is due."""
         self.sent = sent
         now = self._clock()
         percent = 100 * sent // self._size
@@ -45,7 +45,7 @@ class UploadProgress:
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes as a text."""
     for size, unit in _UNITS:
         if count >= size:
             return f"{count / size:.1f} {unit}"
@@ -53,5 +53,5 @@ def bytes_text(count: float) -> str:
 
 
 def rate_text(count: float, seconds: float) -> str:
-    """Bytes a second for people."""
+    """Return bytes per second as a text."""
     return f"{bytes_text(count / max(seconds, 0.001))}/s"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the uploads cycle did, for the module's result."""
+"""The record of the actions of an uploads cycle, for the module's result."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .deletion import DeletionResult
 from .upload import Ended, UploadResult
 
 SETTLED_CASES = frozenset({UploadCode.CURRENT})
-"""Cases that are not worth a line in the result."""
+"""Cases that the result does not list."""
 TROUBLED_CASES = frozenset({UploadCode.BACKOFF, UploadCode.NO_FILE, UploadCode.UNKNOWN})
-"""Cases that the operator has to look at."""
+"""Cases that the operator must look at."""
 _UPLOADS = ("done", "failed", "stopped", "deleted", "adopted")
-"""What becomes of uploads."""
+"""The results of uploads that have a list in the result."""
 
 
 @dataclass
 class UploadsAccount:
-    """In the order of events."""
+    """The actions of an uploads cycle, in the order of events."""
 
     done: list[dict[str, Any]] = field(default_factory=list)
     failed: list[dict[str, Any]] = field(default_factory=list)
@@ -35,11 +35,11 @@ class UploadsAccount:
     builds_deleted: list[dict[str, Any]] = field(default_factory=list)
     files_removed: list[str] = field(default_factory=list)
     undeleted: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What could not be deleted at the end, by what it is."""
+    """Uploads and files that could not be deleted, by the path of the upload or the name of the files."""
     bytes: int = 0
 
     def upload(self, result: UploadResult) -> None:
-        """An upload has ended."""
+        """Note an upload that has ended."""
         upload = result.upload
         row = {
             **{name: value for name, value in case_row(result.case).items() if name not in ("code", "reason")},
@@ -58,7 +58,7 @@ class UploadsAccount:
             self.failed.append({**row, "error": result.why})
 
     def deletion(self, result: DeletionResult, planned: DeleteUpload) -> None:
-        """An upload is gone, or is not."""
+        """Note the result of the deletion of an upload."""
         name = result.upload.path
         if result.adopted:
             self.undeleted.pop(name, None)
@@ -75,7 +75,7 @@ class UploadsAccount:
         return any(getattr(self, name) for name in (*_UPLOADS, "builds_deleted", "files_removed"))
 
     def document(self) -> dict[str, Any]:
-        """As the module returns it."""
+        """Return the account as the module returns it."""
         return {
             "uploads": {name: getattr(self, name) for name in _UPLOADS},
             "builds_deleted": self.builds_deleted,
@@ -91,10 +91,10 @@ def problems_of(
     left_out: Mapping[str, str],
     config_problems: Iterable[str],
 ) -> list[str]:
-    """What is not as it should be at the end, as sentences.
+    """Return the problems at the end, as sentences.
 
-    :param undeleted: rows of what could not be deleted, uploads and files.
-    :param left_out: providers that could not be used, and why; their images are not told of one by one.
+    :param undeleted: rows of uploads and files that could not be deleted.
+    :param left_out: provider → why it could not be used; problems of its images are not listed one by one.
     """
     found = [f"provider {name} is left out: {why}" for name, why in left_out.items()]
     found += [
@@ -112,7 +112,7 @@ def problems_of(
 
 
 def case_row(case: UploadCase) -> dict[str, Any]:
-    """An upload that is or is not to be made."""
+    """Return the row of an upload that is due or waits."""
     return {
         "provider": case.provider,
         "image": case.image,
@@ -124,7 +124,7 @@ def case_row(case: UploadCase) -> dict[str, Any]:
 
 
 def upload_row(upload: Upload) -> dict[str, Any]:
-    """An upload by its record."""
+    """Return the row of an upload by its record."""
     return {
         "provider": upload.provider,
         "image": upload.image,

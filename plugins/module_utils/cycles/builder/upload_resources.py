@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the threads of the uploads cycle share."""
+"""The objects that the threads of the uploads cycle share."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from ...model.errors import NodepoolError
 
 
 class Interrupted(NodepoolError):
-    """The cycle ends, and what is under way with it."""
+    """The cycle ends, and the work under way must end with it."""
 
 
 @dataclass
 class UploadResources:
-    """Thread-safe, all of it.
+    """The objects that uploads and deletions use. All of them are thread-safe.
 
     :param site: the id of the tree.
-    :param view: the world of images now; (build id, provider) that is not to count as being worked on by us.
-    :param say: takes a line for people.
-    :param store_patience: seconds for which ZooKeeper is waited for when something must be written.
+    :param view: returns the current state of all images; the upload with the given (build id, provider) does not count
+        as being under way in this cycle.
+    :param say: takes a line for the operator.
+    :param store_patience: seconds for which a write waits for ZooKeeper.
     """
 
     store: Store
@@ -50,13 +51,16 @@ class UploadResources:
         self.checksums = Checksums(self.images_dir)
 
     def check(self) -> None:
-        """Raises Interrupted when the cycle does not want to wait any longer."""
+        """Check whether the work may go on.
+
+        :raises Interrupted: the cycle was stopped.
+        """
         if self.interrupted.is_set():
             raise Interrupted("the cycle was stopped")
 
 
 class Checksums:
-    """The checksums of image files: those that diskimage-builder left beside them, or computed once for all."""
+    """The checksums of image files: those that diskimage-builder wrote beside them, or computed once and kept."""
 
     def __init__(self, images_dir: ImagesDir) -> None:
         self._images_dir = images_dir
@@ -65,10 +69,10 @@ class Checksums:
         self._known: dict[str, tuple[dict[str, Stamp], dict[str, str]]] = {}
 
     def of(self, name: str, check: Callable[[], None] = lambda: None) -> dict[str, str]:
-        """Algorithm → digits, of a file in images-dir.
+        """Return algorithm → digits of a file in images-dir.
 
         :param check: called between the algorithms; may raise.
-        :raises ImageFileError: it cannot be read.
+        :raises ImageFileError: the file cannot be read.
         """
         left = self._images_dir.checksums(name)
         if len(left) == len(CHECKSUMS):

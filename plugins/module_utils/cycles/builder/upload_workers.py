@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The threads of the uploads cycle: each provider has threads of its own, so that a dead one stops no other."""
+"""The threads of the uploads cycle: each provider has separate threads, so that one that hangs stops no other."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _LOG = logging.getLogger(__name__)
 
 
 class UploadWorkers:
-    """Runs work in threads, one for each (build id, provider); what comes of it is handed to the cycle's thread.
+    """Runs work in threads, one for each (build id, provider); the cycle's thread gets the results.
 
-    :param width: kind of work → how much of it one provider gets at the same time.
+    :param width: kind of work → how many threads one provider may have for it at the same time.
     """
 
     def __init__(self, inbox: Inbox, width: dict[str, int]) -> None:
@@ -36,23 +36,23 @@ class UploadWorkers:
 
     @property
     def keys(self) -> frozenset[Key]:
-        """What is being worked on."""
+        """The keys of all work under way."""
         with self._lock:
             return frozenset(self._busy)
 
     def busy(self, kind: str) -> frozenset[Key]:
-        """What is being worked on in this way."""
+        """Return the keys of the work of one kind under way."""
         with self._lock:
             return frozenset(key for key, name in self._busy.items() if name == kind)
 
     def has_room(self, kind: str, provider: str) -> bool:
-        """True when the provider can get one more."""
+        """Return True if the provider may have one more thread for this kind."""
         with self._lock:
             running = sum(name == kind for key, name in self._busy.items() if key[1] == provider)
         return running < self._width[kind]
 
     def start(self, kind: str, key: Key, work: Callable[[], R], take: Callable[[R | Exception], None]) -> None:
-        """Run *work*; *take* gets what it returns, or the exception that it should not have raised."""
+        """Run *work* in a thread; *take* gets its result, or the exception that it should not have raised."""
         with self._lock:
             self._busy[key] = kind
         name = f"{kind} {key[1]}"

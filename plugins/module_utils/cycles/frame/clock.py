@@ -21,7 +21,7 @@ class SteadyClock:
     """A clock that never goes backwards and never jumps. Thread-safe.
 
     :param wall: UNIX seconds; may be set at any time.
-    :param steady: seconds since any moment; never set back.
+    :param steady: monotonic seconds.
     """
 
     def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic) -> None:

@@ -54,7 +54,7 @@ class FileWatch:
         return self._coming is not None
 
     def changed(self, now: float) -> bool:
-        """Look at the files; True once for each change, when it has settled."""
+        """Look at the files; return True once for each change, when it has settled."""
         there = dict(self._stamps())
         self._gone = {path: self._gone.get(path, now) for path in self._taken if path not in there}
         current = {**self._taken, **there}
@@ -76,7 +76,7 @@ class FileWatch:
 
 @dataclass(frozen=True)
 class News:
-    """What has changed: the new *config* (None: unchanged); *clouds*: True when clouds.yaml was written."""
+    """The changes: the new *config* (None: unchanged); *clouds*: True if clouds.yaml was written."""
 
     config: NodepoolConfig | None = None
     clouds: bool = False

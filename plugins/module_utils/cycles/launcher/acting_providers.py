@@ -128,7 +128,7 @@ class ActingProviders:
         self.changes += 1
 
     def _renew(self, name: str, provider: Provider, *, clouds: bool) -> None:
-        """Bring a provider of the configuration up to date."""
+        """Apply the new settings of a provider of the configuration."""
         former, client = self.settings.get(name), self.clients.get(name)
         if former is not None and client is not None and not clouds and _connects_like(former, provider):
             self._use(name, provider)

@@ -296,7 +296,7 @@ class Leasing:
         node.hold_expiration = self._spec.expires
         node.set_state(NodeState.HOLD, now)
 
-    # -- tell ---------------------------------------------------------------------------------------------------
+    # -- report -------------------------------------------------------------------------------------------------
 
     def _status(self, lease: Lease | None, plan: LeasePlan) -> LeaseStatus:
         status = LeaseStatus(

@@ -121,7 +121,10 @@ def send_create(context: Context, ongoing: LaunchInProgress, spec: ServerSpec, a
 
 
 def _judged(context: Context, ongoing: LaunchInProgress, error: CloudError) -> CloudError:
-    """A zone that nova denies although it was there is not the launch's fault; a node of no set may have another."""
+    """Return the error that counts for the launch: a denied zone that existed shortly before is trouble of the API.
+
+    In that case, a node that belongs to no set gets another zone.
+    """
     actor, launch, now = ongoing.actor, ongoing.launch, context.now()
     judged = actor.known.denials.judge(error, launch.az, actor.known.zones.value, now)
     if judged is not error:
