@@ -67,7 +67,7 @@ class Ended:
     SKIPPED = "skipped"
     """Another builder uploads the image, or the upload is not needed any more."""
     STOPPED = "stopped"
-    """The cycle was stopped during the upload; the upload is removed."""
+    """The cycle was stopped during the upload; image and record are removed, if the cloud deletes the image."""
     LEFT = "left"
     """ZooKeeper could not be reached: the next cycle finds the record."""
 

@@ -204,7 +204,8 @@ class ActingProviders:
     def follow_drains(self, nodes: Collection[Node]) -> bool:
         """Begin to drain providers, and end finished drains; called once per pass.
 
-        :return: True if this cycle gave up a provider that still has nodes; the caller must drop its work in progress.
+        :return: True if a provider of this cycle now belongs to another launcher; the caller must drop all work in
+            progress.
         """
         own = self._context.store.own
         if not self._looked:

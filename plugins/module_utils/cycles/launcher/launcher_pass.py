@@ -118,7 +118,7 @@ class LauncherPass:
 
     @property
     def leads(self) -> bool:
-        """True when this cycle reports for the whole tree; exactly one of the acting cycles does."""
+        """True when this cycle reports for the whole tree; only one of the acting cycles does."""
         return self._takeover.keeps_spares
 
     def _is_quiet(self, plan: Plan) -> bool:

@@ -52,7 +52,8 @@ class Takeover:
         """Begin to drain providers, and end finished drains.
 
         :param nodes: all known nodes.
-        :return: True if this cycle gave up a provider that still has nodes; the caller must drop its work in progress.
+        :return: True if a provider of this cycle now belongs to another launcher; the caller must drop all work in
+            progress.
         """
         return self._acting_providers.follow_drains(nodes)
 

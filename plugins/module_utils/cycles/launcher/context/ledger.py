@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The resources that all nodes use. Only changes are counted, so that a pass costs as much as has changed."""
+"""The resources that all nodes use. A pass counts only nodes that have changed, which bounds its cost."""
 
 from __future__ import annotations
 

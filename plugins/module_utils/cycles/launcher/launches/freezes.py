@@ -75,7 +75,7 @@ class Freezes:
     ) -> None:
         """Freeze the *named* resources (none named: instances) after a create sent at *sent_at* was refused for them.
 
-        :param failing: the resources of a server that was accepted first and then failed; its removal is no free room.
+        :param failing: the resources of a server that was accepted first and then failed; its removal is not new room.
         """
         names = {resource: self._context.random() for resource in list(named) or [INSTANCES]}
         actor.creates.windows.setdefault(pool_id, Window()).refused()

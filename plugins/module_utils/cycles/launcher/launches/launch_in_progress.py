@@ -55,7 +55,7 @@ class LaunchInProgress:
     image: ImageSettings
     request: Mapping[str, Any] = field(default_factory=dict)
     ended: Ended | None = None
-    """Called when the launch of a request is ready or failed; it must send the batch with the writes of that."""
+    """Called with the batch of the last writes when the launch of a request is ready or failed; must send the batch."""
     busy: bool = False
     list_seen: float = 0.0
     """UNIX time at which the server list was asked for that this launch has last evaluated."""

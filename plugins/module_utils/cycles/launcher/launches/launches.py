@@ -113,7 +113,7 @@ class Launches:
         ongoing.held.release()
 
     def is_left_out(self, node_id: str) -> bool:
-        """Return True for a queued launch that must not be created: its pool, label or image is gone."""
+        """Return True for a queued launch whose create must not be sent: its pool, label or image is gone."""
         ongoing = self.in_progress.get(node_id)
         return ongoing is not None and ongoing.launch.phase == Phase.QUEUED and left_out(ongoing) is not None
 

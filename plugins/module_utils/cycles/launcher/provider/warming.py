@@ -56,7 +56,7 @@ class Warming:
             entry.actor.check(now)
 
     def warm(self, now: float) -> bool:
-        """Return True if all facts were answered, or not within PATIENCE seconds."""
+        """Return True if every provider has all its facts (or errors), or has waited for more than PATIENCE seconds."""
         return self._looked and all(entry.is_warm(now) for entry in self._waiting.values())
 
     def hand_over(self, name: str, provider: Provider, client: CloudClient) -> ProviderActor | None:

@@ -158,7 +158,8 @@ class AcceptedRequests:
     def take_back(self, now: float) -> bool:
         """Reopen requests that are stuck, so that another pool or launcher may serve them.
 
-        A request without nodes or creates is reopened at once; one that has some only if another pool can serve it.
+        A request is reopened at once if it has no ready node and no create was sent, or if the configuration or the
+        lack of an image forbids one of its launches; otherwise only if another pool can serve it.
 
         :return: True if there were any.
         """
