@@ -108,7 +108,7 @@ def run_uploads(
 
 
 class UploadsCycle(Work):
-    """One run of the uploads cycle. All except uploads and deletions happens in the thread that calls :meth:`run`."""
+    """One run of the uploads cycle. Only calls of clouds are made outside of the thread that calls :meth:`run`."""
 
     def __init__(
         self,
