@@ -13,8 +13,8 @@ from typing import Any
 
 from ..clients.zookeeper import paths
 from ..clients.zookeeper.reading import TreeReading
+from ..cycles.frame.counts import COUNTERS, counters_of
 from ..cycles.frame.heartbeat import HEARTBEATS
-from ..cycles.frame.tally import COUNTERS, counters_of
 from ..cycles.launcher.context.metrics import FAILED, READY, failure_label
 from ..launching.machine import Failure
 from ..model import reasons

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from ..clients.zookeeper import paths
 from ..clients.zookeeper.reading import TreeReading
-from ..cycles.frame import heartbeat, tally
+from ..cycles.frame import counts, heartbeat
 from ..cycles.launcher.provider.registry import KNOWN_POOLS, REGISTER_EVERY
 from ..imaging.notes import BUILDER_NOTES
 from ..model.component import ComponentKind
@@ -26,7 +26,7 @@ from .routing import Route
 
 POOLS = f"{paths.OWN}/{KNOWN_POOLS}"
 BUILDERS = f"{paths.OWN}/{BUILDER_NOTES}"
-COUNTERS = f"{paths.OWN}/{tally.COUNTERS}"
+COUNTERS = f"{paths.OWN}/{counts.COUNTERS}"
 HEARTBEATS = f"{paths.OWN}/{heartbeat.HEARTBEATS}"
 BUILDER_CYCLES = ("builds", "uploads")
 SILENCE = 3 * heartbeat.EVERY

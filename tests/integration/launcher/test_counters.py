@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tally import counters_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.counts import counters_of
 from tests.support.launcher_case import Site
 
 PATH = f"/nodepool/stackci/counters/{socket.gethostname()}-launcher"

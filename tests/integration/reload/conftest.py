@@ -23,7 +23,7 @@ class Looks:
         self.before: Callable[[], object] = lambda: None
         for name in ("LOOK_EVERY", "SETTLE", "MISSED_AFTER"):
             patch.setattr(config_watch, name, LOOK_EVERY)
-        real = config_watch.ConfigWatch.look
+        real = config_watch.ConfigWatch.poll
 
         def look(watch: config_watch.ConfigWatch, now: float) -> config_watch.News | None:
             if watch.due(now) > 0:

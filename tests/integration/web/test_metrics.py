@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tally import KeptCounters, Tally
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.counts import CycleCounts, KeptCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters import LAUNCHES
 from tests.support.fixtures_zookeeper import eventually, new_store
 from tests.support.web_service import running, write_config
@@ -27,7 +27,7 @@ def test_what_cycles_hand_on_is_shown_and_promtool_finds_nothing_wrong(tmp_path,
         running(write_config(tmp_path / "nodepool.yaml", zk_chroot)) as service,
     ):
         for host in ("nl1", "nl2", "nl1"):
-            tally = Tally()
+            tally = CycleCounts()
             kept = KeptCounters(store, "launcher", tally, lambda line: None, host=host)
             tally.counters.add(LAUNCHES, "west", "main", "ready", "", amount=2)
             kept.end(1.0)

@@ -159,7 +159,7 @@ class _Build:
             context.store.images.create_build(build, held=self._held)
             guard = BuildGuard(context.store, build, self._held, timeout=self._timeout, clock=context.monotonic)
             self._say(f"building {job.build_id} ({', '.join(job.formats)}): {self._case.reason}")
-            context.image_builder.watch = lambda: context.stop.reason or guard.look()
+            context.image_builder.watch = lambda: context.stop.reason or guard.check()
             try:
                 return self._finish(guard, context.image_builder.make(job))
             finally:

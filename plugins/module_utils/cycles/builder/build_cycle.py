@@ -31,13 +31,13 @@ from ...imaging.snapshot import ImagesView
 from ...model.image import BuildState
 from ...model.lines import Trouble, amount
 from ..frame.clock import SteadyClock
+from ..frame.counts import CycleCounts, KeptCounters
 from ..frame.heartbeat import Heartbeat
 from ..frame.inbox import Inbox
 from ..frame.loop import Frame, Work
 from ..frame.opening import Opened, opened
 from ..frame.options import SETTLED
 from ..frame.stop import SERVING, Stop
-from ..frame.tally import KeptCounters, Tally
 from ..frame.tree_identity import (
     SITE,
     check_tree,
@@ -116,8 +116,8 @@ class BuildsCycle(Work):
         self._options = begun.options
         self._config = begun.config
         self._watch = begun.watch
-        self._tally = Tally(begun.sink)
-        self._counters = KeptCounters(begun.store, "builds", self._tally, context.say)
+        self._cycle_counts = CycleCounts(begun.sink)
+        self._counters = KeptCounters(begun.store, "builds", self._cycle_counts, context.say)
         self._heartbeat = Heartbeat(begun.store, "builds")
         self._site = site
         self._context = context
@@ -265,7 +265,7 @@ class BuildsCycle(Work):
             self._tell_images()
             report = context.build(self._config, fresh, held, convert_vhd=self._options.convert_vhd)
             self._reports.append(report)
-            count_build(self._tally, report, context.clock())
+            count_build(self._cycle_counts, report, context.clock())
             self._counters.flush(context.clock())
         finally:
             self._building = ""
@@ -281,8 +281,8 @@ class BuildsCycle(Work):
             asked = case.requested is not None and case.code != BuildCode.BUILDING
             pending[case.image] = asked and not building
             states[case.image] = BUILDING if building else PAUSED if case.code == BuildCode.PAUSED else IDLE
-        send_requests(self._tally.sink, pending)
-        send_build_states(self._tally.sink, self._context.hostname, states)
+        send_requests(self._cycle_counts.sink, pending)
+        send_build_states(self._cycle_counts.sink, self._context.hostname, states)
 
     def _view(self) -> ImagesView:
         images_dir = self._config.images_dir or ""
@@ -303,7 +303,7 @@ class BuildsCycle(Work):
                 self._context.store.images.drop_request(state.name)
 
     def _look_at_config(self, now: float) -> None:
-        news = self._watch.look(now)
+        news = self._watch.poll(now)
         if news is None:
             return
         if news.config is not None and news.config.images_dir != self._config.images_dir:

@@ -46,7 +46,7 @@ class BuildGuard:
             clock=clock,
         )
 
-    def look(self) -> str | None:
+    def check(self) -> str | None:
         """Return ``lost`` if the build is not ours any more, and set *problem* to the reason. Call it repeatedly."""
         now = self._clock()
         if self.problem:
@@ -84,7 +84,7 @@ class BuildGuard:
 
         :raises StoreGone: the build is not ours any more.
         """
-        if self.look() == LOST:
+        if self.check() == LOST:
             raise StoreGone(f"build {self.build.id} of {self.build.image}: {self.problem}")
         if self._store.state != "connected" or not self._lock.held.valid:
             return False

@@ -9,18 +9,18 @@ from collections.abc import Mapping
 
 from ...clients.statsd import Sink
 from ...model.counters import IMAGE_BUILD, IMAGE_UPLOAD
-from ..frame.tally import Tally
+from ..frame.counts import CycleCounts
 from .build import READY, Report
 from .image_builder import FAILED
 
 
-def count_build(tally: Tally, report: Report, now: float) -> None:
+def count_build(cycle_counts: CycleCounts, report: Report, now: float) -> None:
     """Count a build that is ready or has failed. A build that was stopped or lost says nothing about the image."""
     if report.state not in (READY, FAILED):
         return
     image, code, seconds, ready = report.image, report.code, report.seconds, report.state == READY
-    tally.counters.observe(IMAGE_BUILD, image, report.state, seconds=seconds)
-    sink, place = tally.sink, f"nodepool.dib_image_build.{image}"
+    cycle_counts.counters.observe(IMAGE_BUILD, image, report.state, seconds=seconds)
+    sink, place = cycle_counts.sink, f"nodepool.dib_image_build.{image}"
     if ready:
         for extension, size in report.sizes.items():
             sink.gauge(f"{place}.{extension}.size", size)
@@ -31,12 +31,12 @@ def count_build(tally: Tally, report: Report, now: float) -> None:
     sink.timing(f"{place}.status.duration", seconds)
 
 
-def count_upload(tally: Tally, image: str, provider: str, *, ready: bool, seconds: float) -> None:
+def count_upload(cycle_counts: CycleCounts, image: str, provider: str, *, ready: bool, seconds: float) -> None:
     """Count an upload that is ready or has failed. Only a ready one is sent under Nodepool's names."""
-    tally.counters.observe(IMAGE_UPLOAD, provider, image, "ready" if ready else "failed", seconds=seconds)
+    cycle_counts.counters.observe(IMAGE_UPLOAD, provider, image, "ready" if ready else "failed", seconds=seconds)
     if ready:
-        tally.sink.incr(f"nodepool.image_update.{image}.{provider}")
-        tally.sink.timing(f"nodepool.image_update.{image}.{provider}", seconds)
+        cycle_counts.sink.incr(f"nodepool.image_update.{image}.{provider}")
+        cycle_counts.sink.timing(f"nodepool.image_update.{image}.{provider}", seconds)
 
 
 IDLE, BUILDING, UPLOADING, PAUSED = 0, 1, 2, 3

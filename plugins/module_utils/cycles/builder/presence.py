@@ -72,7 +72,7 @@ class Presence:
         """The times of the next checks."""
         return [provider.next_at for provider in self._providers.values()]
 
-    def look(self, view: ImagesView, concerns: Callable[[str, str], bool], now: float) -> None:
+    def step(self, view: ImagesView, concerns: Callable[[str, str], bool], now: float) -> None:
         """Begin the checks that are due.
 
         :param concerns: returns True if the options choose this image at this provider.

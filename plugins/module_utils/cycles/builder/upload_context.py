@@ -55,7 +55,7 @@ class UploadContext:
         self._past_calls: dict[str, Counter[tuple[str, str]]] = {}
         self.formats, self.problems = provider_formats(config, options.clouds_config)
 
-    def take(self, config: NodepoolConfig | None) -> None:
+    def reload(self, config: NodepoolConfig | None) -> None:
         """Use a new configuration (None: only clouds.yaml was written). Work under way is not affected."""
         if config is not None and config.images_dir:
             self.config = config

@@ -28,13 +28,13 @@ from ...model.errors import StoreError
 from ...model.lines import Line, Subject, Trouble, amount
 from ..frame.clock import SteadyClock
 from ..frame.config_watch import ConfigWatch
+from ..frame.counts import CycleCounts, KeptCounters
 from ..frame.heartbeat import Heartbeat
 from ..frame.inbox import Inbox
 from ..frame.loop import Frame, Work
 from ..frame.opening import opened
 from ..frame.options import SETTLED
 from ..frame.stop import SERVING, Stop
-from ..frame.tally import KeptCounters, Tally
 from ..frame.tree_identity import (
     check_tree,
     confirm_tree,
@@ -123,8 +123,8 @@ class UploadsCycle(Work):
         self._watch = watch
         self._stop = stop
         self._say = say
-        self._tally = Tally(sink)
-        self._counters = KeptCounters(context.store, "uploads", self._tally, say)
+        self._cycle_counts = CycleCounts(sink)
+        self._counters = KeptCounters(context.store, "uploads", self._cycle_counts, say)
         self._heartbeat = Heartbeat(context.store, "uploads")
         self._inbox = Inbox(clock)
         self._workers = UploadWorkers(self._inbox, {UPLOAD: context.options.side_by_side, DELETION: 1})
@@ -227,7 +227,7 @@ class UploadsCycle(Work):
         check_tree(self._context.store, self._resources.site)
         self._context.lost = self._presence.lost
         view = self._context.view(now, self._workers.keys)
-        self._presence.look(view, self._context.options.concerns, now)
+        self._presence.step(view, self._context.options.concerns, now)
         self._cases = self._context.cases(view)
         for line in self._context.store.odd_documents():
             self._say(line)
@@ -269,10 +269,10 @@ class UploadsCycle(Work):
 
     def _look(self, now: float) -> bool:
         """Apply a changed configuration; return True if there was one."""
-        news = self._watch.look(now)
+        news = self._watch.poll(now)
         if news is None:
             return False
-        self._context.take(news.config)
+        self._context.reload(news.config)
         self._told.clear()
         return True
 
@@ -311,7 +311,7 @@ class UploadsCycle(Work):
                 states[case.image, case.provider] = (
                     UPLOADING if uploading else PAUSED if case.code == UploadCode.PAUSED else IDLE
                 )
-            send_upload_states(self._tally.sink, self._hostname, states)
+            send_upload_states(self._cycle_counts.sink, self._hostname, states)
 
     def _awaited(self, deletions: list[Deletion], case: UploadCase) -> bool:
         """Return True while an upload of the same build, abandoned by a killed cycle, may still be adopted."""
@@ -336,7 +336,7 @@ class UploadsCycle(Work):
             self._not_before[job.key] = self._inbox.clock() + LEFT_PAUSE
         if outcome.ended in (Ended.DONE, Ended.FAILED):
             ready = outcome.ended == Ended.DONE
-            count_upload(self._tally, job.case.image, job.case.provider, ready=ready, seconds=outcome.seconds)
+            count_upload(self._cycle_counts, job.case.image, job.case.provider, ready=ready, seconds=outcome.seconds)
             self._context.forced.discard((job.case.image, job.case.provider))
             self._note(job, outcome)
 

@@ -111,7 +111,7 @@ class ConfigWatch:
         # A clock that was set back must not stop the looks.
         return min(every, max(0.0, self._looked + every - now))
 
-    def look(self, now: float) -> News | None:
+    def poll(self, now: float) -> News | None:
         """Look at the stamps if a look is due, and read the files that have changed.
 
         :return: what the cycle has to apply; None when nothing has changed.

@@ -105,7 +105,7 @@ class Handover:
         self._thread = threading.Thread(target=self._run, name="hand-over", daemon=True)
         self._thread.start()
 
-    def look(self, now: float) -> None:
+    def close_dead_sessions(self, now: float) -> None:
         """Close the sessions of dead processes, once."""
         if self._folder is None or self._file is None:
             return
@@ -119,7 +119,7 @@ class Handover:
         while not self._over:
             with contextlib.suppress(OSError):
                 self._write_note()
-                self.look(time.time())
+                self.close_dead_sessions(time.time())
             self._wake.wait(PACE)
             self._wake.clear()
 

@@ -18,6 +18,7 @@ from ...model.errors import (
 )
 from ..frame.clock import SteadyClock
 from ..frame.config_watch import ConfigWatch, News
+from ..frame.counts import COUNTERS, CycleCounts, KeptCounters
 from ..frame.heartbeat import HEARTBEATS, Heartbeat
 from ..frame.inbox import Inbox
 from ..frame.loop import Frame, Work
@@ -33,7 +34,6 @@ from ..frame.stop import (
     STARTING,
     Stop,
 )
-from ..frame.tally import COUNTERS, KeptCounters, Tally
 from ..frame.tree_identity import site_of
 from .context.account import Account
 from .context.context import Context
@@ -79,7 +79,7 @@ class LauncherOptions(CycleOptions):
 
 
 @dataclass
-class Outcome:
+class CycleOutcome:
     """How a cycle ended."""
 
     ended: str
@@ -130,9 +130,9 @@ class LauncherCycle(Work):
         self._news = News()
         self._takeover = Takeover(context, options.chosen, options.client)
         self._launcher_pass = LauncherPass(context, self._takeover)
-        context.account.tally = Tally(sink)
+        context.account.cycle_counts = CycleCounts(sink)
         self._metrics = Metrics(context, sink)
-        self._counters = KeptCounters(context.store, "launcher", context.account.tally, context.account.say)
+        self._counters = KeptCounters(context.store, "launcher", context.account.cycle_counts, context.account.say)
         self._heartbeat = Heartbeat(context.store, "launcher")
         self._generation = context.store.generation
 
@@ -153,7 +153,7 @@ class LauncherCycle(Work):
             self._metrics.sweeps()
             self._counters.end(context.now(), self._takeover.calls)
             self._heartbeat.end()
-        return self._result(Outcome(ended, set(self._takeover.acted_for), context.now() - began))
+        return self._result(CycleOutcome(ended, set(self._takeover.acted_for), context.now() - began))
 
     def _changed(self, path: str) -> None:
         """Wake the cycle for a change in the tree, but not for counters and heartbeats of other cycles."""
@@ -213,7 +213,7 @@ class LauncherCycle(Work):
 
     def _look(self, now: float) -> bool:
         """Look at the configuration's files; return True while there are changes that the cycle has not applied."""
-        news = self._watch.look(now)
+        news = self._watch.poll(now)
         if news is not None:
             self._news = news.after(self._news)
         return self._news != News()
@@ -237,7 +237,7 @@ class LauncherCycle(Work):
             if inbox.take(min(until - now, self._watch.due(now))):
                 return True
 
-    def _result(self, outcome: Outcome) -> dict[str, Any]:
+    def _result(self, outcome: CycleOutcome) -> dict[str, Any]:
         context = self._context
         chosen = self._options.chosen(context.config)
         return {

@@ -73,7 +73,7 @@ def serve(
             while stop.reason is None and (left := end - time.monotonic()) > 0:
                 if time.monotonic() - listening.beaten < STUCK:
                     stop.beat(SERVING)
-                news = watch.look(time.monotonic())
+                news = watch.poll(time.monotonic())
                 if news is not None and news.config is not None:
                     picture.configure(news.config)
                 wake.wait(min(left, watch.due(time.monotonic()), 1.0))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....model.reasons import Reason
-from ...frame.tally import Tally
+from ...frame.counts import CycleCounts
 from .leak_counts import LeakCounts
 
 
@@ -51,7 +51,7 @@ class Account:
     """Deletions that were stuck at the end."""
     timings: dict[str, dict[str, float]] = field(default_factory=dict)
     """Node id → UNIX times of the steps of its launch, as the cycle saw them."""
-    tally: Tally = field(default_factory=Tally)
+    cycle_counts: CycleCounts = field(default_factory=CycleCounts)
     """The counters for metrics."""
 
     def end(

@@ -16,7 +16,7 @@ from ....model.counters import LAUNCHES, LEAKS_REMOVED
 from ....model.node import Node, NodeState
 from ....model.request import RequestState
 from ....sweeping.candidate import Kind
-from ...frame.tally import Tally
+from ...frame.counts import CycleCounts
 from .context import Context
 
 EVERY = 5.0
@@ -39,7 +39,7 @@ LEAKED = {Kind.SERVER: "instances", Kind.PORT: "ports", Kind.FLOATING_IP: "float
 """Kind → Nodepool's word for it. A kind that Nodepool does not sweep has its own name in the plural."""
 
 
-def count_attempt(tally: Tally, node: Node, outcome: str, seconds: float) -> None:
+def count_attempt(cycle_counts: CycleCounts, node: Node, outcome: str, seconds: float) -> None:
     """Count an attempt to launch a node after the attempt has ended.
 
     :param outcome: ``ready``, or the class of its failure.
@@ -52,10 +52,10 @@ def count_attempt(tally: Tally, node: Node, outcome: str, seconds: float) -> Non
         requestor = node.requestor.replace(".", "_").replace(":", "_")
         names.append(f"nodepool.launch.requestor.{requestor}")
     for name in names:
-        tally.sink.incr(f"{name}.{word}")
-        tally.sink.timing(f"{name}.{word}", seconds)
+        cycle_counts.sink.incr(f"{name}.{word}")
+        cycle_counts.sink.timing(f"{name}.{word}", seconds)
     result, reason = (READY, "") if outcome == READY else (FAILED, failure_label(outcome))
-    tally.counters.add(LAUNCHES, node.provider or "", node.pool or "", result, reason)
+    cycle_counts.counters.add(LAUNCHES, node.provider or "", node.pool or "", result, reason)
 
 
 def failure_label(outcome: str) -> str:
@@ -63,7 +63,7 @@ def failure_label(outcome: str) -> str:
     return outcome.replace(" ", "-")
 
 
-def count_sweep(tally: Tally, where: str, kind: str, counts: Mapping[str, int]) -> None:
+def count_sweep(cycle_counts: CycleCounts, where: str, kind: str, counts: Mapping[str, int]) -> None:
     """Count the findings and deletions of sweeps of one kind.
 
     :param where: the provider, "" for the tree.
@@ -73,11 +73,11 @@ def count_sweep(tally: Tally, where: str, kind: str, counts: Mapping[str, int]) 
     word = LEAKED.get(kind, f"{kind.replace('-', '_')}s")
     for result, name in (("deleted", "leaked"), ("failed", "leaked_kept")):
         if counts.get(result):
-            tally.sink.incr(f"{place}.{name}.{word}", counts[result])
-            tally.counters.add(LEAKS_REMOVED, where, kind, result, amount=counts[result])
+            cycle_counts.sink.incr(f"{place}.{name}.{word}", counts[result])
+            cycle_counts.counters.add(LEAKS_REMOVED, where, kind, result, amount=counts[result])
     for standing in ("leaked", "foreign"):
         if standing in counts:
-            tally.sink.gauge(f"{place}.seen_{standing}.{word}", counts[standing])
+            cycle_counts.sink.gauge(f"{place}.seen_{standing}.{word}", counts[standing])
 
 
 class Metrics:
@@ -122,7 +122,7 @@ class Metrics:
                     continue
                 past = before or {}
                 news = {name: counts[name] - past.get(name, 0) for name in ("deleted", "failed")}
-                count_sweep(self._context.account.tally, where, kind, {**counts, **news})
+                count_sweep(self._context.account.cycle_counts, where, kind, {**counts, **news})
                 self._swept[where, kind] = dict(counts)
 
     def _limits(self, sink: Sink) -> None:

@@ -288,8 +288,8 @@ class Launches:
             return
         self._context.account.step(node.id, "active", now)
         if first and launch.asked_at:
-            tally = self._context.account.tally
-            tally.counters.observe(SERVER_ACTIVE, *ongoing.key, seconds=now - launch.asked_at)
+            cycle_counts = self._context.account.cycle_counts
+            cycle_counts.counters.observe(SERVER_ACTIVE, *ongoing.key, seconds=now - launch.asked_at)
         if launch.created_at is not None and server is not None:
             ongoing.actor.experience.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
         ongoing.build_is_active(self.in_progress.late(ongoing.actor, now), now)

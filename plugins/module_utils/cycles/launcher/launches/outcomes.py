@@ -69,8 +69,8 @@ class Outcomes:
             ongoing.actor.known.forget_names()
         ongoing.build_failed(failure, now)
         self._context.account.say(Trouble(f"node {ongoing.node.id}: {failure.value}: {text}", **ongoing.subject))
-        tally, seconds = self._context.account.tally, now - (ongoing.launch.started or now)
-        count_attempt(tally, ongoing.node, failure.value, seconds)
+        cycle_counts, seconds = self._context.account.cycle_counts, now - (ongoing.launch.started or now)
+        count_attempt(cycle_counts, ongoing.node, failure.value, seconds)
         machine.failed(ongoing.launch, failure, text, now, ongoing.rules, self._context.random)
         if failure not in machine.DOES_NOT_COUNT:
             self._gates.breakers.failed(ongoing.launch.provider, ongoing.label.image_name, ongoing.flavor, text)
@@ -90,10 +90,10 @@ class Outcomes:
         self._leave(ongoing, batch)
         self._context.account.ready.append(ongoing.node.id)
         self._context.account.say(ongoing.ready_line(now))
-        tally, launch = self._context.account.tally, ongoing.launch
-        count_attempt(tally, ongoing.node, READY, now - (launch.started or now))
+        cycle_counts, launch = self._context.account.cycle_counts, ongoing.launch
+        count_attempt(cycle_counts, ongoing.node, READY, now - (launch.started or now))
         if launch.active_at is not None:
-            tally.counters.observe(SERVER_REACHABLE, *ongoing.key, seconds=now - launch.active_at)
+            cycle_counts.counters.observe(SERVER_REACHABLE, *ongoing.key, seconds=now - launch.active_at)
         self._context.account.step(ongoing.node.id, "ready", now)
 
     def give_up(self, ongoing: LaunchInProgress, now: float) -> None:

@@ -19,8 +19,8 @@ from ....sweeping.candidate import Kind, Ownership
 from ....sweeping.judge import Row, Verdict
 from ...frame.api_metrics import calls_to
 from ...frame.clock import SteadyClock
+from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.inbox import Inbox
-from ...frame.tally import KeptCounters, Tally
 from ...frame.tree_identity import site_of
 from ...frame.workers import WorkerSet
 from ..context.account import Account
@@ -58,19 +58,21 @@ def run_sweep(
             context = Context(store, config, inbox, Account(), site_of(store, create=False))
             result = SweepByHand(replace(options, told=calls_to(sink)), context, check=check).run()
             if not check:
-                tally = Tally(sink)
-                _count(tally, result["counts"])
-                KeptCounters(store, "sweep", tally, lambda line: None).end(inbox.clock(), lambda: result["api_calls"])
+                cycle_counts = CycleCounts(sink)
+                _count(cycle_counts, result["counts"])
+                KeptCounters(store, "sweep", cycle_counts, lambda line: None).end(
+                    inbox.clock(), lambda: result["api_calls"]
+                )
         result["warnings"] += [sink.problem] if sink.problem else []
     return result
 
 
-def _count(tally: Tally, counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
+def _count(cycle_counts: CycleCounts, counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
     """Count the leaks that were found and deleted."""
     for where, kinds in counts.items():
         for kind, known in kinds.items():
             left = known["found"] - known[DELETED]
-            count_sweep(tally, where, kind, {**known, "leaked": left, "foreign": known[Ownership.FOREIGN]})
+            count_sweep(cycle_counts, where, kind, {**known, "leaked": left, "foreign": known[Ownership.FOREIGN]})
 
 
 class SweepByHand:

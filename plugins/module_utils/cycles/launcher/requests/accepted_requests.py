@@ -236,7 +236,7 @@ class AcceptedRequests:
         where = next((place for place, known in self._context.pool_ids.items() if known == accepted.pool_id), None)
         if created is not None and where is not None:
             seconds = self._context.now() - created
-            self._context.account.tally.counters.observe(REQUEST_READY, *where, seconds=seconds)
+            self._context.account.cycle_counts.counters.observe(REQUEST_READY, *where, seconds=seconds)
 
     def _cancel(self, accepted: AcceptedRequest) -> None:
         self._release_nodes(accepted)

@@ -81,7 +81,7 @@ class World:
 
     def look(self, seconds: float = LOOK_EVERY) -> str | None:
         self.now += seconds
-        return self.guard.look()
+        return self.guard.check()
 
 
 @pytest.fixture

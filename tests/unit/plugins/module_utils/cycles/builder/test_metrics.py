@@ -21,7 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.me
     send_requests,
     send_upload_states,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tally import Tally
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.counts import CycleCounts
 
 PLACE = "nodepool.dib_image_build.debian-12"
 
@@ -52,10 +52,10 @@ def heard() -> Heard:
 
 
 def test_a_good_build(heard: Heard) -> None:
-    tally = Tally(heard)
+    cycle_counts = CycleCounts(heard)
     sizes = {"qcow2": 4096, "raw": 8192}
     report = ended("ready", code=0, seconds=61.5, sizes=sizes)
-    count_build(tally, report, 1_800_000_000.9)
+    count_build(cycle_counts, report, 1_800_000_000.9)
     assert heard.all == [
         (f"{PLACE}.qcow2.size", 4096),
         (f"{PLACE}.raw.size", 8192),
@@ -63,27 +63,27 @@ def test_a_good_build(heard: Heard) -> None:
         (f"{PLACE}.status.last_build", 1_800_000_000),
         (f"{PLACE}.status.duration", "61.5 s"),
     ]
-    series = tally.counters.series["image_build_seconds"][("debian-12", "ready")]
+    series = cycle_counts.counters.series["image_build_seconds"][("debian-12", "ready")]
     assert (sum(series[:-1]), series[-1]) == (1, 61.5)
 
 
 @pytest.mark.parametrize(("code", "told"), [(127, 127), (-9, 137), (None, 1), (0, 1)])
 def test_a_build_that_is_not_ready_is_never_told_as_a_success(heard: Heard, code: int | None, told: int) -> None:
-    tally = Tally(heard)
+    cycle_counts = CycleCounts(heard)
     report = ended("failed", code=code, seconds=2.0, sizes={"raw": 1})
-    count_build(tally, report, 5.0)
+    count_build(cycle_counts, report, 5.0)
     assert dict(heard.all)[f"{PLACE}.status.rc"] == told
-    assert list(tally.counters.series["image_build_seconds"]) == [("debian-12", "failed")]
+    assert list(cycle_counts.counters.series["image_build_seconds"]) == [("debian-12", "failed")]
     assert not [name for name, _value in heard.all if name.endswith(".size")]
 
 
 def test_an_upload(heard: Heard) -> None:
-    tally = Tally(heard)
-    count_upload(tally, "debian-12", "east", ready=True, seconds=12.5)
-    count_upload(tally, "debian-12", "west", ready=False, seconds=3.0)
+    cycle_counts = CycleCounts(heard)
+    count_upload(cycle_counts, "debian-12", "east", ready=True, seconds=12.5)
+    count_upload(cycle_counts, "debian-12", "west", ready=False, seconds=3.0)
     name = "nodepool.image_update.debian-12.east"
     assert heard.all == [(name, "+1"), (name, "12.5 s")]
-    assert sorted(tally.counters.series["image_upload_seconds"]) == [
+    assert sorted(cycle_counts.counters.series["image_upload_seconds"]) == [
         ("east", "debian-12", "ready"),
         ("west", "debian-12", "failed"),
     ]

@@ -84,7 +84,7 @@ class World:
     def look(self, seconds: float = 0.0, concerns: Callable[[str, str], bool] = lambda image, name: True) -> set[str]:
         """Look after so many seconds: what is lost."""
         self.now += seconds
-        self.presence.look(self.view(), concerns, self.now)
+        self.presence.step(self.view(), concerns, self.now)
         return set(self.presence.lost)
 
     def lose(self, gone: Upload) -> None:

@@ -60,7 +60,7 @@ class Watching:
         """What came, and when."""
         found = []
         for step in range(1, round(seconds * 10) + 1):
-            news = self.watch.look(self.now + step / 10)
+            news = self.watch.poll(self.now + step / 10)
             if news is not None:
                 found.append((step / 10, news))
         self.now += seconds

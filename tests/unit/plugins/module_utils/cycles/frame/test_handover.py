@@ -66,8 +66,8 @@ def room(tmp_path):
 def test_the_session_of_the_dead_is_ended_once_and_its_file_goes(room):
     room.leave(room.dead)
     with room.handover() as handover:
-        handover.look(NOW)
-        handover.look(NOW)
+        handover.close_dead_sessions(NOW)
+        handover.close_dead_sessions(NOW)
         assert room.ended == [(7, b"secret")]
         assert len(room.folder.names()) == 1, "our own"
         assert "secret" not in " ".join(room.lines) and str(room.dead.pid) in room.lines[0]
@@ -77,7 +77,7 @@ def test_the_session_of_the_dead_is_ended_once_and_its_file_goes(room):
 def test_the_living_are_left_alone(room):
     room.leave(room.dead, alive=True)
     with room.handover() as handover:
-        handover.look(NOW)
+        handover.close_dead_sessions(NOW)
         assert room.ended == []
         assert len(room.folder.names()) == 2
 
@@ -85,7 +85,7 @@ def test_the_living_are_left_alone(room):
 def test_whoever_is_still_seen_is_left_alone_although_the_file_is_free(room):
     room.leave(SessionNote.of_this_process((8, b"x")))
     with room.handover() as handover:
-        handover.look(NOW)
+        handover.close_dead_sessions(NOW)
         assert room.ended == []
         assert len(room.folder.names()) == 2
 
@@ -94,9 +94,9 @@ def test_another_hosts_word_is_not_acted_on_and_forgotten_after_a_while(room):
     file = room.leave(replace(room.dead, boot="another host"))
     written = os.stat(os.path.join(room.path, file.name)).st_mtime
     with room.handover() as handover:
-        handover.look(written + FORGET - 1)
+        handover.close_dead_sessions(written + FORGET - 1)
         assert len(room.folder.names()) == 2
-        handover.look(written + FORGET + 1)
+        handover.close_dead_sessions(written + FORGET + 1)
         assert len(room.folder.names()) == 1
         assert room.ended == []
 
@@ -104,7 +104,7 @@ def test_another_hosts_word_is_not_acted_on_and_forgotten_after_a_while(room):
 def test_nonsense_is_swept_away(room):
     room.leave(b"{")
     with room.handover() as handover:
-        handover.look(NOW)
+        handover.close_dead_sessions(NOW)
         assert room.ended == []
         assert len(room.folder.names()) == 1
 
@@ -113,11 +113,11 @@ def test_a_zookeeper_that_does_not_answer_is_asked_again_later(room):
     room.leave(room.dead)
     room.answers = False
     with room.handover() as handover:
-        handover.look(NOW)
-        handover.look(NOW + 1)
+        handover.close_dead_sessions(NOW)
+        handover.close_dead_sessions(NOW + 1)
         assert len(room.ended) == 1
         room.answers = True
-        handover.look(NOW + 60)
+        handover.close_dead_sessions(NOW + 60)
         assert len(room.ended) == 2
         assert len(room.folder.names()) == 1
 
@@ -126,7 +126,7 @@ def test_no_folder_no_hand_over(tmp_path, room):
     for path in (None, "", str(tmp_path / "no" / "where")):
         with Handover(path, SETTINGS, say=room.lines.append) as handover:
             handover.begin(Mock(spec=Store))
-            handover.look(NOW)
+            handover.close_dead_sessions(NOW)
     assert len(room.lines) == 1 and "cannot be used as state_dir" in room.lines[0]
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tally import Tally
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.counts import CycleCounts
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context import metrics
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.metrics import (
@@ -119,9 +119,9 @@ def test_reading_takes_no_more_than_its_share():
 )
 def test_the_words_for_an_attempt_are_nodepool_s(outcome, word):
     noted = Noted()
-    tally = Tally(noted)
+    cycle_counts = CycleCounts(noted)
     node = Node(id="1", provider="east", pool="main", requestor="zuul.example:9000")
-    count_attempt(tally, node, outcome, 3.0)
+    count_attempt(cycle_counts, node, outcome, 3.0)
     assert set(noted.counts) == {
         f"nodepool.launch.{word}",
         f"nodepool.launch.provider.east.{word}",
@@ -129,16 +129,16 @@ def test_the_words_for_an_attempt_are_nodepool_s(outcome, word):
     }
     assert set(noted.times) == set(noted.counts)
     result = ("ready", "") if outcome == "ready" else ("failed", outcome.replace(" ", "-"))
-    assert tally.counters.document() == {"launches": [[["east", "main", *result], [1]]]}
+    assert cycle_counts.counters.document() == {"launches": [[["east", "main", *result], [1]]]}
 
 
 def test_the_words_for_leaks_are_nodepool_s():
     noted = Noted()
-    tally = Tally(noted)
-    count_sweep(tally, "east", "server", {"deleted": 2, "failed": 0, "leaked": 3, "foreign": 1})
-    count_sweep(tally, "east", "port", {"deleted": 1, "failed": 1, "leaked": 1, "foreign": 0})
-    count_sweep(tally, "east", "floating-ip", {"deleted": 4, "failed": 0, "leaked": 0, "foreign": 7})
-    count_sweep(tally, "", "request-lock", {"deleted": 5, "failed": 0, "leaked": 0, "foreign": 0})
+    cycle_counts = CycleCounts(noted)
+    count_sweep(cycle_counts, "east", "server", {"deleted": 2, "failed": 0, "leaked": 3, "foreign": 1})
+    count_sweep(cycle_counts, "east", "port", {"deleted": 1, "failed": 1, "leaked": 1, "foreign": 0})
+    count_sweep(cycle_counts, "east", "floating-ip", {"deleted": 4, "failed": 0, "leaked": 0, "foreign": 7})
+    count_sweep(cycle_counts, "", "request-lock", {"deleted": 5, "failed": 0, "leaked": 0, "foreign": 0})
     assert noted.counts == {
         "nodepool.provider.east.leaked.instances": 2,
         "nodepool.provider.east.leaked.ports": 1,
@@ -147,7 +147,7 @@ def test_the_words_for_leaks_are_nodepool_s():
         "nodepool.zk.leaked.request_locks": 5,
     }
     assert noted.gauges["nodepool.provider.east.seen_foreign.floatingips"] == 7
-    assert {tuple(labels): numbers for labels, numbers in tally.counters.document()["leaks_removed"]} == {
+    assert {tuple(labels): numbers for labels, numbers in cycle_counts.counters.document()["leaks_removed"]} == {
         ("", "request-lock", "deleted"): [5],
         ("east", "floating-ip", "deleted"): [4],
         ("east", "port", "deleted"): [1],

@@ -48,7 +48,7 @@ class _Nowhere:
         """Drop it."""
 
 
-class Tally:
+class CycleCounts:
     """The counters of a running cycle. Used by the cycle's own thread only.
 
     :ivar sink: sends metrics to statsd at once.
@@ -79,7 +79,7 @@ class Tally:
 
 
 class KeptCounters:
-    """Adds the counts of a tally to the stored counters of this host and kind of cycle.
+    """Adds the counts of a cycle to the stored counters of this host and kind of cycle.
 
     Several cycles may share a document: each adds its counts to the stored ones, and a write fails when another cycle
     has written in between.
@@ -90,10 +90,10 @@ class KeptCounters:
     """
 
     def __init__(
-        self, store: Store, kind: str, tally: Tally, say: Callable[[str], None], *, host: str | None = None
+        self, store: Store, kind: str, cycle_counts: CycleCounts, say: Callable[[str], None], *, host: str | None = None
     ) -> None:
         self._own = store.own
-        self._tally = tally
+        self._cycle_counts = cycle_counts
         self._say = say
         self._kind = kind
         self._host = host or socket.gethostname()
@@ -112,7 +112,7 @@ class KeptCounters:
         """
         if now >= self._due and not self._abandoned:
             self._due = now + EVERY
-            self._tally.calls(calls())
+            self._cycle_counts.calls(calls())
             self._store(now)
 
     def flush(self, now: float, calls: Callable[[], Calls] = dict) -> None:
@@ -133,9 +133,9 @@ class KeptCounters:
         self._abandoned = True
 
     def _store(self, now: float) -> None:
-        if self._unsure is None and self._tally.counters.empty and self._ended is None:
+        if self._unsure is None and self._cycle_counts.counters.empty and self._ended is None:
             return
-        token, content = self._unsure or (uuid.uuid4().hex[:12], self._tally.take())
+        token, content = self._unsure or (uuid.uuid4().hex[:12], self._cycle_counts.take())
         self._unsure = token, content
         try:
             self._own.change(self._path, lambda before: self._added(before, token, content))

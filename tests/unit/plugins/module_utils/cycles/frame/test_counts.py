@@ -11,14 +11,14 @@ import pytest
 from kazoo.exceptions import ConnectionLoss
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tally import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.counts import (
     COUNTERS,
     EVERY,
     KEEP,
     MOST_DOCUMENTS,
     TOKENS,
+    CycleCounts,
     KeptCounters,
-    Tally,
     counters_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters import API_CALLS, LAUNCHES
@@ -35,12 +35,12 @@ class Host:
 
     def __init__(self, keeper: MemoryZooKeeper, kind: str = "launcher", name: str = "host") -> None:
         self.store: MemoryStore = keeper.store()
-        self.tally = Tally()
+        self.cycle_counts = CycleCounts()
         self.lines: list[str] = []
-        self.kept = KeptCounters(self.store, kind, self.tally, self.lines.append, host=name)
+        self.kept = KeptCounters(self.store, kind, self.cycle_counts, self.lines.append, host=name)
 
     def launch(self, count: int = 1) -> None:
-        self.tally.counters.add(LAUNCHES, *READY, amount=count)
+        self.cycle_counts.counters.add(LAUNCHES, *READY, amount=count)
 
 
 @pytest.fixture
@@ -242,10 +242,10 @@ def test_the_end_of_a_cycle_is_stored_also_when_nothing_was_counted(keeper):
 
 
 def test_calls_are_counted_once_each():
-    tally = Tally()
-    tally.calls({"east": {"POST /servers": {"202": 3}}})
-    tally.calls({"east": {"POST /servers": {"202": 3, "403": 1}}, "west": {"GET /limits": {"timeout": 1}}})
-    assert tally.counters.series[API_CALLS.name] == {
+    cycle_counts = CycleCounts()
+    cycle_counts.calls({"east": {"POST /servers": {"202": 3}}})
+    cycle_counts.calls({"east": {"POST /servers": {"202": 3, "403": 1}}, "west": {"GET /limits": {"timeout": 1}}})
+    assert cycle_counts.counters.series[API_CALLS.name] == {
         ("east", "POST", "/servers", "202"): [3],
         ("east", "POST", "/servers", "403"): [1],
         ("west", "GET", "/limits", "timeout"): [1],
