@@ -25,7 +25,7 @@ class Looks:
             patch.setattr(config_watch, name, LOOK_EVERY)
         real = config_watch.ConfigWatch.poll
 
-        def look(watch: config_watch.ConfigWatch, now: float) -> config_watch.News | None:
+        def poll(watch: config_watch.ConfigWatch, now: float) -> config_watch.News | None:
             if watch.due(now) > 0:
                 return None
             self.before()
@@ -33,7 +33,7 @@ class Looks:
             self.count += 1
             return news
 
-        patch.setattr(config_watch.ConfigWatch, "look", look)
+        patch.setattr(config_watch.ConfigWatch, "poll", poll)
 
     def happen(self, times: int = 2) -> None:
         """Wait until the files as they are now have been looked at *times* times."""
