@@ -196,7 +196,7 @@ def test_a_tls_handshake_that_is_never_answered_ends(serve) -> None:
     counters = CallCounters()
     url = f"https://127.0.0.1:{serve(silent).port}/"
     timed_out = pytest.raises(requests.exceptions.RequestException, match=r"timeout=0\.4")
-    with session(counters, connect_timeout=0.4) as http, timed_out:
+    with timed_out, session(counters, connect_timeout=0.4) as http:
         http.get(url)
 
 
