@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import owner
 from .resources import describe
 
 # Codes of waiting. The first group names limits that an operator or the cloud set: a cycle that runs until it is
@@ -92,13 +93,48 @@ _TEXTS = {
     REQUEST_GONE: "request {request} does not exist any more",
 }
 
+_OWNERS = {
+    NO_ROOM: owner.CAPACITY,
+    TENANT_LIMIT: owner.CAPACITY,
+    CONCURRENCY: owner.US,
+    BUILDING: owner.CAPACITY,
+    IMAGE_BUILDING: owner.IMAGE,
+    IMAGE_GONE: owner.IMAGE,
+    FOREIGN_FIRST: owner.US,
+    FROZEN: owner.CAPACITY,
+    NOT_ACTING: owner.US,
+    FACTS_UNREAD: owner.US,
+    UNCONFIRMED: owner.CAPACITY,
+    PROVIDER_TROUBLE: owner.CLOUD,
+    STARTING: owner.US,
+    BREAKER: owner.IMAGE,
+    POOL_DISABLED: owner.LABEL,
+    POOL_GONE: owner.LABEL,
+    LABEL_UNKNOWN: owner.LABEL,
+    LABEL_BROKEN: owner.LABEL,
+    NO_IMAGE: owner.IMAGE,
+    TOO_LARGE_FOR_POOL: owner.REQUEST,
+    TOO_LARGE_FOR_CLOUD: owner.REQUEST,
+    LAUNCH_FAILED: owner.UNKNOWN,
+}
+"""The owner of each reason to wait or to decline, unless its figures name another one."""
+
 
 @dataclass(frozen=True)
 class Reason:
-    """A code and the values for its sentence. *figures* holds plain JSON values."""
+    """A code and the values for its sentence. *figures* holds plain JSON values.
+
+    The figure ``owner`` names the owner of the trouble (see :mod:`.owner`) where the code alone does not tell it.
+    """
 
     code: str
     figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def owner(self) -> str | None:
+        """Whose fault it is, one of :data:`.owner.OWNERS`; None for the reason of an action, which is no trouble."""
+        named = self.figures.get("owner")
+        return named if named in owner.SENTENCES else _OWNERS.get(self.code)
 
     @property
     def is_limit(self) -> bool:
@@ -116,7 +152,8 @@ class Reason:
 
     def document(self) -> dict[str, Any]:
         """Return the reason as it is stored and as modules return it."""
-        return {**self.figures, "code": self.code, "text": self.text()}
+        whose = {} if self.owner is None else {"owner": self.owner}
+        return {**self.figures, **whose, "code": self.code, "text": self.text()}
 
     def _room_text(self) -> str:
         figures = self.figures

@@ -10,7 +10,7 @@ import string
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner, reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 
 CODES = sorted(
@@ -71,6 +71,37 @@ def test_a_figure_that_is_missing_does_not_hide_the_rest(code):
     for name in names:
         figures = {key: value for key, value in FIGURES.items() if key != name}
         assert "?" in Reason(code, figures).text()
+
+
+ACTIONS = {
+    reasons.FITS,
+    reasons.REUSE,
+    reasons.MIN_READY,
+    reasons.ROOM_NEEDED,
+    reasons.USED,
+    reasons.AGED,
+    reasons.HELD_TOO_LONG,
+    reasons.OWNER_GONE,
+    reasons.SERVER_GONE,
+    reasons.LEASE_EXPIRED,
+    reasons.REQUEST_GONE,
+}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_trouble_has_an_owner_and_no_action_has_one(code):
+    reason = Reason(code, FIGURES)
+    if code in ACTIONS:
+        assert reason.owner is None and "owner" not in reason.document()
+    else:
+        assert reason.owner in owner.OWNERS and reason.document()["owner"] == reason.owner
+
+
+def test_what_the_figures_say_of_the_owner_comes_first_if_it_is_one():
+    failed = Reason(reasons.LAUNCH_FAILED, {**FIGURES, "owner": owner.LABEL})
+    assert failed.owner == failed.document()["owner"] == owner.LABEL
+    odd = Reason(reasons.LAUNCH_FAILED, {**FIGURES, "owner": "somebody"})
+    assert odd.owner == odd.document()["owner"] == owner.UNKNOWN
 
 
 def test_room_names_amount_and_unit():

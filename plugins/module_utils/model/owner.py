@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The owners of troubles: who can end a trouble. The launcher decides by the owner alone who waits and who fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+REQUEST = "request"
+LABEL = "label"
+IMAGE = "image"
+ACCOUNT = "account"
+CAPACITY = "capacity"
+NETWORK = "network"
+CLOUD = "cloud"
+US = "us"
+UNKNOWN = "unknown"
+
+SENTENCES = {
+    REQUEST: "the request asks for something that cannot be: its requestor must change it",
+    LABEL: "the label or its pool is configured with something that cannot be: change nodepool.yaml",
+    IMAGE: "the image does not work with the flavor, or one of them is not usable: change the image or the flavor",
+    ACCOUNT: "the cloud does not let this account do it: change the credentials or the policy",
+    CAPACITY: "something is used up (quota, hosts, addresses, ports, volumes or floating IPs): it is tried again",
+    NETWORK: "servers get no network, or cannot be reached by it: change the network or its settings",
+    CLOUD: "the API of the cloud is in trouble: it is tried again",
+    US: "a limit or a task of this launcher: it goes on by itself",
+    UNKNOWN: "nothing shows yet whose fault it is: it is tried again",
+}
+"""Each owner with one sentence for people: whose fault it is, and who must act."""
+
+OWNERS = tuple(SENTENCES)
+
+
+def foremost(owners: Iterable[str | None]) -> str:
+    """Return the owner that stands for several troubles together: the one that somebody must act on comes first."""
+    known = {owner for owner in owners if owner in SENTENCES}
+    return next((owner for owner in OWNERS if owner in known), UNKNOWN)
