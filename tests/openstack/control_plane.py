@@ -15,7 +15,8 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -296,6 +297,74 @@ class ControlPlane:
                 name, data=b"image" * 1000, disk_format="raw", container_format="bare", **(properties or {})
             )
         return str(found.id)
+
+    def deactivate(self, image_id: str) -> None:
+        """Nobody but the administrator may use the image any more."""
+        self._admin.image.deactivate_image(image_id)
+
+    def reactivate(self, image_id: str) -> None:
+        """It can be used again."""
+        self._admin.image.reactivate_image(image_id)
+
+    @contextmanager
+    def small_network(self, name: str, addresses: int) -> Iterator[None]:
+        """A network whose subnet has so few addresses for servers; servers are deleted with it.
+
+        It must not stay: with two networks nova refuses creates that name none. No DHCP agent takes an address here.
+        """
+        network = self._member.network
+        made = network.create_network(name=name)
+        try:
+            network.create_subnet(
+                name=f"{name}-subnet",
+                network_id=made.id,
+                ip_version=4,
+                cidr="10.30.0.0/24",
+                is_dhcp_enabled=False,
+                allocation_pools=[{"start": "10.30.0.10", "end": f"10.30.0.{9 + addresses}"}],
+            )
+            yield
+        finally:
+            self.delete(self.server_ids())
+            for port in network.ports(network_id=made.id):
+                network.delete_port(port.id, ignore_missing=True)
+            network.delete_network(made.id)
+
+    @contextmanager
+    def forbidden(self, rule: str, call: str) -> Iterator[None]:
+        """A policy refuses *rule* to the launcher's project with 403; other projects notice nothing.
+
+        :param call: the kind of call that the rule governs, for clouds without policies.
+        """
+        del call
+        policy = self.base / "etc" / "nova-policy.yaml"
+        before = policy.read_text(encoding="utf-8")
+        line = f'"{rule}": "not project_id:{self.project_id}"\n'
+        policy.write_text(before + line, encoding="utf-8")
+        try:
+            # oslo.policy reads the file again at the next call, by its time in whole seconds.
+            time.sleep(1.1)
+            yield
+        finally:
+            kept = policy.read_text(encoding="utf-8").replace(line, "")
+            policy.write_text(kept, encoding="utf-8")
+
+    @contextmanager
+    def without_hosts(self) -> Iterator[None]:
+        """No host takes new servers, as while ironic cleans its machines: until the end or :meth:`with_hosts_again`."""
+        self._set_hosts("disable_service")
+        try:
+            yield
+        finally:
+            self.with_hosts_again()
+
+    def with_hosts_again(self) -> None:
+        """Hosts take servers."""
+        self._set_hosts("enable_service")
+
+    def _set_hosts(self, method: str) -> None:
+        for service in self._admin.compute.services(binary="nova-compute"):
+            getattr(self._admin.compute, method)(service)
 
     def mark(self) -> int:
         """Where nova's log ends now, for :meth:`calls`."""

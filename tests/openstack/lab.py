@@ -137,6 +137,11 @@ class RealSite(Site):
         found = (self.requestor.read(f"{waits}/{ident}") for ident in self.requestor.children(waits))
         return {str(document["code"]) for document in found if document}
 
+    def waiting(self, ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        """Request → the stored reason why it waits, of those that have one."""
+        found = {ident: self.requestor.read(f"/nodepool/stackci/waits/{ident}") for ident in ids}
+        return {ident: document for ident, document in found.items() if document}
+
     def launch(self) -> str:
         """Run the launcher until it is settled; what was on the screen."""
         return self.play("launcher.yml", launcher_duration=PATIENCE)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -30,6 +32,7 @@ class SimulatedPlane(ControlPlane):
         furniture = {**LIKE_DEVCLOUD, "security_groups": ["judge"], "plane": {}}
         clouds = {name: default_cloud(name, **furniture)[name] for name in projects}
         self._sim = SimCloud(clouds)
+        self._closed: int | None = None
 
     def install(self) -> float:
         """Nothing is to be installed."""
@@ -92,6 +95,31 @@ class SimulatedPlane(ControlPlane):
         """Set quotas, by the names that nova and neutron have for them."""
         known = {name: value for name, value in limits.items() if name in WIDE | WIDE_NETWORK}
         self._sim.settings(self._name, quota={RENAMED.get(name, name): value for name, value in known.items()})
+
+    def deactivate(self, image_id: str) -> NoReturn:
+        """:raises NoHandle: always."""
+        raise NoHandle("the simulated cloud has no administrator (for deactivate_image)")
+
+    def small_network(self, name: str, addresses: int) -> NoReturn:
+        """:raises NoHandle: always."""
+        raise NoHandle("the simulated cloud counts no addresses of a subnet")
+
+    @contextmanager
+    def forbidden(self, rule: str, call: str) -> Iterator[None]:
+        """The call is refused with the words of nova's policy."""
+        text = f"Policy doesn't allow {rule} to be performed."
+        fault = self._sim.fault(self._name, call, "status", status=403, message=text)
+        try:
+            yield
+        finally:
+            self._sim.remove_fault(self._name, fault)
+
+    def _set_hosts(self, method: str) -> None:
+        if method == "disable_service":
+            self._closed = self._sim.fault(self._name, "POST /servers", "error")
+        elif self._closed is not None:
+            self._sim.remove_fault(self._name, self._closed)
+            self._closed = None
 
     def mark(self) -> int:
         """How many calls there were so far."""
