@@ -42,7 +42,8 @@ options:
     description:
       - A directory, private to the user, in which cycles on the same host note their ZooKeeper sessions. When a cycle
         was killed, the next one closes its session. Its locks are then free at once, not only after the session
-        time-out. An empty string turns this off.
+        time-out. They also keep the last valid configuration there, with its secrets, in a file that only the user can
+        read; later cycles use it while O(config) or O(secure_config) cannot be used. An empty string turns both off.
       - When unset, a directory below the user's runtime directory is used.
     type: path
   strict_check:

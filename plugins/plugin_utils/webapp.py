@@ -10,9 +10,11 @@ be used or a library is missing. A unit should not restart the service after 78.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
@@ -50,7 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         stop = Stop(lambda _state: notifier.beat())
         with Control(stop, controller_gone=lambda: False):
-            serve(options, stop=stop, host=wanted.listen_address, port=wanted.port, say=say, started=started)
+            # systemd names the unit's folder in STATE_DIRECTORY.
+            kept = os.environ.get("STATE_DIRECTORY") or default_folder()
+            serve(
+                options,
+                stop=stop,
+                host=wanted.listen_address,
+                port=wanted.port,
+                state_dir=kept,
+                say=say,
+                started=started,
+            )
     except NodepoolError as error:
         say(Trouble(str(error)))
         return TRY_LATER if isinstance(error, AddressError) else CONFIG

@@ -9,7 +9,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 try:
     import jsonschema
@@ -46,6 +46,52 @@ def file_stamps(paths: Iterable[str]) -> dict[str, Stamp]:
     return stamps
 
 
+@dataclass(frozen=True)
+class ConfigFiles:
+    """The texts of nodepool.yaml and, when there is one, secure.conf, as they were at one moment.
+
+    :param written: UNIX time at which the newer of the two was written.
+    """
+
+    path: str
+    text: str = field(repr=False)
+    secure_path: str | None = None
+    secure_text: str | None = field(default=None, repr=False)
+    written: float = 0.0
+
+    def parse(self, *, strict: bool = False, environ: Mapping[str, str] | None = None) -> NodepoolConfig:
+        """Return the configuration; *strict* and *environ* as for :func:`load_config`.
+
+        :raises ConfigError: there are problems.
+        """
+        secure_path = self.secure_path or "secure.conf"
+        return parse_config(self.text, self.path, self.secure_text, secure_path, strict=strict, environ=environ)
+
+
+def read_files(path: str, secure_path: str | None = None, sleep: Callable[[float], None] = time.sleep) -> ConfigFiles:
+    """Read the files without looking at their content.
+
+    :param sleep: called with 0.5 s, three times at most for each file, while the file does not exist.
+    :raises ConfigError: one cannot be read; the error has the problems of both.
+    """
+    problems: list[str] = []
+    texts: list[str] = []
+    asked = (path, secure_path) if secure_path else (path,)
+    for one in asked:
+        try:
+            texts.append(read_text(one, sleep))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return ConfigFiles(path, texts[0], secure_path or None, texts[1] if secure_path else None, written_at(asked))
+
+
+def written_at(paths: Iterable[str]) -> float:
+    """Return the UNIX time at which the newest of the files was written; 0 when none exists."""
+    return max((stamp[0] / 1e9 for stamp in file_stamps(paths).values()), default=0.0)
+
+
 def load_config(
     path: str,
     secure_path: str | None = None,
@@ -62,17 +108,7 @@ def load_config(
     :raises ConfigError: there are problems; the error has every problem and warning of both files.
     :raises MissingLibraryError: PyYAML or jsonschema is not installed.
     """
-    problems: list[str] = []
-    texts: list[str] = []
-    for one in (path, secure_path) if secure_path else (path,):
-        try:
-            texts.append(read_text(one, sleep))
-        except ConfigError as error:
-            problems += error.problems
-    if problems:
-        raise ConfigError(problems)
-    secure_text = texts[1] if secure_path else None
-    return parse_config(texts[0], path, secure_text, secure_path or "secure.conf", strict=strict, environ=environ)
+    return read_files(path, secure_path, sleep).parse(strict=strict, environ=environ)
 
 
 def read_source(path: str, *, secret: bool = False, sleep: Callable[[float], None] = time.sleep) -> Source:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writing of a file that no other user may read, as a whole or not at all."""
+"""Files and folders that no other user may read or change."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ import tempfile
 from ..model.errors import ConfigError
 
 PRIVATE = 0o600
+
+
+class FolderNotPrivate(Exception):
+    """The folder cannot be used; the message says why and what to do."""
 
 
 def is_private(path: str) -> bool:
@@ -42,3 +46,24 @@ def write_private(path: str, text: str) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         raise ConfigError([f"{path}: cannot be written: {problem.strerror}: check the folder"]) from problem
+
+
+def open_private_folder(path: str) -> int:
+    """Make the folder if it does not exist; return a descriptor of it.
+
+    :raises FolderNotPrivate: another user could replace files in it, or it cannot be made or opened.
+    """
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as problem:
+        raise FolderNotPrivate(f"{path} cannot be used as state_dir: {problem.strerror}") from problem
+    found = os.fstat(fd)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        os.close(fd)
+        raise FolderNotPrivate(
+            f"{path} cannot be used as state_dir: it must belong to the user of the launcher, and no other user may"
+            " write to it (mode 0700)"
+        )
+    return fd

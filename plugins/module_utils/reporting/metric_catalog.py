@@ -94,6 +94,12 @@ CYCLE_HEARTBEAT = Metric(
     "When a cycle of this kind that is connected now last showed a sign of work: launcher, builds or uploads.",
     ("host", "cycle"),
 )
+CONFIG_PROBLEMS = Metric(
+    "config_problems",
+    "Problems of nodepool.yaml and secure.conf because of which a cycle works with a former configuration; 0 when it"
+    " uses the files.",
+    ("host", "cycle"),
+)
 STUCK = Metric("stuck_deletions", "Deletions of servers and floating IPs that do not get on.", ("provider",))
 LEAKS = Metric(
     "leaks_seen",

@@ -31,6 +31,7 @@ from .image_metrics import add_images
 from .info.labels import label_rows
 from .info.providers import provider_rows
 from .info.requests import request_rows
+from .info.unused_files import problems_by_cycle
 from .metric_catalog import Gauges
 
 UNKNOWN = "unknown"
@@ -103,6 +104,8 @@ def _add_cycles(gauges: Gauges, reading: TreeReading) -> None:
         host, cycle = text(found.document.get("hostname")), text(found.document.get("cycle"))
         if host and cycle:
             gauges.set(catalog.CYCLE_HEARTBEAT, host, cycle, value=found.written)
+    for (host, cycle), count in problems_by_cycle(reading).items():
+        gauges.set(catalog.CONFIG_PROBLEMS, host, cycle, value=count)
 
 
 def _add_nodes(gauges: Gauges, reading: TreeReading) -> None:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.config_file import load_config
 from ..clients.zookeeper.session_file import default_folder
+from ..cycles.frame.config_source import ConfigSource
 from ..cycles.frame.options import ConfigOptions
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError
@@ -58,10 +58,15 @@ AT_LEAST: dict[str, tuple[float, str]] = {
 MORE_THAN_ZERO = ("api_timeout", "hook_timeout")
 
 
-def load(module: AnsibleModule) -> NodepoolConfig:
-    """Return the configuration; its problems become warnings of the module."""
-    params = module.params
-    config = load_config(params["config"], params["secure_config"], strict=params["strict_config"])
+def load(module: AnsibleModule, *, former: bool = True) -> NodepoolConfig:
+    """Return the configuration; its problems become warnings of the module.
+
+    :param former: True to use the last valid configuration of this host while the files cannot be used.
+    :raises ConfigError: the configuration cannot be used; it has all problems.
+    """
+    options = ConfigOptions(**{name: module.params[name] for name in TREE_ARGUMENTS})
+    folder = default_folder() if former else ""
+    config = ConfigSource(options, folder, keeps=False).begin()
     for warning in config.warnings:
         module.warn(warning)
     return config

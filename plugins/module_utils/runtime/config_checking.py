@@ -46,7 +46,7 @@ def show(module: AnsibleModule) -> dict[str, Any]:
     :raises ConfigError: when the files have problems; it has all of them.
     """
     params = module.params
-    config = load(module)
+    config = load(module, former=False)
     secure = read_source(params["secure_config"], secret=True) if params["secure_config"] else None
     rows = setting_rows(config, read_source(params["config"]), secure)
     asked = params["sections"]

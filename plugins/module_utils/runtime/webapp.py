@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..clients.zookeeper.session_file import default_folder
 from ..web.libraries import require_libraries
 from ..web.server.service import WebOptions, serve
 from .arguments import CONFIG_ARGUMENTS, PROGRESS_ARGUMENTS, options_of
@@ -40,6 +41,7 @@ def webapp(module: AnsibleModule) -> dict[str, Any]:
             stop=stop,
             host=params["listen_address"],
             port=params["port"],
+            state_dir=default_folder(),
             duration=params["duration"],
             say=Progress(params["progress_file"]).line,
         )

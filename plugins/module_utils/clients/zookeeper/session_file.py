@@ -20,16 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from ...model.config.types import ZooKeeperSettings
+from ..private_file import open_private_folder
 from ..proc import boot_id, pid_namespace, process
 from . import connect_errors
 
 NAME = "stackci-nodepool"
 _LARGEST = 4096
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-
-class FolderNotPrivate(Exception):
-    """The folder cannot be used; the message says why and what to do."""
 
 
 def default_folder() -> str:
@@ -126,7 +123,7 @@ class SessionFolder:
         self.path = path
         tree = "\0".join([connect_errors.connection_string(settings), str(settings.tls is not None)])
         self._prefix = f"session-{hashlib.sha256(tree.encode()).hexdigest()[:16]}-"
-        self._fd = _open_private(path)
+        self._fd = open_private_folder(path)
 
     def close(self) -> None:
         """Close the folder."""
@@ -203,20 +200,3 @@ class SessionFile:
     def leave(self) -> None:
         """Keep the file and release its flock."""
         os.close(self._fd)
-
-
-def _open_private(path: str) -> int:
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, 0o700)
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as problem:
-        raise FolderNotPrivate(f"{path} cannot be used as state_dir: {problem.strerror}") from problem
-    found = os.fstat(fd)
-    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        os.close(fd)
-        raise FolderNotPrivate(
-            f"{path} cannot be used as state_dir: it must belong to the user of the launcher, and no other user may"
-            " write to it (mode 0700)"
-        )
-    return fd

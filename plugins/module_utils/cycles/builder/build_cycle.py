@@ -174,7 +174,7 @@ class BuildsCycle(Work):
         if now >= self._tell_at:
             self._tell_at = now + TELL_EVERY
             self._tell_images()
-        self._heartbeat.step(now)
+        self._heartbeat.step(now, problems=self._watch.problems)
         self._over.wait(seconds)
         self._context.stop.beat(SERVING)
 
@@ -195,7 +195,7 @@ class BuildsCycle(Work):
     def turn(self, now: float, deadline: float) -> str | None:
         """Apply a changed configuration, then run a pass."""
         self._counters.step(now)
-        self._heartbeat.step(now)
+        self._heartbeat.step(now, problems=self._watch.problems)
         self._look_at_config(now)
         return self._pass(now, deadline)
 

@@ -191,7 +191,7 @@ class UploadsCycle(Work):
     def turn(self, now: float, deadline: float) -> str | None:
         """Run one pass and wait for the next."""
         self._counters.step(now, self._context.calls)
-        self._heartbeat.step(now)
+        self._heartbeat.step(now, problems=self._watch.problems)
         quiet = self._pass(now, now < deadline)
         if quiet and self._context.options.until == SETTLED and not self._workers.keys:
             return SETTLED

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,7 +26,7 @@ MISSED_AFTER = 10.0
 """Seconds after which a missing file is reported; configuration management may remove a file for a moment."""
 
 
-class ConfigSource(Protocol):
+class Source(Protocol):
     """The files of the configuration."""
 
     def reload(self) -> NodepoolConfig:
@@ -89,7 +89,7 @@ class News:
 class ConfigWatch:
     """The configuration of a running cycle. While the new files are invalid, the old configuration stays in force."""
 
-    def __init__(self, source: ConfigSource, say: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(self, source: Source, say: Callable[[str], None] = lambda line: None) -> None:
         self._source = source
         self._say = say
         self._main = FileWatch(source.stamps)
@@ -99,6 +99,13 @@ class ConfigWatch:
         self._looked = float("-inf")
         self.known: NodepoolConfig | None = None
         """The configuration that was read last; the next one is compared with it."""
+
+    def begin(self, config: NodepoolConfig, problems: Sequence[str] = ()) -> None:
+        """Note the configuration with which the cycle begins.
+
+        :param problems: what is wrong with the files, when it is a former configuration.
+        """
+        self.known, self._broken = config, list(problems)
 
     @property
     def problems(self) -> list[str]:

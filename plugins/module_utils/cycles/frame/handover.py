@@ -15,9 +15,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from ...clients.private_file import FolderNotPrivate
 from ...clients.zookeeper.reattach import end_session
 from ...clients.zookeeper.session_file import (
-    FolderNotPrivate,
     SessionFile,
     SessionFolder,
     SessionNote,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.components import Registration
@@ -17,7 +17,11 @@ from ...model.errors import StoreError
 HEARTBEATS = "heartbeats"
 """The folder of the documents below our subtree; each running cycle has one document."""
 EVERY = 30.0
-"""Minimum seconds between two writes, unless the providers change."""
+"""Minimum seconds between two writes, unless the providers or the problems change."""
+CONFIG_PROBLEMS = "config_problems"
+"""The field with what is wrong with nodepool.yaml or secure.conf."""
+MOST_PROBLEMS, LONGEST = 3, 500
+"""Largest number of problems in the document, and of characters in each."""
 
 
 class Heartbeat:
@@ -31,18 +35,20 @@ class Heartbeat:
         self._cycle = cycle
         self._registration: Registration | None = None
         self._written = float("-inf")
-        self._providers: list[str] = []
+        self._told: tuple[list[str], list[str]] = ([], [])
 
-    def step(self, now: float, providers: Iterable[str] = ()) -> None:
+    def step(self, now: float, providers: Iterable[str] = (), problems: Sequence[str] = ()) -> None:
         """Write the document if a write is due. A ZooKeeper error does not fail the cycle: a later call tries again.
 
-        :param providers: the providers that a launcher acts for; a change is written at once.
+        :param providers: the providers that a launcher acts for.
+        :param problems: what is wrong with the files of the configuration, which the cycle therefore does not use. A
+            change of either is written at once.
         """
-        acted_for = sorted(providers)
-        if now - self._written < EVERY and acted_for == self._providers:
+        told = sorted(providers), [problem[:LONGEST] for problem in problems[:MOST_PROBLEMS]]
+        if now - self._written < EVERY and told == self._told:
             return
-        self._written, self._providers = now, acted_for
-        fields = {"cycle": self._cycle, "at": round(now, 3), "providers": acted_for}
+        self._written, self._told = now, told
+        fields = {"cycle": self._cycle, "at": round(now, 3), "providers": told[0], CONFIG_PROBLEMS: told[1]}
         if self._registration is not None:
             self._registration.update(**fields)
             return

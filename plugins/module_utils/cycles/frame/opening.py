@@ -15,6 +15,7 @@ from ...clients.statsd import Statsd
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
 from .api_metrics import calls_to
+from .config_source import ConfigSource
 from .config_watch import ConfigWatch
 from .handover import Handover
 from .options import CycleOptions
@@ -48,8 +49,10 @@ def opened(options: Options, say: Callable[[str], None]) -> Iterator[Opened[Opti
     :param say: takes lines for the operator.
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
-    watch = ConfigWatch(options, say)
-    config = watch.known = options.load()
+    source = ConfigSource(options, options.state_dir or "", say)
+    watch = ConfigWatch(source, say)
+    config = source.begin()
+    watch.begin(config, source.problems)
     settings = config.zookeeper
     with (
         Statsd.of_environment(os.environ) as sink,

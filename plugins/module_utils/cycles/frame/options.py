@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...clients.config_file import (
+    ConfigFiles,
     Stamp,
     file_stamps,
-    load_config,
+    read_files,
 )
 from ...model.api_timeouts import ApiTimeouts
 from ...model.config.types import NodepoolConfig, Provider
@@ -35,6 +36,7 @@ class ConfigOptions:
     :param clouds_config: path of clouds.yaml; None for the places where openstacksdk looks for it.
     :param api_timeout: seconds without an answer after which a call of a cloud's API is given up.
     :param told: called after each call of a cloud's services.
+    :param files: the texts to use instead of those that are in the files now.
     """
 
     config: str
@@ -43,6 +45,7 @@ class ConfigOptions:
     clouds_config: str | None = None
     api_timeout: float = ApiTimeouts().silence
     told: Callable[[ApiCall], None] | None = None
+    files: ConfigFiles | None = None
 
     @property
     def timeouts(self) -> ApiTimeouts:
@@ -54,7 +57,8 @@ class ConfigOptions:
 
         :raises ConfigError: with all problems.
         """
-        return load_config(self.config, self.secure_config, strict=self.strict_config)
+        files = self.files or read_files(self.config, self.secure_config)
+        return files.parse(strict=self.strict_config)
 
     def load(self) -> NodepoolConfig:
         """Read the configuration at the beginning of a cycle, and check the names that other options choose.

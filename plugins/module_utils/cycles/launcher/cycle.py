@@ -208,7 +208,7 @@ class LauncherCycle(Work):
             self._context.account.say(line)
         self._metrics.step(now, leads=self._launcher_pass.leads)
         self._counters.step(now, self._takeover.calls)
-        self._heartbeat.step(now, self._context.actors)
+        self._heartbeat.step(now, self._context.actors, self._watch.problems)
         return due
 
     def _look(self, now: float) -> bool:

@@ -24,8 +24,10 @@ from .labels import label_rows
 from .nodes import odd_row
 from .providers import provider_rows
 from .requests import request_rows
+from .unused_files import ROOT as FILES
+from .unused_files import unused_files
 
-ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES)))
+ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES, FILES)))
 LOCKS: tuple[str, ...] = ()
 """The screen shows nothing that depends on the lock of a node or a request."""
 BAR = 20
@@ -46,7 +48,9 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
     states = Counter(reading.facts(paths.NODES, _state))
     nothing = ["nothing"]
     # A title with counts needs no line that says there is nothing to show.
+    unused = unused_files(reading)
     parts = {
+        **({"CONFIGURATION": [item.text() for item in unused]} if unused else {}),
         "PROVIDERS (# ours, - others)": [line for row in known for line in _provider(row)] or nothing,
         f"NODES {_counts(states)}": _shortened(
             [f"{row['label']}: {_counts(row['nodes'])}" for row in offered if row["nodes"]]

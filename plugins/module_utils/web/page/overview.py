@@ -75,7 +75,7 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overvi
         images=images,
         node_states=dict(sorted(Counter(row["state"] for row in nodes).items())),
         nodes=nodes,
-        troubles=troubles(providers, images),
+        troubles=troubles(reading, providers, images),
         failures=failures(reading, requests, images, now),
         stuck=stuck_rows(providers),
         leaks=leak_rows(reading, now),

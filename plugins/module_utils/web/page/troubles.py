@@ -16,6 +16,7 @@ from ...model.lines import amount
 from ...model.request import RequestState
 from ...reporting.info.explain import DECLINES, LAUNCHES
 from ...reporting.info.fields import age
+from ...reporting.info.unused_files import unused_files
 
 BAD, WARN = "bad", "warn"
 UNTOLD = "no text is stored"
@@ -62,9 +63,10 @@ def _row(
 # -- attention -------------------------------------------------------------------------------------------------------
 
 
-def troubles(providers: Rows, images: Rows) -> list[dict[str, Any]]:
+def troubles(reading: TreeReading, providers: Rows, images: Rows) -> list[dict[str, Any]]:
     """Return what needs the operator's attention now, the bad rows first."""
-    rows = [*_of_providers(providers), *_of_images(images)]
+    files = (_row(BAD, "configuration", unused.text()) for unused in unused_files(reading))
+    rows = [*files, *_of_providers(providers), *_of_images(images)]
     return sorted(rows, key=lambda row: row["level"] != BAD)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...clients.config_file import Stamp
+from ...cycles.frame.config_source import ConfigSource
 from ...cycles.frame.config_watch import ConfigWatch
 from ...cycles.frame.options import ConfigOptions
 from ...cycles.frame.stop import SERVING, Stop
@@ -39,6 +40,7 @@ def serve(
     stop: Stop,
     host: str | None = None,
     port: int | None = None,
+    state_dir: str = "",
     duration: float | None = None,
     say: Callable[[str], None] = lambda line: None,
     started: Callable[[Listening], None] = lambda listening: None,
@@ -49,6 +51,7 @@ def serve(
     take effect at the next start.
 
     :param host, port: used instead of ``listen_address`` and ``port`` of the section ``webapp``.
+    :param state_dir: where valid configurations are kept; "" for nowhere.
     :param say: takes lines for people.
     :param started: called once, when the server answers requests.
     :return: ``address`` and ``seconds``.
@@ -56,8 +59,10 @@ def serve(
     """
     begun = time.monotonic()
     end = math.inf if duration is None else begun + duration
-    watch = ConfigWatch(options, say)
-    config = watch.known = options.load()
+    source = ConfigSource(options, state_dir, say)
+    watch = ConfigWatch(source, say)
+    config = source.begin()
+    watch.begin(config, source.problems)
     picture = Picture(config)
     wake = threading.Event()
     address = config.webapp_listen_address if host is None else host

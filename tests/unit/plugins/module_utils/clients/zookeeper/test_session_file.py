@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.private_file import FolderNotPrivate
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import (
-    FolderNotPrivate,
     SessionFolder,
     SessionNote,
     default_folder,

@@ -41,6 +41,17 @@ def test_it_is_written_at_a_modest_pace_and_at_once_when_the_providers_change(ke
     assert stored(keeper) == [("launcher", 101.0 + EVERY, ["east", "west"])]
 
 
+def test_problems_of_the_configuration_are_written_at_once_and_bounded(keeper):
+    beat = Heartbeat(keeper.store(), "launcher")
+    beat.step(100.0, ["east"])
+    beat.step(101.0, ["east"], ["x" * 10_000, *"abcdef"])
+    (name,) = keeper.store().own.children(HEARTBEATS)
+    problems = (keeper.document(f"{FOLDER}/{name}") or {})["config_problems"]
+    assert [len(problem) for problem in problems] == [500, 1, 1]
+    beat.step(102.0, ["east"])
+    assert (keeper.document(f"{FOLDER}/{name}") or {})["config_problems"] == []
+
+
 def test_each_cycle_has_its_own_and_it_goes_with_the_cycle(keeper):
     one, other = Heartbeat(keeper.store(), "launcher"), Heartbeat(keeper.store(), "launcher")
     one.step(100.0, ["east"])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.images import image_rows
@@ -23,7 +24,7 @@ EMPTY = parse_config('{"zookeeper-servers": [{"host": "localhost"}], "labels": [
 
 def told(documents, locks=()):
     reading = reading_of(documents, locks)
-    return troubles(provider_rows(CONFIG, reading, NOW), image_rows(CONFIG, reading, NOW))
+    return troubles(reading, provider_rows(CONFIG, reading, NOW), image_rows(CONFIG, reading, NOW))
 
 
 def test_what_needs_attention_comes_with_the_words_of_the_cloud_and_the_worst_first():
@@ -49,8 +50,15 @@ def test_an_image_without_an_upload_is_trouble():
     assert ("debian-12 at cloud-fra", "there is no ready upload") in [(row["where"], row["text"]) for row in told({})]
 
 
+def test_a_configuration_that_is_not_used_comes_first():
+    beat = {"hostname": "nl01", "cycle": "launcher", "config_problems": ["nodepool.yaml:14: is no YAML"]}
+    (row, *_others) = told({**busy_tree.documents(NOW), f"{paths.OWN}/heartbeats/nl01-0": beat}, busy_tree.locks())
+    assert (row["level"], row["where"]) == ("bad", "configuration")
+    assert "nl01 cannot be used: nodepool.yaml:14" in row["text"]
+
+
 def test_nothing_is_wrong_with_an_empty_tree():
-    assert troubles([], []) == []
+    assert troubles(reading_of({}), [], []) == []
 
 
 def test_failures_name_what_failed_and_lead_to_it():

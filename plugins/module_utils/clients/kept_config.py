@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last valid configuration, kept on this host for the time in which nodepool.yaml cannot be used.
+
+The copy holds the texts of nodepool.yaml and secure.conf, so it is as secret as they are: a file of mode 0600 in a
+folder that no other user may write to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from glob import glob
+
+from .config_file import ConfigFiles
+from .private_file import open_private_folder, write_private
+from .text_file import LARGEST_FILE
+
+SERVICES = "/var/lib/nodepool/*/sessions"
+"""The folders of the services that the roles install, by their defaults."""
+FORGET = 7 * 86400.0
+"""Age in seconds from which a copy is deleted if its nodepool.yaml does not exist any more."""
+_FIELDS = ("text", "secure_text")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A copy.
+
+    :param digest: SHA-256 of the texts, in hexadecimal digits.
+    """
+
+    files: ConfigFiles
+    digest: str
+
+
+def keep(folder: str, files: ConfigFiles) -> None:
+    """Store the texts in *folder*, unless they are there already.
+
+    :raises FolderNotPrivate: another user could replace files in the folder, or it cannot be made or opened.
+    :raises ConfigError: the copy cannot be written.
+    """
+    os.close(open_private_folder(folder))
+    path, digest = os.path.join(folder, _name(files.path, files.secure_path)), _digest(files)
+    former = _read(path, {os.geteuid()})
+    if former is not None and (former.digest, former.files.written) == (digest, files.written):
+        return
+    content = {name: getattr(files, name) for name in _FIELDS}
+    about = {"path": os.path.realpath(files.path), "written": files.written, "digest": digest}
+    write_private(path, json.dumps({**about, **content}))
+    _forget_removed(folder)
+
+
+def find(folders: Collection[str], path: str, secure_path: str | None) -> Kept | None:
+    """Return the newest copy of the configuration in these files; None when there is none.
+
+    :param folders: looked into before the folders of services.
+    """
+    found = []
+    for folder in dict.fromkeys([*folders, *sorted(glob(SERVICES))]):
+        kept = _read(os.path.join(folder, _name(path, secure_path)), set(_trusted(path)))
+        if kept is not None:
+            own = {name: getattr(kept.files, name) for name in _FIELDS}
+            found.append(
+                Kept(ConfigFiles(path, secure_path=secure_path, written=kept.files.written, **own), kept.digest)
+            )
+    return max(found, key=lambda kept: kept.files.written, default=None)
+
+
+def _forget_removed(folder: str) -> None:
+    """Delete old copies of files that do not exist any more."""
+    for path in glob(os.path.join(folder, _name_of("*"))):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            if time.time() - os.stat(path).st_mtime > FORGET:
+                with open(path, encoding="utf-8") as file:
+                    source = json.load(file)["path"]
+                if not os.path.exists(source):
+                    os.unlink(path)
+
+
+def _trusted(path: str) -> Iterator[int]:
+    """Yield the user ids whose copies are believed: ours, root's, and that of who may write the file itself."""
+    yield os.geteuid()
+    yield 0
+    with contextlib.suppress(OSError, ValueError):
+        yield os.stat(path).st_uid
+
+
+def _name(path: str, secure_path: str | None) -> str:
+    named = json.dumps([os.path.realpath(path), secure_path and os.path.realpath(secure_path)])
+    return _name_of(hashlib.sha256(named.encode()).hexdigest()[:16])
+
+
+def _name_of(key: str) -> str:
+    return f"configuration-{key}.json"
+
+
+def _digest(files: ConfigFiles) -> str:
+    return hashlib.sha256(json.dumps([files.text, files.secure_text]).encode()).hexdigest()
+
+
+def _read(path: str, owners: Collection[int]) -> Kept | None:
+    """Return the copy in a file; None when there is none, or when another user may have written or read it."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return None
+    with open(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid not in owners or found.st_mode & 0o077:
+            return None
+        data = file.read(3 * LARGEST_FILE)
+    try:
+        document = json.loads(data)
+        texts = {name: document[name] for name in _FIELDS}
+        files = ConfigFiles("", written=float(document["written"]), **texts)
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not isinstance(files.text, str) or not isinstance(files.secure_text, str | None):
+        return None
+    return Kept(files, _digest(files)) if document.get("digest") == _digest(files) else None

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configuration for whatever begins: the files, or the last valid configuration while they cannot be used.
+
+Each valid configuration is kept on this host. So a mistake in nodepool.yaml does not stop the cycles that begin after
+it, or the modules that show what happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ...clients.config_file import Stamp, read_files, written_at
+from ...clients.kept_config import find, keep
+from ...clients.private_file import FolderNotPrivate
+from ...model.config.types import NodepoolConfig
+from ...model.errors import ConfigError
+from ...model.lines import Trouble
+from .options import ConfigOptions
+
+MOST = 3
+"""Largest number of problems in one sentence."""
+
+
+class ConfigSource:
+    """Reads the files that the options name.
+
+    :param folder: where valid configurations are kept; "" for nowhere, which also means that none is used.
+    :param say: takes a line when a former configuration is used, or one cannot be kept.
+    :param keeps: False for programs that only show: they use what others have kept.
+    :ivar problems: what is wrong with the files while a former configuration is used; empty otherwise.
+    """
+
+    def __init__(
+        self,
+        options: ConfigOptions,
+        folder: str,
+        say: Callable[[str], None] = lambda line: None,
+        *,
+        keeps: bool = True,
+    ) -> None:
+        self._options = options
+        self._folder = folder
+        self._say = say
+        self._keeps = keeps
+        self.problems: list[str] = []
+
+    def begin(self) -> NodepoolConfig:
+        """Return the configuration of the files; while they cannot be used, the last valid one of this host.
+
+        The first warning of the last valid one says so.
+
+        :raises ConfigError: the files cannot be used and no usable configuration is kept; it has all their problems.
+        """
+        try:
+            return self._read(names=True)
+        except ConfigError as error:
+            former = self._former()
+            if former is None:
+                raise
+            config, written = former
+            self.problems = list(error.problems)
+            notice = told(self._options.config, self._written(), error.problems, written)
+            self._say(Trouble(f"configuration: {notice}"))
+            return replace(config, warnings=(notice, *config.warnings))
+
+    def reload(self) -> NodepoolConfig:
+        """Return the configuration of the files as they are now; names that options choose may be missing in it.
+
+        :raises ConfigError: with all problems.
+        """
+        return self._read(names=False)
+
+    def stamps(self) -> Mapping[str, Stamp]:
+        """Return the stamps of nodepool.yaml and secure.conf."""
+        return self._options.stamps()
+
+    def cloud_stamps(self) -> Mapping[str, Stamp]:
+        """Return the stamps of clouds.yaml and of the files that it is merged with."""
+        return self._options.cloud_stamps()
+
+    def _read(self, *, names: bool) -> NodepoolConfig:
+        """Read the files and keep them if they are valid.
+
+        :param names: True to check also that the configuration has what other options choose.
+        """
+        options = replace(self._options, files=read_files(self._options.config, self._options.secure_config))
+        config = options.load() if names else options.reload()
+        if self._folder and self._keeps and options.files is not None:
+            try:
+                keep(self._folder, options.files)
+            except (FolderNotPrivate, ConfigError, OSError) as problem:
+                self._say(f"configuration: it cannot be kept for the time of a mistake in it: {problem}")
+        return config
+
+    def _former(self) -> tuple[NodepoolConfig, float] | None:
+        if not self._folder:
+            return None
+        kept = find([self._folder], self._options.config, self._options.secure_config)
+        if kept is None:
+            return None
+        try:
+            return replace(self._options, files=kept.files).load(), kept.files.written
+        except ConfigError:
+            return None
+
+    def _written(self) -> float:
+        secure = self._options.secure_config
+        return written_at([self._options.config, *([secure] if secure else [])])
+
+
+def told(path: str, written: float, problems: list[str], former: float) -> str:
+    """Return one sentence: which file cannot be used and why, and which configuration is used instead.
+
+    :param written, former: UNIX times at which the two were written.
+    """
+    more = [f"and {len(problems) - MOST} more"] if len(problems) > MOST else []
+    why = "; ".join([*problems[:MOST], *more])
+    return f"{path} of {_time(written)} cannot be used: {why}; working with that of {_time(former)}"
+
+
+def _time(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}" if at > 0 else "an unknown time"

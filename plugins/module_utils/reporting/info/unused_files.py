@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files of the configuration that running cycles do not use, because something is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...clients.zookeeper import paths
+from ...clients.zookeeper.reading import TreeReading
+from ...cycles.frame.heartbeat import CONFIG_PROBLEMS, HEARTBEATS
+from ...model.documents import text, words
+
+ROOT = f"{paths.OWN}/{HEARTBEATS}"
+
+
+@dataclass(frozen=True)
+class UnusedFiles:
+    """What is wrong with the files of one host.
+
+    :ivar cycles: the cycles that work with a former configuration.
+    """
+
+    host: str
+    cycles: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return the sentence for the operator."""
+        working = f"{' and '.join(self.cycles)} work with the former one"
+        return f"the configuration on {self.host} cannot be used: {'; '.join(self.problems)}; {working}"
+
+
+def unused_files(reading: TreeReading) -> list[UnusedFiles]:
+    """Return the hosts whose files cannot be used, by name. The reading must have ROOT."""
+    found: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for host, cycle, problems in _told(reading):
+        if problems:
+            found.setdefault((host, problems), set()).add(cycle)
+    return [UnusedFiles(host, tuple(sorted(cycles)), problems) for (host, problems), cycles in sorted(found.items())]
+
+
+def problems_by_cycle(reading: TreeReading) -> dict[tuple[str, str], int]:
+    """Return (host, cycle) → number of problems of the files, 0 for cycles that use them."""
+    counts: dict[tuple[str, str], int] = {}
+    for host, cycle, problems in _told(reading):
+        counts[host, cycle] = max(counts.get((host, cycle), 0), len(problems))
+    return counts
+
+
+def _told(reading: TreeReading) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    for found in reading.below(ROOT):
+        host, cycle = text(found.document.get("hostname")), text(found.document.get("cycle"))
+        if host and cycle:
+            yield host, cycle, tuple(words(found.document.get(CONFIG_PROBLEMS)))

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A mistake in nodepool.yaml does not stop the cycles that begin after it."""
+
+from __future__ import annotations
+
+import json
+
+from tests.support.ansible_run import ROOT, command
+from tests.support.fixtures_zookeeper import eventually
+
+
+def play(site, name, *words, **variables):
+    kept = {"launcher_state_dir": str(site.folder / "state"), "launcher_duration": 60, **variables}
+    done = command(
+        "ansible-playbook", ROOT / "playbooks" / name, "-e", site.variables(**kept), *words, folder=site.folder
+    )
+    return done.returncode, f"{done.stdout}\n{done.stderr}"
+
+
+def test_a_successor_serves_with_the_last_valid_configuration_and_says_so(site):
+    site.configure()
+    first = site.requestor.ask("small")
+    assert play(site, "launcher.yml")[0] == 0
+    assert site.requestor.state(first) == "fulfilled"
+
+    good = site.config.read_text(encoding="utf-8")
+    site.config.write_text(good + "\n  : [\n", encoding="utf-8")
+    second = site.requestor.ask("small")
+    status, said = play(site, "launcher.yml")
+    assert status == 0, said
+    assert site.requestor.state(second) == "fulfilled"
+    assert "nodepool.yaml" in said and "cannot be used" in said and "working with that of" in said
+
+    # Whoever checks the file is told that it is wrong.
+    status, said = play(site, "launcher.yml", "--check")
+    assert status != 0
+    status, said = play(site, "config_validate.yml", offline=True)
+    assert status != 0, said
+
+    # Corrected: the file is used, and nothing is told any more.
+    document = json.loads(good)
+    document["labels"].append({"name": "unused"})
+    site.config.write_text(json.dumps(document), encoding="utf-8")
+    third = site.requestor.ask("small")
+    status, said = play(site, "launcher.yml")
+    assert status == 0, said
+    assert site.requestor.state(third) == "fulfilled"
+    assert "working with that of" not in said
+
+
+def test_running_cycles_tell_everybody_through_zookeeper(site):
+    def told():
+        folder = "/nodepool/stackci/heartbeats"
+        found = [site.requestor.read(f"{folder}/{name}") or {} for name in site.requestor.children(folder)]
+        return [problem for document in found for problem in document.get("config_problems", [])]
+
+    site.configure()
+    good = site.config.read_text(encoding="utf-8")
+    with site.stay():
+        eventually(lambda: site.requestor.children("/nodepool/stackci/heartbeats"))
+        site.config.write_text("labels: [", encoding="utf-8")
+        eventually(lambda: any("nodepool.yaml" in problem for problem in told()))
+        site.config.write_text(good, encoding="utf-8")
+        eventually(lambda: not told())

@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last valid configuration: what is kept of it, who may read it, and whose copy is believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import kept_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import ConfigFiles
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.kept_config import find, keep
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.private_file import FolderNotPrivate
+
+
+@pytest.fixture(autouse=True)
+def _no_services(monkeypatch, tmp_path):
+    monkeypatch.setattr(kept_config, "SERVICES", str(tmp_path / "services" / "*" / "sessions"))
+
+
+@pytest.fixture
+def files(tmp_path):
+    path = tmp_path / "nodepool.yaml"
+    path.write_text("labels: []\n", encoding="utf-8")
+    return ConfigFiles(str(path), "labels: []\n", str(tmp_path / "secure.conf"), "secret: 1\n", 1000.5)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return str(tmp_path / "state")
+
+
+def only(folder):
+    (name,) = os.listdir(folder)
+    return os.path.join(folder, name)
+
+
+def test_what_was_kept_is_found_again(folder, files):
+    keep(folder, files)
+    kept = find([folder], files.path, files.secure_path)
+    assert kept is not None
+    assert kept.files == files
+
+
+def test_nobody_else_may_read_it(folder, files):
+    keep(folder, files)
+    assert stat.S_IMODE(os.stat(only(folder)).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+
+
+def test_the_newest_copy_of_all_folders_counts(folder, files, tmp_path):
+    service = tmp_path / "services" / "launcher" / "sessions"
+    service.parent.mkdir(parents=True)
+    keep(folder, files)
+    keep(str(service), ConfigFiles(files.path, "labels: [a]\n", files.secure_path, None, 2000.0))
+    kept = find([folder], files.path, files.secure_path)
+    assert kept is not None
+    assert kept.files.text == "labels: [a]\n"
+
+
+def test_a_configuration_with_another_secure_file_is_another_one(folder, files):
+    keep(folder, files)
+    assert find([folder], files.path, None) is None
+    assert find([folder], files.path + "x", files.secure_path) is None
+
+
+def test_what_is_kept_already_is_not_written_again(folder, files):
+    keep(folder, files)
+    before = os.stat(only(folder)).st_ino
+    keep(folder, files)
+    assert os.stat(only(folder)).st_ino == before
+    keep(folder, ConfigFiles(files.path, "labels: [a]\n", files.secure_path, None, files.written))
+    assert os.stat(only(folder)).st_ino != before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"[]", b"null", b'{"written": 1}', b"\xff\xfe"],
+)
+def test_a_damaged_copy_does_not_count(folder, files, damage):
+    keep(folder, files)
+    with open(only(folder), "wb") as file:
+        file.write(damage)
+    assert find([folder], files.path, files.secure_path) is None
+    keep(folder, files)
+    assert find([folder], files.path, files.secure_path) is not None
+
+
+def test_a_text_that_was_changed_does_not_count(folder, files):
+    keep(folder, files)
+    path = only(folder)
+    with open(path, encoding="utf-8") as file:
+        document = json.load(file)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({**document, "text": "labels: [evil]\n"}, file)
+    assert find([folder], files.path, files.secure_path) is None
+
+
+def test_a_copy_that_others_may_read_or_that_is_a_link_does_not_count(folder, files, tmp_path):
+    keep(folder, files)
+    path = only(folder)
+    os.chmod(path, 0o640)
+    assert find([folder], files.path, files.secure_path) is None
+    os.chmod(path, 0o600)
+    elsewhere = tmp_path / "elsewhere"
+    os.rename(path, elsewhere)
+    os.symlink(elsewhere, path)
+    assert find([folder], files.path, files.secure_path) is None
+
+
+def test_a_copy_of_another_user_does_not_count(folder, files, monkeypatch):
+    keep(folder, files)
+    stranger = os.stat(only(folder)).st_uid + 4321
+    monkeypatch.setattr(kept_config, "_trusted", lambda path: iter([stranger]))
+    assert find([folder], files.path, files.secure_path) is None
+
+
+def test_a_folder_that_others_may_write_to_is_refused(folder, files):
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    with pytest.raises(FolderNotPrivate, match="no other user may"):
+        keep(folder, files)
+
+
+def test_copies_of_files_that_are_gone_are_deleted_when_they_are_old(folder, files, tmp_path):
+    keep(folder, files)
+    gone = only(folder)
+    os.unlink(files.path)
+    other = tmp_path / "other.yaml"
+    other.write_text("", encoding="utf-8")
+    keep(folder, ConfigFiles(str(other), "a", None, None, 1.0))
+    assert os.path.exists(gone)
+    os.utime(gone, (0, 0))
+    keep(folder, ConfigFiles(str(other), "b", None, None, 2.0))
+    assert not os.path.exists(gone)

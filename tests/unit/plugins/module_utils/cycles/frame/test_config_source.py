@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cycle begins with while nodepool.yaml cannot be used."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import kept_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.config_source import ConfigSource, told
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import ConfigOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
+from tests.support.config_texts import valid_document
+
+
+@pytest.fixture(autouse=True)
+def _no_services(monkeypatch, tmp_path):
+    monkeypatch.setattr(kept_config, "SERVICES", str(tmp_path / "services" / "*"))
+
+
+class Files:
+    """nodepool.yaml, a folder for what is kept, and the lines that were told."""
+
+    def __init__(self, folder):
+        self.path = folder / "nodepool.yaml"
+        self.state = str(folder / "state")
+        self.lines = []
+        self.write(valid_document())
+
+    def write(self, document, at=1_000_000_000):
+        text = document if isinstance(document, str) else json.dumps(document)
+        self.path.write_text(text, encoding="utf-8")
+        os.utime(self.path, (at, at))
+
+    def source(self, kind=ConfigOptions, folder=None, **more):
+        options = kind(config=str(self.path), **more)
+        return ConfigSource(options, self.state if folder is None else folder, self.lines.append)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return Files(tmp_path)
+
+
+def test_valid_files_are_used_and_nothing_is_told(files):
+    source = files.source()
+    assert "zookeeper" in vars(source.begin())
+    assert (source.problems, files.lines) == ([], [])
+
+
+@pytest.mark.parametrize("mistake", ["labels: [", "", "labels: 1\n", "a: b: c\n"])
+def test_while_they_are_invalid_the_last_valid_ones_are_used_and_it_is_told(files, mistake):
+    good = files.source().begin()
+    files.write(mistake, at=1_000_000_060)
+    source = files.source()
+    config = source.begin()
+    assert config.providers == good.providers
+    assert source.problems
+    (line,) = files.lines
+    assert f"{files.path} of 2001-09-09T01:47:40Z cannot be used" in line
+    assert "working with that of 2001-09-09T01:46:40Z" in line
+    assert config.warnings[0] in line
+
+
+def test_a_file_that_is_gone_is_a_mistake_too(files, monkeypatch):
+    files.source().begin()
+    files.path.unlink()
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    source = files.source()
+    source.begin()
+    assert "does not exist" in source.problems[0]
+
+
+def test_what_was_read_while_a_cycle_ran_is_kept(files):
+    source = files.source()
+    source.begin()
+    later = valid_document()
+    later["labels"] = [*later["labels"], {"name": "added"}]
+    files.write(later, at=1_000_000_030)
+    source.reload()
+    files.write("[", at=1_000_000_060)
+    with pytest.raises(ConfigError):
+        source.reload()
+    assert "added" in files.source().begin().labels
+
+
+def test_without_a_former_one_all_problems_are_raised(files):
+    files.write("labels: [")
+    with pytest.raises(ConfigError, match=r"nodepool\.yaml"):
+        files.source().begin()
+
+
+def test_no_folder_keeps_and_uses_nothing(files):
+    files.source(folder="").begin()
+    assert not os.path.exists(files.state)
+    files.source().begin()
+    files.write("[")
+    with pytest.raises(ConfigError):
+        files.source(folder="").begin()
+
+
+def test_a_wrong_name_in_another_option_is_not_covered_up(files):
+    files.source().begin()
+    with pytest.raises(ConfigError, match="'nowhere' is not a provider"):
+        files.source(LauncherOptions, providers=("nowhere",)).begin()
+
+
+def test_a_provider_that_left_the_file_and_is_still_chosen_keeps_working(files):
+    name = next(iter(files.source().begin().providers))
+    files.write({**valid_document(), "providers": []})
+    source = files.source(LauncherOptions, providers=(name,))
+    assert name in source.begin().providers
+    assert f"{name!r} is not a provider" in source.problems[0]
+
+
+def test_a_folder_that_cannot_be_used_is_told_and_does_not_stop_anything(files):
+    os.mkdir(files.state)
+    os.chmod(files.state, 0o777)
+    files.source().begin()
+    assert "cannot be kept" in files.lines[0]
+
+
+def test_many_problems_are_counted():
+    sentence = told("n", 0.0, ["a", "b", "c", "d", "e"], 0.0)
+    assert sentence == "n of an unknown time cannot be used: a; b; c; and 2 more; working with that of an unknown time"
