@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a module, without packing it when that is possible. meta/runtime.yml names the modules."""
+"""Run the module, without packing it when that is possible."""
 
 from __future__ import annotations
 

@@ -170,14 +170,6 @@ def test_the_action_group_is_complete():
     assert groups == {"all": sorted(path.stem for path in MODULES)}
 
 
-def test_each_module_runs_by_an_action_plugin_of_ours():
-    own = {path.stem for path in PLUGINS if path.parent.name == "action" and path.name != "__init__.py"}
-    routing = yaml.safe_load(text_of(Path("meta/runtime.yml")))["plugin_routing"]["action"]
-    redirects = {name: rule["redirect"].removeprefix("stackci.nodepool.") for name, rule in routing.items()}
-    assert set(redirects.values()) <= own
-    assert sorted([*own, *redirects]) == sorted(path.stem for path in MODULES)
-
-
 def test_no_path_of_a_machine():
     found = [
         f"{path}: {hit}"
