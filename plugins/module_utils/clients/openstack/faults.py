@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
+from ...model.bounded_text import LONGEST, bounded
 from ...model.errors import (
     CloudAuthError,
     CloudConflict,
@@ -27,7 +28,8 @@ from .quota import (
     quota_resources,
 )
 
-LONGEST_TEXT = 300
+_MOST_HTML = 256 * 1024
+"""Letters of a page of HTML that are looked at."""
 _SECRETS = (
     re.compile(r"gAAAA[\w=-]{20,}"),
     re.compile(r"(?i)((?:x-auth-token|x-subject-token|password|secret|token)[\"']?\s*[:=]\s*[\"']?)[^\s\"',}&]+"),
@@ -56,7 +58,7 @@ class _Text(HTMLParser):
 
 def _from_html(body: str) -> str:
     page = _Text()
-    page.feed(body)
+    page.feed(body[:_MOST_HTML])
     return " ".join(page.words)
 
 
@@ -78,15 +80,16 @@ def _from_json(document: Any, depth: int = 0) -> str:
 
 
 def clean(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return *text* on one line, shortened, without *secrets* and anything that looks like a token or password."""
+    """Return *text* bounded, on one line, without *secrets* and anything that looks like a token or password."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")
+    # The patterns take time that grows with the square of the size.
+    text = bounded(text, 4 * LONGEST)
     text = _SECRETS[0].sub("***", text)
     text = _SECRETS[1].sub(r"\1***", text)
     text = _SECRETS[2].sub("***", text)
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+    return bounded(" ".join(text.split()))
 
 
 def message_of(body: str, secrets: Iterable[str] = ()) -> str:

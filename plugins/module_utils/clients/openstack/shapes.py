@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from ...model.bounded_text import bounded
 from ...model.cloud import (
     Address,
     Flavor,
@@ -60,7 +61,7 @@ def server_from(document: Json) -> Server:
         metadata={str(key): str(value) for key, value in (document.get("metadata") or {}).items()},
         addresses=_addresses(document.get("addresses") or {}),
         task_state=document.get("OS-EXT-STS:task_state"),
-        fault=str(fault.get("message") or "") if fault else None,
+        fault=bounded(str(fault.get("message") or "")) if fault else None,
         flavor_id=str(flavor["id"]) if flavor.get("id") else None,
         resources=size(int(flavor["vcpus"]), int(flavor["ram"])) if "vcpus" in flavor else None,
         volume_ids=tuple(str(volume["id"]) for volume in document.get("os-extended-volumes:volumes_attached") or ()),

@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     message_of,
     retry_after_seconds,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.bounded_text import LONGEST
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudAuthError,
     CloudConflict,
@@ -133,8 +134,20 @@ def test_the_message_is_found_in_each_services_body(body: str, message: str) -> 
 @given(st.text() | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps))
 def test_any_body_gives_one_short_line(body: str) -> None:
     text = message_of(body)
-    assert len(text) <= 300
-    assert "\n" not in text
+    assert len(text.encode()) <= LONGEST
+    assert text.isprintable()
+
+
+def test_of_a_long_message_the_end_is_told():
+    said = message_of(json.dumps({"computeFault": {"message": "Unexpected API Error. " + "x" * 560_000 + " Timeout"}}))
+    assert said.startswith("Unexpected API Error. xx")
+    assert said.endswith("xx Timeout")
+    assert len(said.encode()) <= LONGEST
+
+
+def test_a_secret_in_a_long_message_is_blotted_out():
+    said = clean("x " * 300_000 + "the password is hun\nter2 " + "y" * 10, ["hun\nter2"])
+    assert "ter2" not in said and said.endswith("is *** yyyyyyyyyy")
 
 
 @pytest.mark.parametrize(
