@@ -79,7 +79,9 @@ def request_row(found: Found, wait: Found | None, now: float) -> dict[str, Any]:
 def _ageless(found: Found) -> tuple[dict[str, Any], float | None, float | None]:
     """Return the row without ages, the time of the last change of state, and the time of creation."""
     fields = Fields(found.document, found.problem)
-    fields.need("state", "node_types")
+    # A request for no nodes has an empty list of labels.
+    nodeless = (found.document or {}).get("node_types") == []
+    fields.need("state", *(() if nodeless else ("node_types",)))
     since, created = fields.moment("state_time"), fields.moment("created_time")
     row = {
         "id": found.name,

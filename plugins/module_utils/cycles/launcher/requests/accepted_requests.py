@@ -82,7 +82,7 @@ class AcceptedRequests:
     def _say_accepted(self, action: Admit, accepted: AcceptedRequest) -> None:
         forget_wait(self._context, action.request_id)
         where = self._where(action.pool_id) + (f" zone {action.az}" if action.az else "")
-        self._say(f"request {action.request_id}: accepted in {where}, {_doings(accepted)}", accepted)
+        self._say(f"request {action.request_id}: accepted in {where}, {_doings(accepted) or 'needs no node'}", accepted)
 
     # -- adopting ------------------------------------------------------------------------------------------------
 
@@ -226,9 +226,9 @@ class AcceptedRequests:
         self._leave(accepted)
         self._context.account.fulfilled.append(request.id)
         self._count(accepted)
-        nodes = ", ".join(request.nodes)
         many = "s" if len(request.nodes) != 1 else ""
-        self._say(f"request {request.id}: fulfilled with node{many} {nodes}", accepted)
+        given = f"with node{many} {', '.join(request.nodes)}" if request.nodes else "without nodes: it asks for none"
+        self._say(f"request {request.id}: fulfilled {given}", accepted)
 
     def _count(self, accepted: AcceptedRequest) -> None:
         """Count how long the request has waited, if its requestor stored the time of its creation."""

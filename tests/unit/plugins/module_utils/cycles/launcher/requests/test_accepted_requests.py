@@ -268,3 +268,29 @@ def test_other_keys_of_a_request_survive():
         assert world.run(60, until=lambda: request in world.fulfilled)
         document = world.keeper.document(f"/nodepool/requests/{request}")
         assert document is not None and document["of_somebody"] == [1]
+
+
+@pytest.mark.parametrize("more", [{}, {"provider": "east"}, {"reuse": False}], ids=["plain", "preferred", "fresh"])
+def test_a_request_for_no_nodes_is_fulfilled_at_once_without_nodes(more):
+    with World(one_provider(max_servers=1)) as world:
+        cycle = world.start()
+        world.run(5)
+        full = world.request("small")
+        assert world.run(60, until=lambda: full in world.fulfilled)
+        world.fault("east")
+        request = world.request(**more)
+        assert world.run(5, until=lambda: request in world.fulfilled), "neither room nor the cloud matters"
+        found = world.store.requests.read(request)
+        assert found is not None and found.nodes == [] and len(world.nodes()) == 1
+        assert any(f"request {request}: fulfilled without nodes" in line for _at, line in cycle.lines)
+
+
+def test_a_request_for_no_nodes_that_a_killed_cycle_had_accepted_is_fulfilled_by_the_next():
+    with World(one_provider()) as world:
+        request = world.request()
+        found = world.store.requests.read(request)
+        assert found is not None
+        found.set_state(RequestState.PENDING, world.agenda.now)
+        world.store.requests.write(found)
+        world.start()
+        assert world.run(30, until=lambda: request in world.fulfilled)
