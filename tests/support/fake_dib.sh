@@ -45,6 +45,7 @@ for format in ${formats//,/ }; do
     say "No space left on device"
     exit 1
   fi
+  [ "$format" != "${FAKE_EMPTY:-}" ] || : >"$output.$format-new"
   mv "$output.$format-new" "$output.$format"
   md5sum "$output.$format" >"$output.$format.md5"
   sha256sum "$output.$format" >"$output.$format.sha256"

@@ -211,6 +211,16 @@ def test_a_missing_format_is_a_failure(site):
     assert site.files() == []
 
 
+def test_an_empty_file_is_a_failure_that_is_repeated_later(site):
+    site.configure(image(formats=["raw", "qcow2"], env_vars={"FAKE_EMPTY": "qcow2"}))
+    report = build(site.run())
+    assert report["state"] == "failed" and "its qcow2 file is empty" in report["error"]
+    assert site.log(report["build_id"]).splitlines()[-1] == "Exit code: 1"
+    assert site.files() == []
+    notes = site.notes()
+    assert notes["failures"] == 1 and notes["not_before"] > 0
+
+
 def test_a_command_that_cannot_be_run(site):
     site.configure(image(dib_cmd="/nonexistent/disk-image-create"), image("bad", dib_cmd="%p/dib"))
     result = site.run()

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -125,6 +126,36 @@ def test_an_element_that_fails(site, level):
     assert log.splitlines()[-1] == f"Exit code: {report['exit_code']}"
     assert "this element fails on purpose" in report["error"]
     assert site.files() == []
+    assert site.leftovers() == CLEAN
+
+
+PARTITIONED = """\
+- local_loop:
+    name: image0
+- partitioning:
+    base: image0
+    label: mbr
+    partitions: [{name: root, flags: [boot, primary], size: 100%, mkfs: {type: ext4, mount: {mount_point: /}}}]
+"""
+
+
+@pytest.mark.timeout(240)
+def test_a_wrong_block_device_configuration_is_named(site):
+    wrong = "- local_loop: {name: image0}\n- nonsense: {base: image0}\n"
+    site.configure(real_image("bad", formats=["raw"], env_vars={"DIB_BLOCK_DEVICE_CONFIG": wrong}))
+    (report,) = site.run()["builds"]
+    assert "Config entry is not a plugin value" in report["error"]
+    assert "is not a directory" not in report["error"]
+    assert site.leftovers() == CLEAN
+
+
+@pytest.mark.skipif(shutil.which("kpartx") is not None, reason="kpartx is installed")
+@pytest.mark.timeout(240)
+def test_a_tool_that_is_not_installed_is_named(site):
+    site.configure(real_image("bad", formats=["raw"], env_vars={"DIB_BLOCK_DEVICE_CONFIG": PARTITIONED}))
+    (report,) = site.run()["builds"]
+    assert "kpartx: command not found" in report["error"]
+    assert "is not a directory" not in report["error"]
     assert site.leftovers() == CLEAN
 
 

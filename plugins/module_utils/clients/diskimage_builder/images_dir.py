@@ -144,6 +144,15 @@ class ImagesDir:
                 sizes[name] = os.stat(os.path.join(self.path, f"{base}.{name}")).st_blocks * _BLOCK
         return sizes
 
+    def empty(self, base: str, formats: Iterable[str]) -> list[str]:
+        """Return the formats whose image file exists and has no byte of data."""
+        found = []
+        for name in formats:
+            with contextlib.suppress(OSError):
+                if os.stat(os.path.join(self.path, f"{base}.{name}")).st_size == 0:
+                    found.append(name)
+        return found
+
     def remove(self, names: Iterable[str]) -> list[str]:
         """Remove files and directories. It is not an error when one does not exist.
 

@@ -21,10 +21,16 @@ LONGEST_LINE = 160
 _CHUNK = 1 << 20
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \| ?")
 _TRACE = re.compile(r"^\++ ")
-_NOISE = re.compile(r"^(DEBUG |INFO diskimage_builder\.block|Unmount /|dib-run-parts (Sourcing .*|-+.*)?$|/\S+'?$)")
+_TRAP = re.compile(r"^\++ \S+ +: +trap_cleanup$")
+"""The line of the trace with which the exit trap of diskimage-builder begins; what follows is its clean-up."""
+_NOISE = re.compile(
+    r"^(DEBUG |INFO diskimage_builder\.block|Unmount /|\*\*\* /\S+ is not a directory$"
+    r"|dib-run-parts (Sourcing .*|-+.*)?$|/\S+'?$)"
+)
 """Lines without information for the operator, and lines of the clean-up, which follow the lines that matter."""
 _CONSEQUENCE = re.compile(
-    r"(Exiting with failure status due to previous errors|Error is not recoverable: exiting now)$"
+    r"(Exiting with failure status due to previous errors|Error is not recoverable: exiting now"
+    r"|Rollback complete, exiting)$"
 )
 """Lines that only say that an earlier step failed."""
 CAUSE = re.compile(
@@ -34,6 +40,11 @@ CAUSE = re.compile(
     re.IGNORECASE,
 )
 """Lines that tell more than the last line of a log: later lines report only consequences."""
+DECISIVE = re.compile(
+    r": (command )?not found$|^(/usr/bin/)?env: \W?[\w.+-]+\W?: No such file or directory$"
+    r"|^[A-Za-z_][\w.]*(Exception|Error)(: .*)?$"
+)
+"""Lines that tell more than the last line of a step: a command that is not installed, the exception of a program."""
 FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 """Lines that say that there is no free space."""
 _LONGEST_SEARCH = 1 << 28
@@ -62,6 +73,7 @@ class LogTail:
         self._path = path
         self._place = 0
         self._rest = b""
+        self._clearing = False
         self._secrets = _longest_first(secrets)
 
     def skip(self) -> None:
@@ -91,28 +103,56 @@ class LogTail:
 
     def _take(self, line: str) -> None:
         text = _STAMP.sub("", line.rstrip())
-        if not text or _TRACE.match(text) or _NOISE.match(text) or (self.last_line and _CONSEQUENCE.search(text)):
+        self._clearing = self._clearing or bool(_TRAP.match(text))
+        if (
+            self._clearing
+            or not text
+            or _TRACE.match(text)
+            or _NOISE.match(text)
+            or (self.last_line and _CONSEQUENCE.search(text))
+        ):
             return
-        for pattern, name in _STEPS:
-            found = pattern.match(text)
-            if found:
-                self.phase = name or "/".join(found.groups())
-                break
+        self.phase = _step(text) or self.phase
         self.last_line = _for_people(text, self._secrets)
 
 
 def find_cause(path: str, secrets: Iterable[str] = ()) -> str:
-    """Return, for the operator, the first line that names a problem of the machine or its network; "" without one.
+    """Return, for the operator, the line that tells why a build failed; "" without one.
 
-    diskimage-builder continues for a while after the problem, so the last line of its log only shows the consequences.
+    This is the first line that names a problem of the machine or its network, because diskimage-builder continues for a
+    while after it. Otherwise it is the first decisive line of the last step, because a step that fails ends the build.
+    Lines of the clean-up after the failure do not count.
 
     :param secrets: texts that are not shown.
     """
+    decisive = ""
     with contextlib.suppress(OSError), open(path, "rb") as file:
         while file.tell() < _LONGEST_SEARCH and (line := file.readline(_CHUNK)):
             text = _STAMP.sub("", line.decode(errors="replace").rstrip())
-            if CAUSE.search(text) and not _TRACE.match(text):
+            if _TRAP.match(text):
+                break
+            if _TRACE.match(text):
+                continue
+            if CAUSE.search(text):
                 return _for_people(text, _longest_first(secrets))
+            if _step(text):
+                decisive = ""
+            elif not decisive and not _NOISE.match(text) and DECISIVE.search(text):
+                decisive = text
+    return _for_people(decisive, _longest_first(secrets))
+
+
+def is_cause(text: str) -> bool:
+    """Return True for a line that :func:`find_cause` could return."""
+    return bool(CAUSE.search(text) or DECISIVE.search(text))
+
+
+def _step(text: str) -> str:
+    """Return the step of diskimage-builder that a line begins; "" if it begins none."""
+    for pattern, name in _STEPS:
+        found = pattern.match(text)
+        if found:
+            return name or "/".join(found.groups())
     return ""
 
 
@@ -121,11 +161,14 @@ def _longest_first(secrets: Iterable[str]) -> list[str]:
 
 
 def _for_people(text: str, secrets: Iterable[str]) -> str:
-    """Return *text* shortened, without secrets and without control characters."""
+    """Return *text* without secrets and control characters; a long one loses its middle, as its end tells most."""
     for secret in secrets:
         text = text.replace(secret, "***")
     text = "".join(letter if letter.isprintable() else " " for letter in text)
-    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
+    if len(text) <= LONGEST_LINE:
+        return text
+    end = LONGEST_LINE // 2
+    return f"{text[: LONGEST_LINE - end - 1]}…{text[-end:]}"
 
 
 def open_log(path: str) -> BinaryIO:

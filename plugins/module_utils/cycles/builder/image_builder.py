@@ -28,11 +28,11 @@ from ...clients.diskimage_builder.images_dir import (
 from ...clients.diskimage_builder.isolation import Isolation
 from ...clients.diskimage_builder.kernel_log import KernelLog
 from ...clients.diskimage_builder.logs import (
-    CAUSE,
     FULL,
     LogTail,
     append_line,
     find_cause,
+    is_cause,
     list_logs,
     make_folder,
     remove_logs,
@@ -359,7 +359,7 @@ class _Work:
     def _why(self) -> str:
         """Return the cause of a failure from the log, with the remedy if the log shows that room is missing."""
         cause, last = find_cause(self._job.log, self._job.image.env_vars.values()), self._tail.last_line
-        told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and CAUSE.search(last) else last))))
+        told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and is_cause(last) else last))))
         if not FULL.search(cause):
             return f": {told}" if told else ""
         size = ", or make DIB_IMAGE_SIZE larger" if "DIB_IMAGE_SIZE" in self._job.image.env_vars else ""
@@ -398,9 +398,9 @@ class _Work:
         finish(paths[1])
 
     def _check(self, folder: ImagesDir) -> None:
-        """Check that all wanted files exist, and write missing checksums.
+        """Check that all wanted files exist and contain data, and write missing checksums.
 
-        :raises Ended: a file is missing.
+        :raises Ended: a file is missing or empty.
         """
         job = self._job
         sizes = folder.sizes(job.base, job.formats)
@@ -408,6 +408,10 @@ class _Work:
         if missing:
             self._code = self._code or 1
             raise Ended(FAILED, f"it ended well, but made no {' and no '.join(missing)} file; see {job.log}")
+        empty = folder.empty(job.base, job.formats)
+        if empty:
+            self._code = self._code or 1
+            raise Ended(FAILED, f"it ended well, but its {' and its '.join(empty)} file is empty; see {job.log}")
         for name in job.formats:
             file = image_file(job.image.name, job.build_id, name)
             if len(folder.checksums(file)) < len(CHECKSUMS):

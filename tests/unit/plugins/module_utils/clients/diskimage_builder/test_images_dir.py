@@ -48,6 +48,14 @@ def test_builder_id_that_cannot_be_used_is_named(tmp_path, what):
         folder.builder_id()
 
 
+def test_an_empty_file_is_told_from_one_with_data(tmp_path):
+    (tmp_path / "a-1.raw").write_bytes(b"")
+    (tmp_path / "a-1.qcow2").write_bytes(b"x")
+    with (tmp_path / "a-1.vhd").open("wb") as file:
+        file.truncate(4096)
+    assert ImagesDir(str(tmp_path)).empty("a-1", ("raw", "qcow2", "vhd", "vmdk")) == ["raw"]
+
+
 def test_files_of_a_build_are_those_of_exactly_its_base(tmp_path):
     for name in ("a-1.raw", "a-1.raw.md5", "a-1.qcow2-new", "a-11.raw", "b-1.raw", "a-1"):
         (tmp_path / name).write_bytes(b"x")

@@ -98,6 +98,95 @@ def test_a_line_that_only_tells_of_another_is_not_the_last(tmp_path):
     assert tail.last_line == "tar: ./usr/lib/y.so: Cannot write: No space left on device"
 
 
+TRACE = "+ diskimage_builder/lib/"
+CLEARING = f"""\
+{STAMP}{TRACE}disk-image-create:main:1                                   :   trap_cleanup
+{STAMP}{TRACE}img-functions:trap_cleanup:35                              :   exitval=1
+{STAMP}{TRACE}img-functions:cleanup:41                                   :   unmount_image
+{STAMP}*** /tmp/dib_build.QpiP9Rip/mnt is not a directory
+{STAMP}INFO diskimage_builder.block_device.blockdevice [-] State already cleaned - no way to do anything here
+{STAMP}rm: cannot remove '/tmp/dib_image.mGLMxCPg': No space left on device
+{STAMP}{TRACE}img-functions:trap_cleanup:37                              :   exit 1
+"""
+"""What diskimage-builder 3.43 printed after its exit trap began; the line of rm is added."""
+PROBLEM = "diskimage_builder.block_device.exception.BlockDeviceSetupException"
+WRONG_CONFIG = f"{PROBLEM}: Config entry is not a plugin value"
+BLOCK_DEVICE = f"""\
+{STAMP}{TRACE}common-functions:mk_build_dir:46                           :   trap trap_cleanup EXIT
+{STAMP}Building in /tmp/dib_build.QpiP9Rip
+{STAMP}  File "/venv/diskimage_builder/block_device/config.py", line 106, in config_tree_to_graph
+{STAMP}    raise BlockDeviceSetupException(
+{STAMP}{WRONG_CONFIG}: {{'nonsense': {{'base': 'image0', 'name': 'mkfs_root'}}}}
+"""
+"""The same for a wrong DIB_BLOCK_DEVICE_CONFIG."""
+NO_KPARTX = f"""\
+{STAMP}dib-run-parts Running /tmp/in_target.d/finalise.d/01-some
+{STAMP}./01-some: line 3: optional-tool: command not found
+{STAMP}Calculating image size (this may take a minute)...
+{STAMP}INFO diskimage_builder.block_device.utils [-] Calling [sudo kpartx -av /dev/loop0]
+{STAMP}DEBUG diskimage_builder.block_device.utils [-] exec_sudo: sudo: kpartx: command not found exec_sudo /u.py:135
+{STAMP}ERROR diskimage_builder.block_device.blockdevice [-] Create failed; rollback initiated
+{STAMP}Traceback (most recent call last):
+{STAMP}    exec_sudo(["kpartx", "-av", self.device_path])
+{STAMP}{PROBLEM}: exec_sudo failed: sudo: kpartx: command not found
+{STAMP}
+{STAMP}WARNING diskimage_builder.block_device.utils [-] Removing device failed (1)
+{STAMP}ERROR diskimage_builder.block_device.blockdevice [-] Rollback complete, exiting
+"""
+"""The same for a host without kpartx; the first two lines are added."""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (BLOCK_DEVICE, WRONG_CONFIG),
+        (NO_KPARTX, "BlockDeviceSetupException: exec_sudo failed: sudo: kpartx: command not found"),
+        ("bash: mkfs.xfs: command not found\nthat was all\n", "bash: mkfs.xfs: command not found"),
+        ("./50-x: 7: curl: not found\nthat was all\n", "./50-x: 7: curl: not found"),
+        ("env: 'python': No such file or directory\nthat was all\n", "env: 'python': No such file or directory"),
+        ("subprocess.CalledProcessError: Command 'x'\nthat was all\n", "subprocess.CalledProcessError: Command 'x'"),
+        ("KeyError: 'DIB_RELEASE'\nthat was all\n", "KeyError: 'DIB_RELEASE'"),
+        (FULL_DISK + "KeyError: 'DIB_RELEASE'\n", "Cannot write: No space left on device"),
+    ],
+)
+def test_the_cause_is_what_was_printed_before_the_exit_trap(tmp_path, text, cause):
+    log = tmp_path / "x.log"
+    log.write_text(text + CLEARING)
+    assert cause in find_cause(str(log))
+    tail = LogTail(str(log))
+    tail.read()
+    assert "is not a directory" not in tail.last_line and "rm: " not in tail.last_line
+
+
+def test_a_command_that_an_earlier_step_did_without_is_no_cause(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_text(
+        f"{STAMP}dib-run-parts Running /t/install.d/10-a\n{STAMP}./10-a: line 3: optional: command not found\n"
+        f"{STAMP}dib-run-parts Running /t/install.d/20-b\n{STAMP}E: it cannot go on\n{CLEARING}"
+    )
+    assert find_cause(str(log)) == ""
+    tail = LogTail(str(log))
+    tail.read()
+    assert (tail.phase, tail.last_line) == ("install/20-b", "E: it cannot go on")
+
+
+def test_without_a_trace_the_lines_of_the_clean_up_are_known_too(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_text("E: it cannot go on\n*** /tmp/dib_build.QpiP9Rip/mnt is not a directory\n")
+    tail = LogTail(str(log))
+    tail.read()
+    assert tail.last_line == "E: it cannot go on"
+
+
+def test_a_long_line_keeps_its_end(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_text("mount: /srv/" + "x" * 400 + ": wrong fs type, bad option\n")
+    tail = LogTail(str(log))
+    tail.read()
+    assert tail.last_line.startswith("mount: /srv/") and tail.last_line.endswith(": wrong fs type, bad option")
+    assert len(tail.last_line) == LONGEST_LINE and "…" in tail.last_line
+
+
 def test_a_log_that_runs_away_costs_no_memory(tmp_path):
     log = tmp_path / "x.log"
     tail = LogTail(str(log))
