@@ -185,6 +185,8 @@ class VirtualClient:
         )
 
     def _refuse(self, spec: ServerSpec) -> None:
+        self._cloud.refuse_invalid(spec)
+        self._cloud.refuse_unknown_flavor(spec)
         self._cloud.refuse_unknown_image(spec)
         self._cloud.refuse_unknown_zone(spec)
         self._cloud.refuse_over_quota(spec, self.provider)

@@ -10,30 +10,88 @@ Then it tries again, and the first success closes the breaker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..model.backoff import backoff
+from ..model.owner import IMAGE, LABEL
 from ..model.stored import Stored, believed
 
 FAILURES = 5
 FIRST = 60.0
 MOST = 900.0
+MOST_WITNESSES = 10
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One failure, as a sign of whose fault it is.
+
+    :ivar witness: whose launch failed: the id of its request, or of its node for min-ready.
+    :ivar place: pool and label of the launch.
+    :ivar print: a fingerprint of all settings of the label.
+    :ivar owner: whose fault it is, as far as it is known.
+    """
+
+    text: str = ""
+    witness: str = ""
+    place: str = ""
+    print: str = ""
+    owner: str = IMAGE
 
 
 @dataclass(frozen=True)
 class Breaker(Stored):
-    """Failures in a row, and until when (UNIX seconds) nothing is launched; 0 while the breaker is closed."""
+    """Failures in a row, and until when (UNIX seconds) nothing is launched; 0 while the breaker is closed.
+
+    *since*: when the first of them was. *last*: when the last of them was. *owner*: whose fault the last of them was.
+    *witnesses*: whose launches failed, at most MOST_WITNESSES. *prints*: fingerprints of the settings with which they
+    failed, each behind its pool and label.
+    """
 
     failures: int = 0
     until: float = 0.0
     text: str = ""
+    since: float = 0.0
+    last: float = 0.0
+    witnesses: list[str] = field(default_factory=list)
+    prints: list[str] = field(default_factory=list)
+    owner: str = IMAGE
 
-    def failed(self, text: str, now: float) -> Breaker:
-        """Return the breaker after one more failure. Launches under way when it opened do not keep it open longer."""
+    def failed(self, sign: Sign, now: float, needed: int = FAILURES) -> Breaker:
+        """Return the breaker after one more failure. Launches under way when it opened do not keep it open longer.
+
+        A failure of which nothing shows whose fault it is opens the breaker only when launches for two have failed.
+
+        :param needed: number of failures after which it opens.
+        """
+        witnesses = [*dict.fromkeys([*self.witnesses, sign.witness])][:MOST_WITNESSES]
+        others = [item for item in self.prints if not item.startswith(f"{sign.place} ")]
+        prints = [*others, f"{sign.place} {sign.print}"][-MOST_WITNESSES:]
+        known = replace(
+            self,
+            text=sign.text,
+            owner=sign.owner,
+            since=self.since or now,
+            last=now,
+            witnesses=witnesses,
+            prints=prints,
+        )
+        if now < self.until:
+            return known
         failures = self.failures + 1
-        if failures < FAILURES or now < self.until:
-            return Breaker(failures if now >= self.until else self.failures, self.until, text)
-        return Breaker(failures, now + backoff(failures - FAILURES + 1, first=FIRST, most=MOST), text)
+        if failures < needed or not (sign.owner in (IMAGE, LABEL) or len(witnesses) > 1):
+            return replace(known, failures=failures)
+        pause = backoff(failures - needed + 1, first=FIRST, most=MOST)
+        return replace(known, failures=failures, until=now + pause)
+
+    def is_corrected(self, place: str, print_now: str) -> bool:
+        """Return True if the settings of this pool and label have changed since they failed."""
+        then = [item for item in self.prints if item.startswith(f"{place} ")]
+        return bool(then) and then != [f"{place} {print_now}"]
+
+    def is_fresh(self, now: float) -> bool:
+        """True while its last failure is recent enough to be a sign."""
+        return bool(self.failures) and now - self.last < MOST
 
     def as_of(self, now: float) -> Breaker:
         """Return the breaker without an *until* too far ahead: the clock that it was stored by may have been wrong."""

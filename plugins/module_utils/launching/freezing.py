@@ -70,11 +70,11 @@ def refused(
     blind = before is not None and bool(past) and _is_contrary(before, evidence, now)
     if before is not None and blind and before.evidence.used > evidence.used:
         evidence = before.evidence
-    until = now + _pause([*past, now], jitter)
+    until = now + pause_after([*past, now], jitter)
     return Freeze(resource, until, [*past, now], evidence, text, blind=blind)
 
 
-def _pause(refusals: Sequence[float], jitter: float) -> float:
+def pause_after(refusals: Sequence[float], jitter: float) -> float:
     """Return the seconds from the latest of these refusals to the next try."""
     freezes = len(set(refusals))
     if freezes > RECENT:
@@ -135,6 +135,11 @@ def accepted(freeze: Freeze, size: float, sent_at: float) -> Freeze:
     return replace(freeze, evidence=replace(freeze.evidence, ours=freeze.evidence.ours + size))
 
 
+def is_remembered(freeze: Freeze, now: float) -> bool:
+    """True while the last refusal is within MEMORY: after the freeze, one launch as a trial goes first."""
+    return bool(freeze.refusals) and now - freeze.refusals[-1] < MEMORY
+
+
 def settle(freeze: Freeze, known: Evidence) -> Freeze:
     """Return the freeze after the usage of others was read: what they had already taken belongs to the usage then."""
     others = max(freeze.evidence.others, known.others)
@@ -146,8 +151,7 @@ def careful(freeze: Freeze, known: Evidence, now: float) -> float:
 
     Below that usage as many as fit, at that usage one, and above it one more for each unit above.
     """
-    remembered = bool(freeze.refusals) and now - freeze.refusals[-1] < MEMORY
-    if not remembered or is_raised(freeze, known):
+    if not is_remembered(freeze, now) or is_raised(freeze, known):
         return float("inf")
     if freeze.blind and (now < freeze.until or not freeze.trusted):
         return 1.0

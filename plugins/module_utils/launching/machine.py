@@ -14,9 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from ..model import owner
 from ..model.backoff import backoff
 from ..model.cloud import Server
 from ..model.launch import Launch, Phase
+from ..model.resources import ORDER
+from .classifier import COURSES, Tries, Verdict, of_fault
 
 SETTLE_SECONDS = 10.0
 """Seconds during which an unanswered create may still appear as a server; only then another one is made."""
@@ -56,11 +59,13 @@ class Failure(Enum):
     IMAGE = "image gone"
 
 
-DOES_NOT_COUNT = frozenset({Failure.QUOTA, Failure.API, Failure.IMAGE})
+DOES_NOT_COUNT = frozenset({Failure.QUOTA, Failure.CAPACITY, Failure.API, Failure.IMAGE})
 """Failures that the launch did not cause: it is tried again when the API works or the freeze is over, or with another
 image."""
 SPACED = frozenset({Failure.API, Failure.REFUSED, Failure.IMAGE})
 """Failures that the cloud reports at once: the launcher waits before the next try."""
+MOST_UNKNOWN_PAUSE = 120.0
+"""Longest wait in seconds after failures of which nothing shows whose fault they are."""
 
 
 _STEPS = {
@@ -205,7 +210,7 @@ def seen(
         missing_for = listed_from - (launch.created_at or launch.since)
         return Failure.FAULT if missing_for >= SETTLE_SECONDS else None
     if server.status == "ERROR":
-        return fault_class(server.fault or "")
+        return failure_of(of_fault(server.fault or "", server.fault_code), fault=True)
     if server.status == "ACTIVE":
         # Another cycle got a floating IP that this list may not show: look for it before a new one is requested.
         launch.floating_doubt |= needs_address and launch.floating_ip_id is not None
@@ -230,9 +235,9 @@ def address_refused(launch: Launch, now: float, random: Callable[[], float]) -> 
     _wait_a_while(launch, now, random)
 
 
-def _wait_a_while(launch: Launch, now: float, random: Callable[[], float]) -> None:
+def _wait_a_while(launch: Launch, now: float, random: Callable[[], float], most: float = API_PAUSE) -> None:
     launch.delays += 1
-    launch.not_before = now + backoff(launch.delays, first=2.0, most=API_PAUSE, spread=0.25, chance=random())
+    launch.not_before = now + backoff(launch.delays, first=2.0, most=most, spread=0.25, chance=random())
 
 
 def reached(launch: Launch, now: float) -> None:
@@ -240,16 +245,35 @@ def reached(launch: Launch, now: float) -> None:
     launch.enter(Phase.READY, now)
 
 
+def counts(failure: Failure, whose: str) -> bool:
+    """Return True if the failure counts as an attempt of the launch: it may be its own."""
+    return failure not in DOES_NOT_COUNT and (COURSES[whose].may_fail or whose == owner.UNKNOWN)
+
+
 def failed(
-    launch: Launch, failure: Failure, text: str, now: float, rules: LaunchRules, random: Callable[[], float]
+    launch: Launch,
+    failure: Failure,
+    text: str,
+    now: float,
+    rules: LaunchRules,
+    random: Callable[[], float],
+    whose: str = owner.IMAGE,
 ) -> None:
-    """Record that the attempt failed; decide between cleaning up, another attempt later, and giving up."""
-    if failure in SPACED:
-        _wait_a_while(launch, now, random)
-    if failure not in DOES_NOT_COUNT:
-        launch.failures.append(f"attempt {launch.attempt}: {failure.value}: {text}")
+    """Record that the attempt failed; decide between cleaning up, another attempt later, and giving up.
+
+    :param whose: the owner of the failure. It alone decides whether the launch may ever be given up for it.
+    """
+    launch.owner = whose
+    course, counted = COURSES[whose], counts(failure, whose)
+    unknown = counted and whose == owner.UNKNOWN
+    if failure in SPACED or not (counted or course.freezes) or (unknown and launch.failures):
+        _wait_a_while(launch, now, random, MOST_UNKNOWN_PAUSE if unknown else API_PAUSE)
+    if counted:
+        launch.failures.append(f"attempt {launch.attempt}: {failure.value}: {text} [owner: {whose}]")
         launch.attempt += 1
-    if len(launch.failures) >= rules.retries:
+        launch.first_failed = launch.first_failed or now
+    tries = 1 if course.tries is Tries.ONCE else rules.retries
+    if counted and course.may_fail and len(launch.failures) >= tries:
         launch.enter(Phase.FAILED, now)
     elif launch.server_id is not None or launch.floating_ip_id is not None:
         launch.enter(Phase.CLEARING, now)
@@ -266,14 +290,16 @@ def cleared(launch: Launch, now: float) -> None:
     _again(launch, now)
 
 
-def fault_class(text: str) -> Failure:
-    """Classify the fault text of a server in ERROR (texts of nova; openstack-observed)."""
-    lowered = text.lower()
-    if "quota" in lowered or "number of ports exceeded" in lowered:
-        return Failure.QUOTA
-    if "no valid host" in lowered:
-        return Failure.CAPACITY
-    return Failure.FAULT
+def failure_of(verdict: Verdict, *, fault: bool) -> Failure:
+    """Return the class of a failure, which metrics and lines name.
+
+    :param fault: True for a server in ERROR, False for a call that was refused or not answered.
+    """
+    if verdict.owner == owner.CAPACITY:
+        return Failure.QUOTA if any(name in ORDER for name in verdict.resources) else Failure.CAPACITY
+    if fault:
+        return Failure.FAULT
+    return Failure.API if verdict.owner == owner.CLOUD else Failure.REFUSED
 
 
 def _again(launch: Launch, now: float) -> None:

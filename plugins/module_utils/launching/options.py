@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..model.resources import Resources, total
@@ -19,6 +19,9 @@ from .snapshot import (
     Snapshot,
 )
 from .verdict import need_of
+
+Rank = tuple[bool, int, int, float, str, str]
+"""The sort key of an option."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,18 @@ class Stock:
         """Take a node out of the stock: it is deleted."""
         self._idle[node.pool_id].remove(node)
 
-    def quietest_az(self, pool: PoolState) -> str | None:
-        """Return the zone with the fewest of our nodes; None when the cloud has no zones."""
+    def quietest_az(self, pool: PoolState, labels: Sequence[str] = ()) -> str | None:
+        """Return the zone with the fewest of our nodes; None when the cloud has no zones.
+
+        Zones without hosts for the *labels* come last.
+        """
         load = self._load[pool.id]
-        return min(load, key=lambda az: (load[az], az), default=None)
+
+        def key(az: str) -> tuple[bool, int, str]:
+            frozen = pool.narrow and any(pool.frozen_room[name] < 1 for name in narrow_of(pool, labels, az))
+            return bool(frozen), load[az], az
+
+        return min(load, key=key, default=None)
 
     def options(self, request: OpenRequest, pools: Sequence[PoolState]) -> Iterator[Option]:
         """Yield every way to serve the request. All nodes of a set are in one pool and zone (Nodepool's rule)."""
@@ -83,7 +94,7 @@ class Stock:
             zones = dict.fromkeys(node.az for node in idle if set(node.labels) & set(request.labels))
             for az in zones:
                 yield self._option(request, pool, az, [node for node in idle if node.az == az])
-            quietest = self.quietest_az(pool)
+            quietest = self.quietest_az(pool, request.labels)
             if quietest not in zones:
                 yield self._option(request, pool, quietest, [])
 
@@ -97,15 +108,33 @@ class Stock:
                 left.remove(node)
                 reused.append(node)
             slots.append(Slot(label, node.id if node else None))
-        need = need_of(pool, [slot.label for slot in slots if slot.node_id is None])
+        to_launch = [slot.label for slot in slots if slot.node_id is None]
+        need = need_of(pool, to_launch)
+        if pool.narrow:
+            need = need + Resources(dict.fromkeys(narrow_of(pool, to_launch, az), 1))
         return Option(pool, az, tuple(slots), tuple(reused), need)
 
 
-def rank(option: Option, rooms: Rooms) -> tuple[int, int, float, str, str]:
+def narrow_of(pool: PoolState, labels: Sequence[str], zone: str | None) -> set[str]:
+    """Return the frozen narrow resources that new nodes for the labels would need in the zone."""
+    return {name for label in labels for name in pool.offers[label].narrow(zone) if name in pool.narrow}
+
+
+def rank(option: Option, rooms: Rooms, tried: Container[str] = ()) -> Rank:
     """Return the sort key of an option; smaller is better.
 
-    It contains the priority, the number of reused nodes, the room relative to the need, and names for a stable plan.
+    It contains whether launches for the request have failed there, the priority, the number of reused nodes, the room
+    relative to the need, and names for a stable plan.
+
+    :param tried: ids of the pools in which launches for the request have failed.
     """
     room = rooms.in_pool(option.pool)
     fill = max((need / room[name] if room[name] > 0 else 1e9 for name, need in option.need.items()), default=0.0)
-    return (option.pool.priority, -len(option.reused), fill, option.pool.where, option.az or "")
+    return (
+        option.pool.id in tried,
+        option.pool.priority,
+        -len(option.reused),
+        fill,
+        option.pool.where,
+        option.az or "",
+    )

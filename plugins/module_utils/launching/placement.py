@@ -14,11 +14,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..model import reasons
+from ..model.freeze import is_narrow
 from ..model.reasons import Reason
 from ..model.resources import Limits
 from .actions import Admit, Decline, Plan, PoolReason, Wait
 from .capacity import Rooms, worst_shortage
-from .options import Option, Stock, rank
+from .options import Option, Rank, Stock, rank
 from .snapshot import (
     OpenRequest,
     PoolState,
@@ -46,13 +47,13 @@ class _Obstacle:
 
     reason: Reason
     option: Option
-    rank: tuple[int, int, float, str, str]
+    rank: Rank
     stamp: tuple[int, int]
 
 
 def kind_of(request: OpenRequest) -> Hashable:
     """Return a key that is equal for requests that differ only in their place in the queue."""
-    return request.labels, request.reuse, request.provider, request.tenant, request.declined_by
+    return request.labels, request.reuse, request.provider, request.tenant, request.declined_by, request.tried
 
 
 class _Placement:
@@ -101,7 +102,8 @@ class _Placement:
         if not allowed:
             where = ", ".join(sorted(f"{pool.provider}/{pool.name}" for pool in others))
             return Wait(request.id, Reason(reasons.FOREIGN_FIRST, {"where": where}))
-        ranked = [(rank(option, self._rooms), option) for option in self._stock.options(request, allowed)]
+        options = self._stock.options(request, allowed)
+        ranked = [(rank(option, self._rooms, request.tried), option) for option in options]
         obstacles: list[_Obstacle] = []
         for place, option in sorted(ranked, key=lambda pair: pair[0]):
             hindrance = self._hindrance(request, option)
@@ -132,7 +134,7 @@ class _Placement:
         if stamp != obstacle.stamp:
             obstacle.stamp = stamp
             obstacle.reason = self._hindrance(request, obstacle.option) or obstacle.reason
-            obstacle.rank = rank(obstacle.option, self._rooms)
+            obstacle.rank = rank(obstacle.option, self._rooms, request.tried)
 
     def _never(self, pool: PoolState, request: OpenRequest) -> Reason | None:
         """Return why the pool can never serve the request. Cached by labels: many requests have the same ones."""
@@ -188,7 +190,7 @@ class _Placement:
             elif obstacle.reason.code == reasons.CONCURRENCY:
                 self._rooms.reserve_launches(obstacle.option.pool, len(obstacle.option.to_launch))
         self._reserve_for_tenant(request, obstacles)
-        for_room = [item for item in obstacles if item.reason.code in (reasons.NO_ROOM, reasons.FROZEN)]
+        for_room = [item for item in obstacles if _is_for_room(item.reason)]
         pools = (*_by_pool(obstacles), *self._silent_pools(request))
         if not for_room:
             return Wait(request.id, _most_telling([item.reason for item in obstacles]), pools)
@@ -261,6 +263,12 @@ class _Placement:
         resource, needed, left = worst_shortage({name: short[name] for name in beyond if name in short} or short)
         figures = {"tenant": request.tenant, "resource": resource, "needed": needed, "left": max(0, left)}
         return Reason(reasons.TENANT_LIMIT, {**figures, "limit": limits[resource]})
+
+
+def _is_for_room(reason: Reason) -> bool:
+    """True for a reason that nodes which are given back end; to keep room would not help against a narrow freeze."""
+    frozen = reason.code == reasons.FROZEN and not is_narrow(str(reason.figures["resource"]))
+    return frozen or reason.code == reasons.NO_ROOM
 
 
 def _lack(reason: Reason) -> float:

@@ -11,18 +11,26 @@ from dataclasses import dataclass, field
 
 from ..model.reasons import Reason
 from ..model.resources import Limits, Resources
+from .narrow import narrow_needs
 
 
 @dataclass(frozen=True)
 class LabelOffer:
     """The resources of one node of a label in a pool, or why it cannot be launched.
 
-    *never*: a permanent reason. *not_now*: a temporary reason. Both None: it can be launched.
+    *never*: a permanent reason. *not_now*: a temporary reason. Both None: it can be launched. *flavor*, *networks*:
+    their names, for the narrow resources that a node needs.
     """
 
     resources: Resources = field(default_factory=Resources)
     never: Reason | None = None
     not_now: Reason | None = None
+    flavor: str = ""
+    networks: tuple[str, ...] = ()
+
+    def narrow(self, zone: str | None) -> tuple[str, ...]:
+        """Return the narrow resources that a node needs in the zone."""
+        return narrow_needs(self.flavor, zone, self.networks)
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,9 @@ class PoolState:
     frozen: Mapping[str, Reason] = field(default_factory=dict)
     """Frozen resource → why its use may not exceed the usage at which a create was refused."""
     frozen_room: Resources = field(default_factory=Resources)
-    """How much of the frozen resources may still be used."""
+    """How much of the frozen resources may still be used. Of a narrow one a set of nodes needs 1, for a trial."""
+    narrow: frozenset[str] = frozenset()
+    """The narrow ones among the frozen resources."""
     queued: int = 0
     """Number of admitted launches whose create is not sent yet."""
     admissible: float = math.inf
@@ -127,6 +137,8 @@ class OpenRequest:
     provider: str | None = None
     tenant: str | None = None
     declined_by: frozenset[str] = frozenset()
+    tried: frozenset[str] = frozenset()
+    """Ids of the pools in which its launches have failed: other pools go first."""
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,12 @@ from ..model.launch import Launch
 SERVER_NAME_PREFIX = "np"
 
 
-def server_name(node_id: str) -> str:
-    """Return Nodepool's server name; at most 15 characters, because Windows truncates longer ones."""
-    return SERVER_NAME_PREFIX + node_id
+def server_name(node_id: str, suffix: str = "") -> str:
+    """Return Nodepool's server name; at most 15 characters, because Windows truncates longer ones.
+
+    :param suffix: distinguishes the name from one that is taken in the cloud: only then is it longer.
+    """
+    return SERVER_NAME_PREFIX + node_id + suffix
 
 
 def server_spec(
@@ -53,7 +56,7 @@ def server_spec(
     :param site: the id of the tree.
     """
     return ServerSpec(
-        name=server_name(launch.node_id),
+        name=server_name(launch.node_id, launch.suffix),
         image_id=launch.cloud_image_id or "",
         flavor_id=launch.flavor_id or "",
         metadata={**metadata(launch, provider, pool, label, request), META_SITE: site},

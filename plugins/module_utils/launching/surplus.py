@@ -99,7 +99,11 @@ def _place_for_spare(snapshot: Snapshot, rooms: Rooms, stock: Stock, label: str)
         and rooms.may_queue(pool, 1)
         and rooms.frozen(pool).allows(pool.offers[label].resources)
     ]
-    fitting = [option for option in stock.options(request, pools) if rooms.in_pool(option.pool).allows(option.need)]
+    fitting = [
+        option
+        for option in stock.options(request, pools)
+        if rooms.in_pool(option.pool).allows(option.need) and rooms.frozen(option.pool).allows(option.need)
+    ]
     return min(fitting, key=lambda option: rank(option, rooms), default=None)
 
 

@@ -60,7 +60,10 @@ class Address:
 
 @dataclass(frozen=True)
 class Server:
-    """A server as nova's list shows it. *fault* is the fault message, if any; times are ISO 8601 text of the API."""
+    """A server as nova's list shows it. *fault* is the fault message, if any; times are ISO 8601 text of the API.
+
+    *fault_code*: the HTTP status of the exception that ended the build, as nova stores it with the fault.
+    """
 
     id: str
     name: str
@@ -69,6 +72,7 @@ class Server:
     addresses: tuple[Address, ...] = ()
     task_state: str | None = None
     fault: str | None = None
+    fault_code: int | None = None
     flavor_id: str | None = None
     resources: Resources | None = None
     volume_ids: tuple[str, ...] = ()

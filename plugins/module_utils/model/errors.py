@@ -87,6 +87,7 @@ class CloudError(NodepoolError):
     :param unclear: True when the call may have taken effect nevertheless (no answer, or a
         5xx on a call that changes something).
     :param retry_after: seconds that the cloud asked the client to wait; None when it did not ask.
+    :param error_type: the machine-readable type in the body: neutron's type, nova's key; "" without one.
     """
 
     def __init__(
@@ -98,12 +99,14 @@ class CloudError(NodepoolError):
         status: int | None = None,
         unclear: bool = False,
         retry_after: float | None = None,
+        error_type: str = "",
     ) -> None:
         self.provider = provider
         self.call = call
         self.status = status
         self.unclear = unclear
         self.retry_after = retry_after
+        self.error_type = error_type
         super().__init__(message)
 
 

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
+from .owner import CAPACITY
 from .stored import Stored, believed, made
+
+NARROW = ("hosts for ", "addresses in ", "right to ")
+"""How the names of narrow resources begin: no quota counts them, and only some nodes of a pool need them."""
+
+
+def is_narrow(resource: str) -> bool:
+    """Return True for a resource that only some nodes of the pool need and that no quota counts."""
+    return resource.startswith(NARROW)
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class Freeze(Stored):
     together have the same time. *text*: the cloud's message. *settled*: the usage of others was read after the
     refusal. *blind*: the cloud also refused a create that should have fitted, so the known usage may be wrong: the
     launcher tries freed resources one by one, and after some refusals with pauses. *trusted*: the last of these tries
-    was accepted, so the next one need not wait.
+    was accepted, so the next one need not wait. *owner*: whose fault it is.
     """
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"evidence": partial(made, Evidence)}
@@ -49,6 +58,7 @@ class Freeze(Stored):
     settled: bool = False
     blind: bool = False
     trusted: bool = False
+    owner: str = CAPACITY
 
     def as_of(self, now: float, longest: float) -> Freeze:
         """Return the freeze with its times corrected for a clock that was wrong; see :func:`stored.believed`."""

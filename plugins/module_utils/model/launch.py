@@ -49,7 +49,9 @@ class Launch(Stored):
     until when the launcher looks for the server of an unclear create. *doubt_until*: until when a superseded create
     that was never answered may still make a server. *event_id*: the event of the request; it is stored here because
     the requestor deletes the request long before the node is deleted. *adopted*: how often a later cycle has continued
-    the launch. *adopted_at*: when a cycle did so last.
+    the launch. *adopted_at*: when a cycle did so last. *owner*: whose fault its last failure was. *first_failed*: when
+    it failed first for a reason that may be its own. *reread*: what nova said does not exist was read anew. *suffix*:
+    what is added to the name of its server, because nova said that the name is taken.
     """
 
     node_id: str
@@ -83,6 +85,10 @@ class Launch(Stored):
     doubt_until: float = 0.0
     adopted: int = 0
     adopted_at: float | None = None
+    owner: str = ""
+    first_failed: float = 0.0
+    reread: bool = False
+    suffix: str = ""
 
     @property
     def marks(self) -> set[str]:
@@ -102,6 +108,7 @@ class Launch(Stored):
     def bound(self, now: float) -> Launch:
         """Correct times that a clock ahead of this one has stored: no start is later than now, no wait too long."""
         self.since, self.started, self.asked_at = (min(at, now) for at in (self.since, self.started, self.asked_at))
+        self.first_failed = min(self.first_failed, now)
         self.created_at = None if self.created_at is None else min(self.created_at, now)
         self.active_at = None if self.active_at is None else min(self.active_at, now)
         self.adopted_at = None if self.adopted_at is None else min(self.adopted_at, now)

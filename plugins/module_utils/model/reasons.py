@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import owner
+from .freeze import is_narrow
 from .resources import describe
 
 # Codes of waiting. The first group names limits that an operator or the cloud set: a cycle that runs until it is
@@ -93,6 +94,7 @@ _TEXTS = {
     REQUEST_GONE: "request {request} does not exist any more",
 }
 
+_NARROW_TEXT = "{where} has no {resource} ({text}); next attempt in {seconds:.0f} s"
 _OWNERS = {
     NO_ROOM: owner.CAPACITY,
     TENANT_LIMIT: owner.CAPACITY,
@@ -146,6 +148,8 @@ class Reason:
         if self.code in (NO_ROOM, TENANT_LIMIT, UNCONFIRMED, TOO_LARGE_FOR_POOL, TOO_LARGE_FOR_CLOUD):
             return self._room_text()
         figures = self.figures
+        if self.code == FROZEN and is_narrow(str(figures.get("resource"))):
+            return _NARROW_TEXT.format_map(_Figures(figures))
         if self.code == PROVIDER_TROUBLE and str(figures.get("text")).startswith(f"provider {figures.get('where')}:"):
             return str(figures["text"])  # an error of the API names the provider itself
         return _TEXTS.get(self.code, self.code).format_map(_Figures(figures))

@@ -23,6 +23,7 @@ from ...model.errors import (
     CloudRefused,
     CloudUnavailable,
 )
+from .error_type import error_type
 from .quota import (
     is_quota_text,
     quota_resources,
@@ -148,6 +149,7 @@ def error_from_answer(
     retry_after = retry_after_seconds((headers or {}).get("Retry-After"), now)
     message = f"provider {provider}: {call} was answered with {status}" + (f": {said}" if said else "")
     context: dict[str, Any] = {"provider": provider, "call": call, "status": status, "retry_after": retry_after}
+    context["error_type"] = error_type(body)
     changing = changes_something(call.split(" ", 1)[0])
     if status == 401:
         return CloudAuthError(message, **context)
@@ -155,8 +157,8 @@ def error_from_answer(
         return CloudUnavailable(message, unclear=changing and (status >= 500 or status < 400), **context)
     if status in (400, 403, 409, 413) and changing and is_quota_text(said):
         return CloudQuotaRefused(message, resources=quota_resources(said), **context)
-    if status == 413:
-        # Old versions of nova answer 413 with overLimit when a client is too fast.
+    if status == 413 and "<" not in body:
+        # Old versions of nova answer 413 with overLimit when a client is too fast; a proxy's page says: body too large.
         return CloudUnavailable(message, **context)
     kind = {404: CloudNotFound, 409: CloudConflict}.get(status, CloudRefused)
     return kind(message, **context)

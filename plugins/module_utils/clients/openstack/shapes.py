@@ -62,6 +62,7 @@ def server_from(document: Json) -> Server:
         addresses=_addresses(document.get("addresses") or {}),
         task_state=document.get("OS-EXT-STS:task_state"),
         fault=bounded(str(fault.get("message") or "")) if fault else None,
+        fault_code=fault["code"] if isinstance(fault.get("code"), int) else None,
         flavor_id=str(flavor["id"]) if flavor.get("id") else None,
         resources=size(int(flavor["vcpus"]), int(flavor["ram"])) if "vcpus" in flavor else None,
         volume_ids=tuple(str(volume["id"]) for volume in document.get("os-extended-volumes:volumes_attached") or ()),

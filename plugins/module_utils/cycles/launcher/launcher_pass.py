@@ -62,6 +62,7 @@ class LauncherPass:
         self._accepted = AcceptedRequests(context, self._launches)
         self._adoption = Adoption(context, self._nodes, self._requests, self._accepted, self._launches)
         self._waits = Waits(context)
+        self._planned = Snapshot()
         self._quiet = False
         self._abandoned = False
 
@@ -85,11 +86,12 @@ class LauncherPass:
         self._adoption.step()
         self._keep_up()
         self._gates.freezes.follow()
+        self._accepted.try_elsewhere(self._planned)
         if self._accepted.take_back(now):
             self._requests.refresh()
         self._takeover.gain_min_ready()
         snapshot = self._observe(now)
-        plan = place(snapshot)
+        plan, self._planned = place(snapshot), snapshot
         planned_with = self._in_flight
         self._waits.forget()
         self._carry_out(plan, snapshot.all_pools, now)
@@ -244,11 +246,13 @@ class LauncherPass:
         others = self._takeover.others(now)
         in_hand = InHand(
             requests=self._accepted,
+            tried=self._accepted.tried,
             launching={name: sum(1 for _unused in launches.of(actor)) for name, actor in context.actors.items()},
             busy_nodes=self._busy(),
             zones=launches.zones(),
             queued=launches.queued(),
             on_their_way=launches.on_their_way(),
+            needed=launches.needed,
         )
         given = [node_id for actor in context.actors.values() for node_id in self._given_back(actor)]
         self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float(), given)

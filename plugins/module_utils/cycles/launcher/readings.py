@@ -16,6 +16,7 @@ from ...model.resources import Resources
 from .context.context import Context
 from .context.ledger import Ledger
 from .context.offers import ask_about, label_template
+from .launches.breakers import print_of_label
 from .launches.gates import Gates
 from .provider.actor import LIMITS_AGE, LIMITS_AGE_WHEN_FULL, PROBE_AGE, ProviderActor
 
@@ -80,5 +81,14 @@ def _offer(
     if not template.complete or template.flavor is None:
         return template.offer
     where = f"{actor.provider.name}/{pool.name}"
-    reason = gates.breakers.hindrance(actor.provider.name, where, label.image_name, template.flavor.name)
+    name, place = actor.provider.name, f"{pool.name}/{label.name}"
+
+    def print_now() -> str:
+        flavor_id = template.flavor.id if template.flavor is not None else None
+        return print_of_label(label, pool, template.settings, template.cloud_image_id, flavor_id)
+
+    wrong = gates.breakers.wrong_label(name, where, pool.name, label.name, print_now)
+    if wrong is not None:
+        return replace(template.offer, never=wrong)
+    reason = gates.breakers.hindrance(name, where, label.image_name, template.flavor.name, place, print_now)
     return template.offer if reason is None else replace(template.offer, not_now=reason)

@@ -26,6 +26,7 @@ from ...model.launch import Launch
 from ...model.node import Node, NodeState
 from ...model.reasons import Reason
 from ...model.request import NodeRequest, RequestState
+from ...model.resources import Resources
 from .context.context import LAUNCHES, Context
 from .context.ledger import Ledger, size_of
 from .inherited import Inherited
@@ -47,6 +48,10 @@ class InHand:
     """(provider, pool) → number of launches whose create is not sent yet."""
     on_their_way: Mapping[str, int] = field(default_factory=dict)
     """Provider → number of servers asked for and not yet ACTIVE."""
+    needed: Callable[[tuple[str, str]], Collection[str]] = lambda key: ()
+    """(provider, pool) → the narrow resources that launches in progress try."""
+    tried: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Request → ids of the pools in which its launches have failed."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,7 @@ def _open_requests(requests: Iterable[NodeRequest], in_hand: InHand) -> list[Ope
             provider=request.provider,
             tenant=request.tenant_name,
             declined_by=frozenset(request.declined_by),
+            tried=in_hand.tried.get(request.id, frozenset()),
         )
         for request in requests
         if request.state == RequestState.REQUESTED and not request.broken and request.id not in in_hand.requests
@@ -208,6 +214,9 @@ def _pool_state(
     key = (actor.provider.name, pool.name)
     load = Counter(ledger.zones[key]) + Counter(in_hand.zones.get(key, ()))
     unread = Reason(reasons.FACTS_UNREAD, {"where": f"{actor.provider.name}/{pool.name}"})
+    pool_id, freezes = context.pool_ids[key], gates.freezes
+    narrow = freezes.narrow(pool_id)
+    trials = dict.fromkeys(freezes.trials(pool_id, in_hand.needed(key)), 1) if narrow else {}
     return PoolState(
         id=context.pool_ids[key],
         provider=actor.provider.name,
@@ -220,8 +229,9 @@ def _pool_state(
         ignore_provider_quota=pool.ignore_provider_quota,
         az_load={zone: load[zone] for zone in reading.zones or ()},
         blocked=unread if reading.zones is None else None,
-        frozen=gates.freezes.in_force(context.pool_ids[key]),
-        frozen_room=gates.freezes.room(context.pool_ids[key], actor, ledger.by_provider[actor.provider.name]),
+        frozen={**freezes.in_force(pool_id), **narrow},
+        frozen_room=freezes.room(pool_id, actor, ledger.by_provider[actor.provider.name]) + Resources(trials),
+        narrow=frozenset(narrow),
         queued=in_hand.queued.get(key, 0),
-        admissible=gates.freezes.admissible(context.pool_ids[key], actor, in_hand.queued.get(key, 0)),
+        admissible=freezes.admissible(pool_id, actor, in_hand.queued.get(key, 0)),
     )

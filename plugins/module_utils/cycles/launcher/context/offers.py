@@ -101,7 +101,8 @@ def label_template(
     need = resources_of(pool, label, flavor, floats=actor.known.floats(pool, label))
     image_id, upload, why = image_of(context, actor, settings, label, where)
     if why is None:
-        return LaunchTemplate(LabelOffer(need), settings, flavor, image_id, upload)
+        offer = LabelOffer(need, flavor=flavor.name, networks=label.networks or pool.networks)
+        return LaunchTemplate(offer, settings, flavor, image_id, upload)
     permanent = why.code in reasons.WITHOUT_IMAGE
     offer = LabelOffer(need, never=why if permanent else None, not_now=None if permanent else why)
     return LaunchTemplate(offer, settings, flavor)

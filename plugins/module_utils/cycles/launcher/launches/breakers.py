@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....launching.breaking import Breaker
-from ....model import reasons
+from ....launching.breaking import Breaker, Sign
+from ....model import owner, reasons
+from ....model.config.types import Pool, PoolLabel
 from ....model.lines import Trouble
 from ....model.reasons import Reason
 from ....model.stored import BadDocument, all_made
@@ -25,26 +27,54 @@ class Breakers:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def failed(self, provider: str, image: str, flavor: str, text: str) -> None:
-        """Count a launch that failed for a reason of its own (not for quota, not for the API)."""
+    def failed(self, provider: str, image: str, flavor: str, sign: Sign) -> None:
+        """Count a launch that failed for its image or flavor, or for a reason that nobody knows."""
         now, key = self._context.now(), _key(image, flavor)
-        before, after = self._change(provider, key, lambda breaker: (breaker or Breaker()).failed(text, now))
+        before, after = self._change(provider, key, lambda breaker: (breaker or Breaker()).failed(sign, now))
         before, after = before or Breaker(), after or Breaker()
         if after.is_open(now) and not before.is_open(now):
             line = f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
-            line += f" none for {after.until - now:.0f} s; last: {text}"
+            line += f" none for {after.until - now:.0f} s; last: {sign.text}"
             self._context.account.say(Trouble(line, provider=provider, image=image))
 
-    def succeeded(self, provider: str, image: str, flavor: str) -> None:
-        """Close the breaker and reset its count after a launch that succeeded."""
-        if _key(image, flavor) in self._known(provider):
-            self._change(provider, _key(image, flavor), lambda breaker: None)
+    def label_failed(self, provider: str, pool: str, label: str, sign: Sign) -> None:
+        """Note that the cloud refused what this pool's label asks for: it is not asked for again for a while."""
+        now, key = self._context.now(), _label_key(pool, label)
+        self._change(provider, key, lambda breaker: (breaker or Breaker()).failed(sign, now, needed=1))
 
-    def hindrance(self, provider: str, where: str, image: str, flavor: str) -> Reason | None:
-        """Return why nothing may be launched with this image and flavor now; None if the breaker is closed."""
+    def succeeded(self, provider: str, image: str, flavor: str, pool: str, label: str) -> None:
+        """Close the breakers and reset their counts after a launch that succeeded."""
+        for key in (_key(image, flavor), _label_key(pool, label)):
+            if key in self._known(provider):
+                self._change(provider, key, lambda breaker: None)
+
+    def known(self, provider: str) -> dict[str, Breaker]:
+        """Return the breakers of a provider by "image/flavor", closed ones with failures included."""
+        return self._known(provider)
+
+    def wrong_label(
+        self, provider: str, where: str, pool: str, label: str, print_of: Callable[[], str]
+    ) -> Reason | None:
+        """Return why this pool can never serve the label with its settings of now; None if nothing is known."""
+        breaker = self._known(provider).get(_label_key(pool, label))
+        if breaker is None or not breaker.is_open(self._context.now()):
+            return None
+        if breaker.is_corrected(f"{pool}/{label}", print_of()):
+            return None
+        figures = {"where": where, "label": label, "text": breaker.text, "owner": owner.LABEL}
+        return Reason(reasons.LABEL_BROKEN, figures)
+
+    def hindrance(
+        self, provider: str, where: str, image: str, flavor: str, place: str, print_of: Callable[[], str]
+    ) -> Reason | None:
+        """Return why nothing may be launched with this image and flavor now; None if the breaker is closed.
+
+        :param place: pool and label that ask.
+        :param print_of: returns the fingerprint of the label's settings; a correction ends the breaker for it.
+        """
         now = self._context.now()
         breaker = self._known(provider).get(_key(image, flavor))
-        if breaker is None or not breaker.is_open(now):
+        if breaker is None or not breaker.is_open(now) or breaker.is_corrected(place, print_of()):
             return None
         figures = {
             "where": where,
@@ -53,6 +83,7 @@ class Breakers:
             "count": breaker.failures,
             "seconds": round(breaker.until - now),
             "text": breaker.text,
+            "owner": breaker.owner,
         }
         return Reason(reasons.BREAKER, figures)
 
@@ -100,3 +131,18 @@ class Breakers:
 
 def _key(image: str, flavor: str) -> str:
     return f"{image}/{flavor}"
+
+
+def _label_key(pool: str, label: str) -> str:
+    return f"label {label}/pool {pool}"
+
+
+def print_of(*settings: object) -> str:
+    """Return a fingerprint of settings, the same in every process; it tells nothing about them."""
+    return hashlib.sha256(repr(settings).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def print_of_label(label: PoolLabel, pool: Pool, image: object, image_id: str | None, flavor_id: str | None) -> str:
+    """Return the fingerprint of all that a create of the label takes from the configuration and from the cloud."""
+    pool_settings = (pool.networks, pool.security_groups, pool.availability_zones, pool.auto_floating_ip)
+    return print_of(label, label.userdata, pool_settings, image, image_id, flavor_id)

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from ....launching.retiring import retirement
-from ....model import reasons
+from ....model import owner, reasons
 from ....model.launch import Phase
 from ....model.reasons import Reason
 from ..context.context import Context
 from ..context.ledger import size_of
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
+from .signs import print_of_launch, witness_of
 
 
 class CreateLimits:
@@ -37,15 +38,24 @@ class CreateLimits:
             return gone
         if ongoing.lacks is not None:
             return ongoing.lacks
-        if ongoing.launch.attempt == 1:
-            # A launch that has already failed once goes on to its end, so that its request does not wait for ever.
-            where = "/".join(ongoing.key)
-            name = ongoing.launch.provider
-            trouble = self._gates.breakers.hindrance(name, where, ongoing.label.image_name, ongoing.flavor)
+        if ongoing.launch.attempt == 1 or ongoing.launch.owner == owner.UNKNOWN:
+            # A launch that has failed for its image goes on to its end, so that its request does not wait for ever.
+            where, launch = "/".join(ongoing.key), ongoing.launch
+            trouble = self._gates.breakers.hindrance(
+                launch.provider,
+                where,
+                ongoing.label.image_name,
+                ongoing.flavor,
+                f"{launch.pool}/{launch.label}",
+                lambda: print_of_launch(ongoing),
+            )
             if trouble is not None:
                 return trouble
         need = size_of(ongoing.node)
         freezes, pool_id = self._gates.freezes, pool_id_of(self._context, ongoing)
+        narrow = self._narrow(ongoing, pool_id)
+        if narrow is not None:
+            return narrow
         frozen = freezes.in_force(pool_id)
         if not frozen:
             return None
@@ -53,6 +63,18 @@ class CreateLimits:
             pool_id, ongoing.actor, ongoing.actor.usage.in_cloud + self._in_progress.unanswered(ongoing.actor)
         )
         return next((reason for resource, reason in frozen.items() if need[resource] > room[resource]), None)
+
+    def _narrow(self, ongoing: LaunchInProgress, pool_id: str) -> Reason | None:
+        """Return why a narrow resource that it needs is frozen, or is being tried by a launch for somebody else."""
+        freezes = self._gates.freezes
+        frozen = freezes.narrow(pool_id)
+        wanted = [name for name in ongoing.narrow if name in frozen] if frozen else []
+        if not wanted:
+            return None
+        others = (one for one in self._in_progress.of(ongoing.actor) if one.key == ongoing.key and one.is_on_its_way)
+        tried = {name for one in others if witness_of(one) != witness_of(ongoing) for name in one.narrow}
+        allowed = freezes.trials(pool_id, tried)
+        return next((frozen[name] for name in wanted if name not in allowed), None)
 
     def is_stuck(self, ongoing: LaunchInProgress, now: float) -> bool:
         """Return True if the launch makes no progress because its pool is frozen or its provider is in trouble."""

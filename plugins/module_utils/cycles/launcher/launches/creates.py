@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from ....launching import machine
+from ....launching.classifier import Verdict, of_error
 from ....launching.machine import Failure
+from ....model import owner
 from ....model.cloud import Server
-from ....model.errors import CloudError, CloudQuotaRefused
+from ....model.errors import CloudError
 from ....model.launch import Phase, node_of_mark
 from ....model.lines import Line, Trouble
 from ..context.context import Context
@@ -18,7 +20,7 @@ from ..removals.removals import Removals
 from .create_limits import pool_id_of
 from .creating import CreateDone, lost_its_image, renew_image
 from .gates import Gates
-from .launch_in_progress import LaunchesInProgress, LaunchInProgress, failure_of
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 from .outcomes import Outcomes
 
 ENDED = ("ERROR", "DELETED", "SOFT_DELETED")
@@ -73,12 +75,14 @@ class Creates:
 
     def _refused(self, ongoing: LaunchInProgress, error: CloudError, now: float) -> None:
         if lost_its_image(ongoing, error, now):
-            self._outcomes.fail(ongoing, Failure.IMAGE, str(error), now)
+            self._outcomes.fail(ongoing, Failure.IMAGE, str(error), now, Verdict(owner.IMAGE))
             renew_image(self._context, ongoing, now)
             return
         if not error.unclear:
-            named = error.resources if isinstance(error, CloudQuotaRefused) else ()
-            self._outcomes.fail(ongoing, failure_of(error), str(error), now, named)
+            verdict, text = self._judged(
+                ongoing, of_error(error, self._outcomes.seen_by(ongoing, now)), str(error), now
+            )
+            self._outcomes.fail(ongoing, machine.failure_of(verdict, fault=False), text, now, verdict)
             return
         launch, answers = ongoing.launch, ongoing.actor.creates.answers
         silent = error.status is None and now - launch.asked_at >= answers.floor
@@ -88,6 +92,21 @@ class Creates:
         self._context.save(launch)
         line = f"node {ongoing.node.id}: {error}; looking whether the server was made all the same"
         self._context.account.say(Trouble(line, **ongoing.subject))
+
+    def _judged(self, ongoing: LaunchInProgress, verdict: Verdict, text: str, now: float) -> tuple[Verdict, str]:
+        """Return the verdict and the text that count, after what can be mended at once was noted in the launch.
+
+        What nova says does not exist is read anew before the failure counts: the launcher's knowledge may be old.
+        """
+        launch = ongoing.launch
+        if verdict.names == "name":
+            launch.suffix = f"-{self._context.nonce()[:4]}"
+            return verdict, f"{text}; the next server gets another name"
+        if verdict.owner == owner.LABEL and verdict.names and not launch.reread:
+            launch.reread = True
+            ongoing.actor.known.doubt(now)
+            return Verdict(owner.US, names=verdict.names), f"{text}; what the cloud has is read again first"
+        return verdict, text
 
     def _accepted(self, ongoing: LaunchInProgress) -> None:
         sent_at, size = ongoing.launch.asked_at or ongoing.launch.started, size_of(ongoing.node)

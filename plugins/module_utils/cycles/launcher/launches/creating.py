@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from ....clients.openstack.flavors import choose_flavor
 from ....launching import machine, record
+from ....launching.create_checks import Unfit, unfit
 from ....launching.spec import server_spec
 from ....model import reasons
 from ....model.cloud import ServerSpec
-from ....model.errors import CloudError, CloudUnavailable
+from ....model.errors import CloudError, CloudRefused, CloudUnavailable
 from ....model.launch import make_mark
+from ....model.reasons import Reason
 from ..context.context import Context
 from ..context.offers import ask_for_image, image_of
 from ..provider.denials import denies_image
+from ..provider.facts import Fact
+from ..provider.usable import named_facts
 from .launch_in_progress import LaunchInProgress
 
 
@@ -74,32 +79,65 @@ def renew_image(context: Context, ongoing: LaunchInProgress, now: float) -> bool
     return why is None
 
 
-def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> ServerSpec | None:
+def renew_facts(context: Context, ongoing: LaunchInProgress, now: float) -> bool:
+    """Renew what a launch has copied from the facts: the flavor of its label may have been made again.
+
+    :return: False while facts that were doubted are read again, and if the cloud lacks what the label names.
+    """
+    actor, launch, known = ongoing.actor, ongoing.launch, ongoing.actor.known
+    facts: list[Fact[Any]] = [known.flavors, known.zones, *named_facts(actor, ongoing.pool, ongoing.label)]
+    if not known.is_settled(facts, now):
+        return False
+    if launch.reread and launch.az is not None and known.zones.value and launch.az not in known.zones.value:
+        return _lacks(ongoing, f"the cloud has no zone {launch.az!r} any more")
+    flavors = known.flavors.value
+    if flavors is None or flavors is ongoing.flavors_seen:
+        return True
+    ongoing.flavors_seen = flavors
+    if any(item.id == launch.flavor_id for item in flavors):
+        return True
+    try:
+        launch.flavor_id = choose_flavor(flavors, ongoing.label.flavor_name, ongoing.label.min_ram).id
+    except CloudRefused as error:
+        ongoing.flavors_seen = None
+        return _lacks(ongoing, str(error))
+    context.save(launch)
+    return True
+
+
+def _lacks(ongoing: LaunchInProgress, text: str) -> bool:
+    """Note what the launch lacks: its request is given back and planned again with the facts of now."""
+    figures = {"where": "/".join(ongoing.key), "label": ongoing.launch.label, "text": text}
+    ongoing.lacks = Reason(reasons.LABEL_BROKEN, figures)
+    return False
+
+
+def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> ServerSpec | Unfit | None:
     """Begin an attempt and send its record to ZooKeeper; it must be stored before :func:`send_create` is called.
 
-    :return: the server to create; None while the networks that it needs are not known yet.
+    :return: the server to create; None while the networks that it needs are not known yet; why nova would refuse it.
     """
-    networks = ongoing.label.networks or ongoing.pool.networks
+    networks = ongoing.networks
     known = ongoing.actor.known.networks.want(now) if networks or ongoing.pool.auto_floating_ip else []
     if known is None:
         return None
     ids = {network.name: network.id for network in known}
+    network_ids = tuple(ids.get(name, name) for name in networks)
+    problem = unfit(_spec(context, ongoing, network_ids), ongoing.label.dynamic_instance_properties)
+    if problem is not None:
+        return problem
     launch = ongoing.launch
     machine.begin_attempt(launch, make_mark(launch.node_id, launch.attempt, context.nonce()), now)
     batch = context.store.batch()
     context.save(launch, batch)
     batch.send_later()
     ongoing.busy = True
-    return server_spec(
-        launch,
-        ongoing.actor.provider,
-        ongoing.pool,
-        ongoing.label,
-        ongoing.image,
-        tuple(ids.get(name, name) for name in networks),
-        ongoing.request,
-        context.site,
-    )
+    return _spec(context, ongoing, network_ids)
+
+
+def _spec(context: Context, ongoing: LaunchInProgress, network_ids: tuple[str, ...]) -> ServerSpec:
+    provider, pool, label = ongoing.actor.provider, ongoing.pool, ongoing.label
+    return server_spec(ongoing.launch, provider, pool, label, ongoing.image, network_ids, ongoing.request, context.site)
 
 
 def send_create(context: Context, ongoing: LaunchInProgress, spec: ServerSpec, answered: Answered) -> None:

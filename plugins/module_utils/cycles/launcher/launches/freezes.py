@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,13 +16,15 @@ from ....launching.freezing import (
     accepted,
     careful,
     is_raised,
+    is_remembered,
     refused,
     room,
     settle,
     try_at,
 )
+from ....launching.narrow import refused_narrow, trials
 from ....model import reasons
-from ....model.freeze import Evidence, Freeze
+from ....model.freeze import Evidence, Freeze, is_narrow
 from ....model.lines import Line, Subject, Trouble
 from ....model.reasons import Reason
 from ....model.resources import INSTANCES, Resources
@@ -43,7 +45,8 @@ class Freezes:
     def allowed(self, pool_id: str, actor: ProviderActor) -> int:
         """Return how many creates may wait for an answer at the same time: few near a known or learned limit."""
         now = self._context.now()
-        lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in self.of(pool_id).items()]
+        known = self.of(pool_id).items()
+        lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in known if not is_narrow(name)]
         window = actor.creates.windows.get(pool_id, Window())
         allowed = window.allowed(actor.usage.near_limit, min(lessons, default=float("inf")), actor.creates.opened)
         return min(allowed, int(actor.creates.answers.at_once))
@@ -94,6 +97,52 @@ class Freezes:
             self._say_frozen(pool_id, before.get(name), after[name])
         actor.capacity.forget()
 
+    # -- narrow resources ----------------------------------------------------------------------------------------
+
+    def refuse_narrow(self, pool_id: str, resource: str, text: str, whose: str, sent_at: float) -> None:
+        """Freeze a narrow resource after a launch that needed it failed; nothing else in the pool waits for it."""
+        now, jitter = self._context.now(), self._context.random()
+
+        def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
+            return refused_narrow(known, resource, text, whose, now, jitter, sent_at)
+
+        before, after = self._change(pool_id, refuse_again)
+        self._say_frozen(pool_id, before.get(resource), after[resource])
+
+    def served(self, pool_id: str, needs: Iterable[str]) -> None:
+        """End the freezes of narrow resources: a launch that needed them succeeded."""
+        known = self.of(pool_id)
+        if any(name in known for name in needs):
+            needed = set(needs)
+            self._change(pool_id, lambda known: {name: item for name, item in known.items() if name not in needed})
+
+    def narrow(self, pool_id: str) -> dict[str, Reason]:
+        """Return narrow resource → why nothing, or only one launch as a trial, may need it now."""
+        now = self._context.now()
+        return {
+            name: self._frozen(pool_id, freeze, now)
+            for name, freeze in self.of(pool_id).items()
+            if is_narrow(name) and is_remembered(freeze, now)
+        }
+
+    def trials(self, pool_id: str, tried: Collection[str]) -> set[str]:
+        """Return the narrow resources that one launch may try now; see :func:`.narrow.trials`."""
+        now = self._context.now()
+        known = self.of(pool_id).items()
+        return trials({name: item for name, item in known if is_narrow(name) and is_remembered(item, now)}, tried, now)
+
+    def _frozen(self, pool_id: str, freeze: Freeze, now: float) -> Reason:
+        figures = {
+            "where": self._where(pool_id),
+            "resource": freeze.resource,
+            "seconds": max(0, round(freeze.until - now)),
+            "text": freeze.text,
+            "owner": freeze.owner,
+        }
+        return Reason(reasons.FROZEN, figures)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
     def _refused(
         self,
         before: Freeze | None,
@@ -120,24 +169,17 @@ class Freezes:
         """Return resource → why the pool may use no more of it than it did at the refusal."""
         now = self._context.now()
         return {
-            resource: Reason(
-                reasons.FROZEN,
-                {
-                    "where": self._where(pool_id),
-                    "resource": resource,
-                    "seconds": round(freeze.until - now),
-                    "text": freeze.text,
-                },
-            )
+            resource: self._frozen(pool_id, freeze, now)
             for resource, freeze in self.of(pool_id).items()
-            if now < freeze.until
+            if now < freeze.until and not is_narrow(resource)
         }
 
     def any_at(self, provider: str) -> bool:
         """Return True while a pool of the provider is frozen: then it is useful to look often for room."""
         now = self._context.now()
         pools = [pool_id for (name, _unused), pool_id in self._context.pool_ids.items() if name == provider]
-        return any(now < freeze.until for pool_id in pools for freeze in self.of(pool_id).values())
+        known = (item for pool_id in pools for item in self.of(pool_id).items())
+        return any(now < freeze.until and not is_narrow(name) for name, freeze in known)
 
     def room(self, pool_id: str, actor: ProviderActor, taken: Resources) -> Resources:
         """Return the room for each frozen resource, when *taken* is used by our nodes or promised to them.
@@ -146,7 +188,8 @@ class Freezes:
         what others use.
         """
         now = self._context.now()
-        frozen = {resource: freeze for resource, freeze in self.of(pool_id).items() if now < freeze.until}
+        known = self.of(pool_id).items()
+        frozen = {name: freeze for name, freeze in known if now < freeze.until and not is_narrow(name)}
         if not actor.view.listed_from:
             return Resources(dict.fromkeys(frozen, 0))
         return Resources(

@@ -14,14 +14,9 @@ from ....clients.zookeeper.batch import Batch
 from ....clients.zookeeper.locks import Held
 from ....launching.builds import Build
 from ....launching.machine import Failure, LaunchRules
-from ....model.cloud import Server
+from ....launching.narrow import narrow_needs
+from ....model.cloud import Flavor, Server
 from ....model.config.types import ImageSettings, Pool, PoolLabel
-from ....model.errors import (
-    CloudAuthError,
-    CloudError,
-    CloudQuotaRefused,
-    CloudUnavailable,
-)
 from ....model.launch import Launch, Phase
 from ....model.lines import Line, Subject
 from ....model.node import Node
@@ -66,6 +61,8 @@ class LaunchInProgress:
     """Mark → when this cycle sent its create."""
     build: Build | None = None
     """The build of the current attempt's server, if this cycle has sent the create."""
+    flavors_seen: list[Flavor] | None = None
+    """The list of flavors with which the flavor of the launch was last compared."""
     lacks: Reason | None = None
     """Why there is no image for the launch now, although there was one when it began."""
 
@@ -84,6 +81,16 @@ class LaunchInProgress:
     def key(self) -> tuple[str, str]:
         """(provider, pool)."""
         return (self.launch.provider, self.launch.pool)
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The names of the networks that the configuration gives it."""
+        return self.label.networks or self.pool.networks
+
+    @property
+    def narrow(self) -> tuple[str, ...]:
+        """The narrow resources that it needs."""
+        return narrow_needs(self.flavor, self.launch.az, self.networks)
 
     @property
     def rules(self) -> LaunchRules:
@@ -216,6 +223,11 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         """Return provider → number of servers that were asked for and are not yet ACTIVE."""
         return Counter(ongoing.actor.provider.name for ongoing in self.values() if ongoing.is_on_its_way)
 
+    def needed(self, key: tuple[str, str]) -> set[str]:
+        """Return the narrow resources that the launches of a pool try or are about to try; key: (provider, pool)."""
+        trying = (one for one in self.values() if one.key == key and (one.is_on_its_way or one.is_queued))
+        return {name for one in trying for name in one.narrow}
+
     def queued(self) -> Counter[tuple[str, str]]:
         """Return (provider, pool) → number of launches whose create is not sent yet."""
         return Counter(ongoing.key for ongoing in self.values() if ongoing.launch.phase == Phase.QUEUED)
@@ -269,13 +281,6 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
             and ongoing.launch.not_before > now
         ]
         return max(0.05, min(waits, default=float("inf")))
-
-
-def failure_of(error: CloudError) -> Failure:
-    """Return the failure class of a call's error."""
-    if isinstance(error, CloudQuotaRefused):
-        return Failure.QUOTA
-    return Failure.API if isinstance(error, CloudUnavailable | CloudAuthError) else Failure.REFUSED
 
 
 def text_of(server: Server | None, failure: Failure) -> str:

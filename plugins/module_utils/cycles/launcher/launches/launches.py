@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ....clients.openstack.quota import quota_resources
 from ....clients.ssh import Scanner, ScanResult
 from ....clients.zookeeper.locks import Held
 from ....launching import machine
+from ....launching.classifier import Verdict, of_error, of_fault
+from ....launching.create_checks import Unfit
+from ....launching.elsewhere import wants_another_place
 from ....launching.machine import SETTLE_SECONDS, Failure, Step
+from ....launching.narrow import split
+from ....model import owner
 from ....model.cloud import Server, ServerSpec
 from ....model.counters import SERVER_ACTIVE
-from ....model.errors import (
-    CloudError,
-    CloudQuotaRefused,
-)
+from ....model.errors import CloudError
 from ....model.launch import (
     Phase,
     doubted_mark,
@@ -34,18 +35,18 @@ from .addressing import Addressing
 from .beginning import Wanted, adopted, begin
 from .create_limits import CreateLimits, left_out
 from .creates import Creates
-from .creating import prepare_create, renew_image, send_create
+from .creating import prepare_create, renew_facts, renew_image, send_create
 from .gates import Gates
 from .launch_in_progress import (
     Ended,
     LaunchesInProgress,
     LaunchInProgress,
-    failure_of,
     text_of,
 )
 from .outcomes import Outcomes
 from .reaching import Reaching
 
+CLOUD, IMAGE, UNKNOWN = Verdict(owner.CLOUD), Verdict(owner.IMAGE), Verdict(owner.UNKNOWN)
 MOST_STEPS = 4
 """Largest number of steps of one launch in one pass, for example from an ACTIVE server to a ready node."""
 
@@ -122,6 +123,11 @@ class Launches:
         ongoing = self.in_progress.get(node_id)
         return ongoing is not None and self._create_limits.is_stuck(ongoing, now)
 
+    def wants_another_place(self, node_id: str) -> bool:
+        """Return True for a launch that has failed so often that another pool should try it."""
+        ongoing = self.in_progress.get(node_id)
+        return ongoing is not None and wants_another_place(ongoing.launch)
+
     def orphan(self, node_id: str) -> None:
         """Continue a launch whose request is gone: it becomes an ordinary ready node."""
         ongoing = self.in_progress[node_id]
@@ -143,6 +149,7 @@ class Launches:
         for node_id in [key for key, item in self.in_progress.items() if item.launch.request_id is None]:
             if self.is_left_out(node_id):
                 self.withdraw(node_id)
+        context = self._context
         self._creates.compare_lists(now)
         prepared: list[tuple[LaunchInProgress, ServerSpec]] = []
         sending: Counter[str] = Counter()
@@ -157,7 +164,7 @@ class Launches:
             if ongoing.busy:
                 continue
             step = machine.next_step(ongoing.launch, now)
-            if step is Step.CREATE and renew_image(self._context, ongoing, now):
+            if step is Step.CREATE and renew_image(self._context, ongoing, now) and renew_facts(context, ongoing, now):
                 if ongoing.key not in at_once:
                     at_once[ongoing.key] = self._create_limits.creates_allowed(ongoing)
                 lane, name = ongoing.actor.creates, ongoing.actor.provider.name
@@ -166,7 +173,10 @@ class Launches:
                 if room and few and not self._create_limits.held_up(ongoing):
                     creating[ongoing.key] += 1
                     spec = prepare_create(self._context, ongoing, now)
-                    if spec is not None:
+                    if isinstance(spec, Unfit):
+                        verdict = Verdict(spec.owner, wrong=spec.field)
+                        self._outcomes.fail(ongoing, Failure.REFUSED, spec.text, now, verdict)
+                    elif spec is not None:
                         sending[name] += 1
                         ongoing.build_begins(sending[name], now)
                         prepared.append((ongoing, spec))
@@ -208,7 +218,7 @@ class Launches:
             server = ongoing.actor.view.servers.get(ongoing.launch.server_id or "")
             if server is None:
                 ongoing.busy = False
-                self._outcomes.fail(ongoing, Failure.FAULT, text_of(None, Failure.FAULT), now)
+                self._outcomes.fail(ongoing, Failure.FAULT, text_of(None, Failure.FAULT), now, UNKNOWN)
                 return
             self._addressing.want(ongoing.launch, ongoing.actor, server, lambda error: self._addressed(ongoing, error))
         elif step is Step.SCAN:
@@ -255,20 +265,30 @@ class Launches:
         longest_boot = max(actor.experience.boot_times.samples, default=0.0)
         if launch.mark not in ongoing.pending and machine.is_half_made(launch, server, longest_boot, now):
             text = f"nothing comes of server {launch.server_id}, whose create was never answered"
-            self._outcomes.fail(ongoing, Failure.API, text, now)
+            self._outcomes.fail(ongoing, Failure.API, text, now, CLOUD)
             return
         failure = machine.seen(launch, server, actor.view.listed_from, now, ongoing.rules, needs_address)
         if failure is not None:
             if ongoing.node.external_id is None and server is not None:
                 ongoing.node.external_id = server.id
             text = text_of(server, failure)
-            self._outcomes.fail(ongoing, failure, text, now, quota_resources(text), size_of(ongoing.node))
+            verdict = self._verdict(ongoing, failure, server, now)
+            self._outcomes.fail(ongoing, failure, text, now, verdict, size_of(ongoing.node))
         elif launch.phase != before:
             self._advanced(ongoing, server, before, now, first=first)
 
     def _fail_if_overdue(self, ongoing: LaunchInProgress, text: str, now: float, grace: float = 0.0) -> None:
         if now - ongoing.launch.started > ongoing.actor.provider.launch_timeout + grace:
-            self._outcomes.fail(ongoing, Failure.TIMEOUT, text, now)
+            self._outcomes.fail(ongoing, Failure.TIMEOUT, text, now, CLOUD)
+
+    def _verdict(self, ongoing: LaunchInProgress, failure: Failure, server: Server | None, now: float) -> Verdict:
+        """Return whose fault it is that the launch's server did not become usable."""
+        if failure is Failure.API:
+            return CLOUD
+        if failure is Failure.TIMEOUT:
+            return IMAGE
+        fault, code = (server.fault, server.fault_code) if server is not None else (None, None)
+        return of_fault(fault or "", code, self._outcomes.seen_by(ongoing, now))
 
     def _advanced(
         self, ongoing: LaunchInProgress, server: Server | None, before: str, now: float, *, first: bool
@@ -292,6 +312,7 @@ class Launches:
             cycle_counts.counters.observe(SERVER_ACTIVE, *ongoing.key, seconds=now - launch.asked_at)
         if launch.created_at is not None and server is not None:
             ongoing.actor.experience.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
+        self._outcomes.placed(ongoing)
         ongoing.build_is_active(self.in_progress.late(ongoing.actor, now), now)
         if launch.phase == Phase.REACHING:
             self._reaching.begin(ongoing, batch)
@@ -303,22 +324,25 @@ class Launches:
         ongoing.busy = False
         if not self._outcomes.is_ours(ongoing):
             return
-        if isinstance(error, CloudQuotaRefused):
-            self._without_address(ongoing, error, now)
-            return
         if error is not None:
-            self._outcomes.fail(ongoing, failure_of(error), f"floating IP: {error}", now)
+            verdict = of_error(error, self._outcomes.seen_by(ongoing, now))
+            if verdict.owner == owner.CAPACITY:
+                self._without_address(ongoing, error, verdict, now)
+                return
+            failure = machine.failure_of(verdict, fault=False)
+            self._outcomes.fail(ongoing, failure, f"floating IP: {error}", now, verdict)
             return
         if ongoing.launch.floating_address is None:
             return
         machine.addressed(ongoing.launch, ongoing.launch.floating_ip_id or "", ongoing.launch.floating_address, now)
         self._context.save(ongoing.launch)
 
-    def _without_address(self, ongoing: LaunchInProgress, error: CloudQuotaRefused, now: float) -> None:
+    def _without_address(self, ongoing: LaunchInProgress, error: CloudError, verdict: Verdict, now: float) -> None:
         """Make a launch wait with its server because no floating IP is left; freeze the pool for floating IPs."""
         launch = ongoing.launch
-        named, sent_at = error.resources or [FLOATING_IPS], launch.active_at or launch.started
-        self._outcomes.quota_refused(ongoing, named, str(error), sent_at)
+        counted, _unused = split(verdict.resources)
+        sent_at = launch.active_at or launch.started
+        self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], str(error), sent_at)
         machine.address_refused(launch, now, self._context.random)
         line = f"node {ongoing.node.id}: no floating IP to be had, waiting: {error}"
         self._context.account.say(Trouble(line, **ongoing.subject))

@@ -9,7 +9,10 @@ from collections.abc import Iterable
 
 from ....clients.zookeeper.batch import Batch
 from ....launching import machine, record
+from ....launching.classifier import COURSES, LABEL_BREAKER, Seen, Verdict
 from ....launching.machine import Failure
+from ....launching.narrow import narrow_name, split
+from ....model import owner
 from ....model.counters import SERVER_REACHABLE
 from ....model.launch import Phase
 from ....model.lines import Trouble
@@ -20,6 +23,7 @@ from ..context.metrics import READY, count_attempt
 from .create_limits import pool_id_of
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
+from .signs import Signs
 
 
 class Outcomes:
@@ -29,6 +33,15 @@ class Outcomes:
         self._context = context
         self._gates = gates
         self._in_progress = in_progress
+        self._signs = Signs(context, gates.breakers)
+
+    def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
+        """Return what else is seen at the time of a launch's failure."""
+        return self._signs.seen_by(ongoing, now)
+
+    def placed(self, ongoing: LaunchInProgress) -> None:
+        """Note that its server has become ACTIVE: there were a host and an address for it."""
+        self._gates.freezes.served(pool_id_of(self._context, ongoing), ongoing.narrow)
 
     def is_ours(self, ongoing: LaunchInProgress) -> bool:
         """Return False if the launch was dropped before an answer came: only the cycle that has it now may act."""
@@ -56,33 +69,57 @@ class Outcomes:
         failure: Failure,
         text: str,
         now: float,
-        named: Iterable[str] = (),
+        verdict: Verdict,
         failing: Resources | None = None,
     ) -> None:
-        """End an attempt that failed.
+        """End an attempt that failed: the owner of the failure decides what follows.
 
-        *named*, *failing*: for a quota, the resources that the cloud named and those that the failed server uses.
+        :param failing: the resources of a server that was accepted first and then failed.
         """
-        if failure is Failure.QUOTA:
-            self.quota_refused(ongoing, named, text, ongoing.launch.started, failing)
-        elif failure is Failure.REFUSED:
+        launch = ongoing.launch
+        if COURSES[verdict.owner].freezes:
+            self._freeze(ongoing, verdict, text, failing)
+        if failure is Failure.REFUSED and not verdict.wrong:
             ongoing.actor.known.forget_names()
         ongoing.build_failed(failure, now)
-        self._context.account.say(Trouble(f"node {ongoing.node.id}: {failure.value}: {text}", **ongoing.subject))
-        cycle_counts, seconds = self._context.account.cycle_counts, now - (ongoing.launch.started or now)
+        told = f"node {ongoing.node.id}: {failure.value}: {text} [owner: {verdict.owner}]"
+        self._context.account.say(Trouble(told, **ongoing.subject))
+        cycle_counts, seconds = self._context.account.cycle_counts, now - (launch.started or now)
         count_attempt(cycle_counts, ongoing.node, failure.value, seconds)
-        machine.failed(ongoing.launch, failure, text, now, ongoing.rules, self._context.random)
-        if failure not in machine.DOES_NOT_COUNT:
-            self._gates.breakers.failed(ongoing.launch.provider, ongoing.label.image_name, ongoing.flavor, text)
-            if ongoing.alone:
-                ongoing.launch.az = ongoing.next_zone()
-        self._context.save(ongoing.launch)
-        if ongoing.launch.phase == Phase.FAILED:
+        machine.failed(launch, failure, text, now, ongoing.rules, self._context.random, verdict.owner)
+        self._count(ongoing, failure, verdict, text)
+        if ongoing.alone and (machine.counts(failure, verdict.owner) or failure is Failure.CAPACITY):
+            launch.az = ongoing.next_zone()
+        self._context.save(launch)
+        if launch.phase == Phase.FAILED:
             self.give_up(ongoing, now)
+
+    def _freeze(self, ongoing: LaunchInProgress, verdict: Verdict, text: str, failing: Resources | None) -> None:
+        counted, narrow = split(verdict.resources)
+        if counted:
+            self.quota_refused(ongoing, counted, text, ongoing.launch.started, failing)
+        launch, pool_id = ongoing.launch, pool_id_of(self._context, ongoing)
+        for kind in narrow:
+            name = narrow_name(kind, ongoing.flavor, launch.az, ongoing.networks)
+            self._gates.freezes.refuse_narrow(pool_id, name, text, verdict.owner, launch.asked_at)
+
+    def _count(self, ongoing: LaunchInProgress, failure: Failure, verdict: Verdict, text: str) -> None:
+        """Count the failure in the breaker of those whose fault it may be."""
+        launch, breakers = ongoing.launch, self._gates.breakers
+        by_signs = verdict.owner == owner.CLOUD and failure in (Failure.FAULT, Failure.REFUSED)
+        if not (machine.counts(failure, verdict.owner) or by_signs) or verdict.owner == owner.REQUEST:
+            return
+        sign = self._signs.sign_of(ongoing, text, verdict.owner)
+        if COURSES[verdict.owner].breaker == LABEL_BREAKER:
+            breakers.label_failed(launch.provider, launch.pool, launch.label, sign)
+        else:
+            breakers.failed(launch.provider, ongoing.label.image_name, ongoing.flavor, sign)
 
     def finish(self, ongoing: LaunchInProgress, now: float) -> None:
         """End a launch whose node is ready."""
-        self._gates.breakers.succeeded(ongoing.launch.provider, ongoing.label.image_name, ongoing.flavor)
+        launch, image = ongoing.launch, ongoing.label.image_name
+        self._gates.breakers.succeeded(launch.provider, image, ongoing.flavor, launch.pool, launch.label)
+        self._signs.succeeded(ongoing, now)
         record.ready(ongoing.node, ongoing.host_keys, now)
         batch = self._context.store.batch()
         self._context.save(ongoing.launch, batch)
@@ -90,7 +127,7 @@ class Outcomes:
         self._leave(ongoing, batch)
         self._context.account.ready.append(ongoing.node.id)
         self._context.account.say(ongoing.ready_line(now))
-        cycle_counts, launch = self._context.account.cycle_counts, ongoing.launch
+        cycle_counts = self._context.account.cycle_counts
         count_attempt(cycle_counts, ongoing.node, READY, now - (launch.started or now))
         if launch.active_at is not None:
             cycle_counts.counters.observe(SERVER_REACHABLE, *ongoing.key, seconds=now - launch.active_at)

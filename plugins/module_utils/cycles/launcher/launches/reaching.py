@@ -8,7 +8,9 @@ from __future__ import annotations
 from ....clients.ssh import ScanJob, Scanner, ScanResult
 from ....clients.zookeeper.batch import Batch
 from ....launching import machine, record
+from ....launching.classifier import Verdict
 from ....launching.machine import Failure
+from ....model import owner
 from ....model.errors import CloudError
 from ....model.launch import Phase
 from ..context.context import Context
@@ -96,4 +98,4 @@ class Reaching:
 
     def _unreached(self, ongoing: LaunchInProgress, text: str) -> None:
         if self._outcomes.is_ours(ongoing):
-            self._outcomes.fail(ongoing, Failure.UNREACHABLE, text, self._context.now())
+            self._outcomes.fail(ongoing, Failure.UNREACHABLE, text, self._context.now(), Verdict(owner.IMAGE))

@@ -90,7 +90,7 @@ class Inquiries:
         question = self._questions.setdefault(server.id, _Question())
         told = question.told.server if question.told is not None else None
         if told is not None and told.status == server.status:
-            return replace(server, fault=told.fault)
+            return replace(server, fault=told.fault, fault_code=told.fault_code)
         if question.failures >= TRIES or (question.told is not None and question.told.server is None):
             return server
         self._put(server.id, question, now, RETRY_SOON)

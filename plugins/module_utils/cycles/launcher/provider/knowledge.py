@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ....clients.openstack.addresses import will_need_floating_ip
@@ -18,6 +18,8 @@ from .facts import Fact
 
 HOUR = 3600.0
 IMAGE_AGE = 300.0
+DOUBT = 10.0
+"""Longest wait in seconds for facts that are read again after a doubt."""
 
 
 class MakeFact(Protocol):
@@ -42,6 +44,8 @@ class Knowledge:
         self._clock = clock
         self._fact = fact
         self.denials = Denials()
+        self.doubted_at = float("-inf")
+        """UNIX time at which the cloud last said that something which the facts have does not exist."""
         self.flavors: Fact[list[Flavor]] = fact("GET /flavors/detail", lambda: client().list_flavors(), HOUR)
         self.zones: Fact[list[str]] = fact("GET /os-availability-zone", self._read_zones, HOUR)
         self.networks: Fact[list[Network]] = fact("GET /networks", lambda: client().list_networks(), HOUR)
@@ -87,6 +91,23 @@ class Knowledge:
             if fact.value is not None and set(self.denials.zones) - set(fact.value):
                 fact.value, fact.answered_at = None, None
                 fact.forget()
+
+    def doubt(self, now: float) -> None:
+        """Note that the cloud says that something which the facts have does not exist."""
+        self.doubted_at = now
+        self.forget_names()
+
+    def is_settled(self, facts: Iterable[Fact[Any]], now: float) -> bool:
+        """Return True unless one of the *facts* is being read again after a doubt; a launch waits for that.
+
+        A reading that fails, or that takes too long, does not stop a launch.
+        """
+        if now - self.doubted_at >= DOUBT:
+            return True
+        old = [fact for fact in facts if fact.age(now) > now - self.doubted_at]
+        for fact in old:
+            fact.want(now, 0.0)
+        return not any(fact.busy for fact in old)
 
     def forget_names(self) -> None:
         """Read the names again at the next use, as the cloud refused a call: the known names may be wrong."""

@@ -9,12 +9,15 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ....clients.zookeeper.batch import Batch
 from ....launching.actions import Admit, Decline
+from ....launching.elsewhere import has_room_elsewhere
+from ....launching.snapshot import Snapshot
 from ....model import reasons
 from ....model.counters import REQUEST_READY
 from ....model.errors import StoreGone
 from ....model.launch import Phase
 from ....model.lines import Line, collapsed
 from ....model.node import Node, NodeState
+from ....model.owner import foremost
 from ....model.reasons import Reason
 from ....model.request import NodeRequest, RequestState
 from ....model.subjects import subject_of_request
@@ -38,6 +41,8 @@ class AcceptedRequests:
         self._context = context
         self._launches = launches
         self._accepted: dict[str, AcceptedRequest] = {}
+        self.tried: dict[str, frozenset[str]] = {}
+        """Request → ids of the pools in which its launches have failed: other pools go first."""
 
     def __contains__(self, request_id: object) -> bool:
         return request_id in self._accepted
@@ -136,6 +141,7 @@ class AcceptedRequests:
         batch.commit()
         if accepted is not None:
             accepted.failures.append(collapsed(ongoing.launch.failures))
+            accepted.owners.append(ongoing.launch.owner)
 
     def step(self, all_pools: Collection[str]) -> None:
         """Hand over complete requests, decline failed ones, drop canceled ones.
@@ -149,7 +155,8 @@ class AcceptedRequests:
                 self._cancel(accepted)
             elif accepted.failures:
                 where = self._where(accepted.pool_id)
-                reason = Reason(reasons.LAUNCH_FAILED, {"where": where, "text": " | ".join(accepted.failures)})
+                figures = {"where": where, "text": " | ".join(accepted.failures), "owner": foremost(accepted.owners)}
+                reason = Reason(reasons.LAUNCH_FAILED, figures)
                 self._release_nodes(accepted)
                 self._decline(accepted, {accepted.pool_id: reason}, all_pools)
             elif accepted.complete:
@@ -180,6 +187,29 @@ class AcceptedRequests:
                 continue
             self._give_back(accepted, launching)
         return len(self._accepted) < before
+
+    def try_elsewhere(self, snapshot: Snapshot) -> None:
+        """Give back requests with a launch that fails again and again in one pool, if another pool has room for them.
+
+        The whole set moves; its nodes that are ready, or come up well, stay ready for any request.
+
+        :param snapshot: the snapshot of the latest plan.
+        """
+        known = self._context.store.requests.view().records if self.tried else {}
+        self.tried = {request_id: tried for request_id, tried in self.tried.items() if request_id in known}
+        for request_id, accepted in list(self._accepted.items()):
+            tried = self.tried.get(request_id, frozenset())
+            failing = [] if accepted.pool_id in tried else self._failing(accepted)
+            if not failing:
+                continue
+            request, tried = accepted.request, tried | {accepted.pool_id}
+            besides = tried | set(request.declined_by)
+            if has_room_elsewhere(snapshot, request.node_types, request.provider, besides):
+                self.tried[request_id] = tried
+                self._give_back(accepted, failing)
+
+    def _failing(self, accepted: AcceptedRequest) -> list[str]:
+        return [node_id for node_id in accepted.node_ids if self._launches.wants_another_place(node_id)]
 
     def _give_back(self, accepted: AcceptedRequest, unwanted: list[str]) -> None:
         """Reopen the request; withdraw its *unwanted* launches, and finish the others for any request."""

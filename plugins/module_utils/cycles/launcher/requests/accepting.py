@@ -28,6 +28,8 @@ class AcceptedRequest:
     node_ids: list[str] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    """Whose fault the failures were."""
 
     @property
     def complete(self) -> bool:

@@ -5,18 +5,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import FAILURES, FIRST, MOST, Breaker
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import (
+    FAILURES,
+    FIRST,
+    MOST,
+    MOST_WITNESSES,
+    Breaker,
+    Sign,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.owner import UNKNOWN
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument
 
 NOW = 1000.0
+SIGN = Sign("no route", "100-1", "main/small", "abc")
 
 
 def failed(times: int, breaker: Breaker | None = None, now: float = NOW) -> Breaker:
     breaker = breaker or Breaker()
     for _failure in range(times):
-        breaker = breaker.failed("no route", now)
+        breaker = breaker.failed(SIGN, now)
     return breaker
 
 
@@ -29,14 +40,45 @@ def test_it_opens_with_the_last_of_so_many_failures():
 
 def test_launches_that_were_under_way_do_not_keep_it_open_longer():
     opened = failed(FAILURES)
-    assert failed(50, opened, NOW + 1) == opened
+    later = failed(50, opened, NOW + 1)
+    assert (later.until, later.failures) == (opened.until, opened.failures)
+
+
+def test_what_nobody_understands_opens_it_only_when_two_have_met_it():
+    alone = Breaker()
+    for _failure in range(3 * FAILURES):
+        alone = alone.failed(replace(SIGN, owner=UNKNOWN), NOW)
+    assert not alone.is_open(NOW) and alone.failures == 3 * FAILURES
+    assert alone.failed(replace(SIGN, owner=UNKNOWN, witness="100-2"), NOW).is_open(NOW)
+
+
+def test_what_is_known_for_certain_may_open_it_at_once():
+    assert Breaker().failed(SIGN, NOW, needed=1).is_open(NOW + FIRST - 1)
+
+
+def test_a_correction_ends_it_for_the_pool_and_label_that_were_corrected():
+    opened = failed(FAILURES, failed(1).failed(replace(SIGN, place="main/large", print="xyz"), NOW))
+    assert not opened.is_corrected("main/small", "abc") and opened.is_corrected("main/small", "abd")
+    assert not opened.is_corrected("main/large", "xyz") and opened.is_corrected("main/large", "abc")
+    assert not opened.is_corrected("main/medium", "abc"), "it has not failed there: it may not know better"
+
+
+def test_signs_do_not_pile_up():
+    breaker = Breaker()
+    for number in range(100):
+        breaker = breaker.failed(replace(SIGN, witness=f"100-{number}", place=f"main/{number}"), NOW)
+    assert len(breaker.witnesses) == len(breaker.prints) == MOST_WITNESSES
+
+
+def test_an_old_failure_is_no_sign_any_more():
+    assert failed(1).is_fresh(NOW + MOST - 1) and not failed(1).is_fresh(NOW + MOST) and not Breaker().is_fresh(NOW)
 
 
 def test_each_failure_after_it_closed_opens_it_for_twice_as_long():
     breaker, pauses = failed(FAILURES), []
     for _failure in range(8):
         now = breaker.until
-        breaker = breaker.failed("no route", now)
+        breaker = breaker.failed(SIGN, now)
         pauses.append(breaker.until - now)
     assert pauses == [120.0, 240.0, 480.0, MOST, MOST, MOST, MOST, MOST]
 

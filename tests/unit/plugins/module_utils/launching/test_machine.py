@@ -8,12 +8,14 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import ADDRESSES, HOSTS, Verdict
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import (
     SETTLE_SECONDS,
     Failure,
     LaunchRules,
     Step,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import IN_FLIGHT, Launch, Phase
 
@@ -191,7 +193,7 @@ def test_a_failure_of_its_own_counts_as_an_attempt(failure):
     broken = launch(Phase.BOOTING, server_id="s1")
     failed(broken, failure)
     assert (broken.phase, broken.attempt) == (Phase.CLEARING, 2)
-    assert broken.failures == [f"attempt 1: {failure.value}: it broke"]
+    assert broken.failures == [f"attempt 1: {failure.value}: it broke [owner: image]"]
     machine.cleared(broken, NOW + 1)
     assert (broken.phase, broken.server_id, broken.mark, broken.started) == (Phase.QUEUED, None, "", 0.0)
     assert (broken.not_before > NOW) == (failure in machine.SPACED)
@@ -226,7 +228,49 @@ def test_the_last_attempt_is_the_last():
         broken.phase, broken.server_id = Phase.BOOTING, "s1"
         failed(broken, Failure.FAULT, f"no {number}")
         assert (broken.phase == Phase.FAILED) == (number == RULES.retries)
-    assert [text.split(": ")[-1] for text in broken.failures] == ["no 1", "no 2", "no 3"]
+    assert [text.split(": ")[2] for text in broken.failures] == ["no 1 [owner", "no 2 [owner", "no 3 [owner"]
+
+
+@pytest.mark.parametrize("whose", owner.OWNERS)
+@pytest.mark.parametrize("failure", [item for item in Failure if item not in machine.DOES_NOT_COUNT])
+def test_the_owner_alone_decides_whether_a_launch_may_be_given_up(failure, whose):
+    broken = launch(Phase.BOOTING, server_id="s1")
+    attempts = 0
+    while attempts < 20 and broken.phase != Phase.FAILED:
+        attempts += 1
+        broken.phase, broken.server_id = Phase.BOOTING, "s1"
+        machine.failed(broken, failure, "it broke", NOW, RULES, lambda: 0.5, whose)
+        assert broken.owner == whose
+    expected = {owner.REQUEST: 1, owner.LABEL: 1, owner.IMAGE: RULES.retries}
+    assert (attempts if broken.phase == Phase.FAILED else None) == expected.get(whose)
+    assert bool(broken.failures) == (whose in expected or whose == owner.UNKNOWN)
+
+
+def test_what_nobody_understands_is_tried_ever_more_rarely():
+    broken, pauses = launch(Phase.BOOTING, server_id="s1"), []
+    for _attempt in range(12):
+        machine.failed(broken, Failure.FAULT, "it broke", NOW, RULES, lambda: 0.5, owner.UNKNOWN)
+        pauses.append(broken.not_before - NOW)
+        broken.phase, broken.server_id = Phase.BOOTING, "s1"
+    assert pauses[0] <= 0 < pauses[1] and pauses[1:] == sorted(pauses[1:])
+    assert 60.0 < pauses[-1] <= 1.3 * machine.MOST_UNKNOWN_PAUSE
+    assert broken.first_failed == NOW
+
+
+@pytest.mark.parametrize(
+    ("verdict", "fault", "failure"),
+    [
+        (Verdict(owner.CAPACITY, ("instances",)), True, Failure.QUOTA),
+        (Verdict(owner.CAPACITY, ("floating-ips",)), False, Failure.QUOTA),
+        (Verdict(owner.CAPACITY, (HOSTS,)), True, Failure.CAPACITY),
+        (Verdict(owner.NETWORK, (ADDRESSES,)), True, Failure.FAULT),
+        (Verdict(owner.UNKNOWN), True, Failure.FAULT),
+        (Verdict(owner.CLOUD), False, Failure.API),
+        (Verdict(owner.LABEL), False, Failure.REFUSED),
+    ],
+)
+def test_a_verdict_has_a_class_of_failure(verdict, fault, failure):
+    assert machine.failure_of(verdict, fault=fault) is failure
 
 
 def test_an_api_that_does_not_answer_never_ends_a_launch():

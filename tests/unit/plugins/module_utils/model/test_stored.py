@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.registry import KnownPool
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import Breaker
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import Breaker, Sign
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import parse, why_unreadable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch
@@ -83,7 +83,7 @@ def test_what_may_be_null_may_be_null_and_other_keys_are_those_of_another_versio
 
 
 def test_failures_beyond_all_reason_do_not_overflow():
-    assert Breaker(failures=2**60).failed("again", NOW).until == NOW + 900.0
+    assert Breaker(failures=2**60).failed(Sign("again"), NOW).until == NOW + 900.0
 
 
 @pytest.mark.parametrize(

@@ -105,13 +105,15 @@ def test_a_pool_outlasts_the_absence_of_its_zone(labels):
 def test_a_zone_that_does_not_come_back_is_refused_in_the_end():
     document = two_zones()
     with World(document) as world:
-        world.start()
+        cycle = world.start()
         first = [world.request("small") for _unused in range(2)]
         assert world.run(120, until=lambda: all(request in world.fulfilled for request in first))
         world.clouds["east"].zones = ("az3",)
         request = world.request("small", "small")
         assert world.run(1800, until=lambda: world.state(request) == "failed")
         assert failed(world)
+        (reason,) = cycle.account.failed[request]
+        assert (reason["code"], reason["owner"]) == ("label-broken", "label") and "availability-zones" in reason["text"]
 
 
 def only_az2() -> dict[str, Any]:

@@ -161,7 +161,6 @@ def test_min_ready_is_kept_and_filled_up_again():
 @pytest.mark.parametrize(
     ("fate", "failures"),
     [
-        (Fate("ERROR", "No valid host was found. ", 0.5), "no capacity"),
         (Fate("ERROR", "Build of instance aborted", 1.0), "fault"),
         (Fate("GONE", None, 5.0), "fault"),
         (Fate(reachable=False), "unreachable"),
@@ -182,7 +181,7 @@ def test_one_launch_that_fails_is_tried_again_and_leaves_nothing_behind(fate, fa
 
 
 def test_launches_that_always_fail_end_and_the_request_with_them():
-    fate = Fate("ERROR", "No valid host was found. ", 0.5)
+    fate = Fate("ERROR", "Build of instance 1 aborted: Image 2 is unacceptable: not raw", 0.5)
     with World(one_provider(), clouds={"east": {"fate": lambda machine: fate}}) as world:
         cycle = world.start()
         request = world.request("small")

@@ -13,12 +13,13 @@ from tests.support.world import World, label, one_provider, provider_document, s
 
 def test_a_failed_request_is_told_with_its_reason_and_attempts_once():
     with World(one_provider()) as world:
-        world.clouds["east"].fate = lambda machine: Fate("ERROR", "libvirt exploded", 1.0)
+        world.clouds["east"].fate = lambda machine: Fate("ERROR", "Image 1 is unacceptable", 1.0)
         cycle = world.start()
         request = world.request("small")
         assert world.run(600, until=lambda: world.state(request) == "failed")
         (told,) = [line for _when, line in cycle.lines if line.startswith(f"request {request}: failed")]
-        assert isinstance(told, Trouble) and told.count("libvirt exploded") == 1 and "(3 attempts)" in told
+        assert isinstance(told, Trouble) and told.count("is unacceptable") == 1 and "(3 attempts)" in told
+        assert "[owner: image]" in told and cycle.account.failed[request][0]["owner"] == "image"
         (node,) = cycle.account.launched
         assert f"node {node}: launching small in east/main" in " ".join(line for _when, line in cycle.lines)
 

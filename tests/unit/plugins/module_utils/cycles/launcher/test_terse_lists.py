@@ -52,7 +52,7 @@ def test_a_quota_race_is_recognised_although_the_list_shows_no_fault():
     [
         ("No valid host was found. ", "no capacity: No valid host was found."),
         ("Build of instance 1 aborted: failed to map", "fault: Build of instance 1 aborted: failed to map"),
-        ("Exceeded maximum number of retries. No valid host.", "no capacity: Exceeded maximum number of retries."),
+        ("Exceeded maximum number of retries. Exhausted all hosts", "fault: Exceeded maximum number of retries."),
     ],
 )
 def test_the_cause_of_an_error_is_told(fault, kind):

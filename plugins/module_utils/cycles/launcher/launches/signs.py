@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Gathers what else is seen at the time of a failure: who succeeds at the same provider, and who fails like it.
+
+Failures are in the stored breakers. Successes are only remembered by the running cycle: without them a failure is
+judged with fewer signs, so it waits longer, and nothing is blamed wrongly.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from ....launching.breaking import Breaker, Sign
+from ....launching.classifier import Seen
+from ..context.context import Context
+from .breakers import Breakers, print_of_label
+from .launch_in_progress import LaunchInProgress
+
+LASTING = 60.0
+"""Seconds for which a trouble must last before it counts as more than a passing one."""
+PERSISTENT = 600.0
+"""Seconds after which a failure that nobody else shares is blamed on image and flavor all the same."""
+MOST_SUCCESSES = 200
+"""Successes that are remembered of each provider."""
+
+
+@dataclass(frozen=True)
+class _Success:
+    at: float
+    witness: str
+    label: str
+    kind: str
+    """Image and flavor."""
+
+
+class Signs:
+    """The signs of a cycle."""
+
+    def __init__(self, context: Context, breakers: Breakers) -> None:
+        self._context = context
+        self._breakers = breakers
+        self._successes: dict[str, deque[_Success]] = {}
+
+    def succeeded(self, ongoing: LaunchInProgress, now: float) -> None:
+        """Note that a node became ready."""
+        launch = ongoing.launch
+        found = self._successes.setdefault(launch.provider, deque(maxlen=MOST_SUCCESSES))
+        found.append(_Success(now, witness_of(ongoing), launch.label, _kind(ongoing)))
+
+    def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
+        """Return what is seen besides the failure of a launch, before that failure is counted."""
+        launch, kind = ongoing.launch, _kind(ongoing)
+        mine = launch.first_failed or now
+        witness = witness_of(ongoing)
+        known = {key: item for key, item in self._breakers.known(launch.provider).items() if item.is_fresh(now)}
+        same = known.get(kind)
+        since = min(mine, same.since) if same is not None else mine
+        later = [
+            item for item in self._successes.get(launch.provider, ()) if item.at >= since and item.witness != witness
+        ]
+        for_others = same is not None and any(item != witness for item in same.witnesses)
+        return Seen(
+            from_request=tuple(ongoing.label.dynamic_instance_properties),
+            reread=launch.reread,
+            label_succeeds=any(item.label == launch.label for item in later),
+            others_succeed=any(item.kind != kind for item in later),
+            same_for_others=for_others,
+            same_for_all=any(key != kind and not key.startswith("label ") for key in known),
+            elsewhere=self._fails_elsewhere(launch.provider, launch.label, now),
+            lasting=now - since >= LASTING if for_others else now - mine >= LASTING,
+            persistent=now - mine >= PERSISTENT,
+        )
+
+    def sign_of(self, ongoing: LaunchInProgress, text: str, whose: str) -> Sign:
+        """Return the failure of a launch as a sign for the breakers."""
+        launch = ongoing.launch
+        place = f"{launch.pool}/{launch.label}"
+        return Sign(text, witness_of(ongoing), place, print_of_launch(ongoing), whose)
+
+    def _fails_elsewhere(self, provider: str, label: str, now: float) -> bool:
+        return any(
+            item.is_fresh(now) and any(entry.split(" ")[0].endswith(f"/{label}") for entry in item.prints)
+            for name in self._context.actors
+            if name != provider
+            for item in self._known_elsewhere(name)
+        )
+
+    def _known_elsewhere(self, provider: str) -> list[Breaker]:
+        return list(self._breakers.known(provider).values())
+
+
+def witness_of(ongoing: LaunchInProgress) -> str:
+    """Return for whom the launch is: two of the same request are no independent signs."""
+    return ongoing.launch.request_id or ongoing.launch.node_id
+
+
+def print_of_launch(ongoing: LaunchInProgress) -> str:
+    """Return the fingerprint of the settings with which a launch was made."""
+    launch = ongoing.launch
+    return print_of_label(ongoing.label, ongoing.pool, ongoing.image, launch.cloud_image_id, launch.flavor_id)
+
+
+def _kind(ongoing: LaunchInProgress) -> str:
+    return f"{ongoing.label.image_name}/{ongoing.flavor}"

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Narrow resources: hosts for a flavor, addresses in networks, the right to create servers.
+
+No quota counts them, so only servers that fail show that they are used up. Each is frozen for those nodes alone that
+need it. While it is frozen nothing that needs it is launched; then one launch tries it, and its success ends the
+freeze.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ..model.freeze import Freeze
+from .classifier import ADDRESSES, CREATES, HOSTS
+from .freezing import MEMORY, pause_after
+
+_ZONE = " in zone "
+
+
+def narrow_name(kind: str, flavor: str, zone: str | None, networks: Sequence[str]) -> str:
+    """Return the name of the narrow resource of a *kind* that a node with these properties needs."""
+    if kind == HOSTS:
+        return f"hosts for {flavor}" + (f"{_ZONE}{zone}" if zone else "")
+    if kind == ADDRESSES:
+        return f"addresses in {', '.join(networks) or 'its network'}"
+    return "right to create servers"
+
+
+def narrow_needs(flavor: str, zone: str | None, networks: Sequence[str]) -> tuple[str, ...]:
+    """Return all narrow resources that a node with these properties needs."""
+    return tuple(narrow_name(kind, flavor, zone, networks) for kind in (HOSTS, ADDRESSES, CREATES))
+
+
+def refused_narrow(
+    known: Mapping[str, Freeze], resource: str, text: str, whose: str, now: float, jitter: float, sent_at: float
+) -> dict[str, Freeze]:
+    """Return the freezes of a pool after one more launch failed for a narrow resource.
+
+    All zones of a flavor that had no hosts are tried in turn, together as rarely as one resource that a quota counts.
+
+    :param known: the freezes of the pool.
+    :param jitter: 0…1, lengthens the first pauses a little.
+    :param sent_at: when the create was sent. Creates that were under way together make one freeze.
+    """
+    own = known.get(resource)
+    mine = [moment for moment in (own.refusals if own else []) if now - moment < MEMORY]
+    if own is not None and mine and sent_at <= mine[-1]:
+        return {**known, resource: replace(own, refusals=[*mine, mine[-1]], text=text, owner=whose)}
+    kin = {name: freeze for name, freeze in known.items() if family(name) == family(resource)}
+    past = sorted(moment for freeze in kin.values() for moment in freeze.refusals if now - moment < MEMORY)
+    until = now + pause_after([*past, now], jitter)
+    later = {name: replace(freeze, until=max(freeze.until, until)) for name, freeze in kin.items()}
+    return {**known, **later, resource: Freeze(resource, until, [*mine, now], text=text, owner=whose)}
+
+
+def family(resource: str) -> str:
+    """Return what a narrow resource is in any zone."""
+    return resource.split(_ZONE)[0]
+
+
+def trials(frozen: Mapping[str, Freeze], tried: Collection[str], now: float) -> set[str]:
+    """Return the narrow resources that one launch may try now: of each family the zone that was tried longest ago.
+
+    :param frozen: the remembered freezes of narrow resources.
+    :param tried: the narrow resources that launches in progress need.
+    """
+    busy = {family(name) for name in tried if name in frozen}
+    chosen: dict[str, Freeze] = {}
+    for name, freeze in sorted(frozen.items(), key=lambda item: (item[1].refusals[-1], item[0])):
+        if now >= freeze.until and family(name) not in busy:
+            chosen.setdefault(family(name), freeze)
+    return {freeze.resource for freeze in chosen.values()}
+
+
+def split(resources: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return (resources that a quota counts, kinds of narrow resources)."""
+    found = list(resources)
+    kinds = (HOSTS, ADDRESSES, CREATES)
+    return [item for item in found if item not in kinds], [item for item in found if item in kinds]

@@ -1,0 +1,327 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose fault a failure is decides who waits and who fails: nobody pays for somebody else's mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
+from tests.support.virtual_cloud import Fate
+from tests.support.world import Cycle, Habit, World, label, one_provider, provider_document, site
+
+CREATE = "POST /servers"
+NO_HOST = "No valid host was found. "
+NO_ADDRESS = (
+    "Build of instance 1 aborted: Failed to allocate the network(s) with error No fixed IP addresses available"
+    " for network: net-public, not rescheduling."
+)
+
+TENANT: dict[str, Any] = {"dynamic-instance-properties": {"tenant": "{request.tenant_name}"}}
+
+
+def creates(cycle: Cycle) -> list[float]:
+    return [when for client in cycle.clients for when, kind in client.calls if kind == CREATE]
+
+
+def served(world: World, request: str) -> Callable[[], bool]:
+    return lambda: request in world.fulfilled
+
+
+def failed(world: World, request: str) -> Callable[[], bool]:
+    return lambda: world.state(request) == "failed"
+
+
+def most_within(moments: list[float], seconds: float) -> int:
+    return max((sum(1 for other in moments if 0 <= other - one < seconds) for one in moments), default=0)
+
+
+def refusing(text: str, status: int = 400) -> Any:
+    message = f"POST /servers was answered with {status}: {text}"
+    return lambda: CloudRefused(message, call=CREATE, status=status, error_type="badRequest")
+
+
+# -- what is used up --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [NO_HOST, NO_ADDRESS, "Insufficient compute resources: Free memory 10 MB < 512 MB."])
+def test_what_is_used_up_for_a_minute_fails_nobody(text):
+    with World(one_provider()) as world:
+        ends = world.agenda.now + 60
+        world.clouds["east"].fate = lambda machine: Fate("ERROR", text, 2.0) if world.agenda.now < ends else Fate()
+        cycle = world.start()
+        requests = [world.request("small") for _unused in range(4)]
+        told: dict[str, list[dict[str, Any]]] = {}
+        for _unused in range(11):
+            world.run(5)
+            for request, reason in cycle.account.waiting.items():
+                told.setdefault(request, []).append(reason)
+        assert set(told) == set(requests)
+        frozen = [reason for reasons in told.values() for reason in reasons if reason["code"] == "frozen"]
+        assert frozen and {reason["owner"] for reason in frozen} == {"capacity"}
+        assert all(text.strip()[:40] in reason["text"] for reason in frozen)
+        assert world.run(200, until=lambda: all(request in world.fulfilled for request in requests))
+        assert most_within(creates(cycle), 120.0) <= 6 + 4
+        assert world.store.own.get("breakers/east") in (None, {})
+
+
+def test_what_is_used_up_for_one_flavor_for_ever_waits_and_touches_no_other_flavor():
+    with World(one_provider()) as world:
+        world.clouds["east"].fate = lambda one: Fate("ERROR", NO_HOST, 2.0) if one.flavor.name == "large" else Fate()
+        cycle = world.start()
+        stuck = [world.request("large") for _unused in range(3)]
+        waits = []
+        for _unused in range(60):
+            request = world.request("small", habit=Habit(work=lambda chance: 5.0))
+            assert world.run(60, until=served(world, request))
+            waits.append(world.fulfilled[request] - world.asked[request])
+            world.run(60 - waits[-1])
+        assert max(waits) < 40
+        assert [world.state(request) for request in stuck] == ["requested"] * 3
+        ended = [one for one in world.clouds["east"].past if one.fate.status == "ERROR"]
+        moments = sorted(one.created for one in ended)
+        assert most_within(moments, 120.0) <= 6 and most_within(moments, 3600.0) <= 33
+        reason = cycle.account.waiting[stuck[0]]
+        assert (reason["code"], reason["owner"]) == ("frozen", "capacity")
+        assert "east/main has no hosts for large in zone az" in reason["text"]
+
+
+def test_another_zone_goes_first_when_one_has_no_hosts():
+    with World(one_provider()) as world:
+        cloud = world.clouds["east"]
+        assert len(cloud.zones) > 1
+        cloud.fate = lambda one: Fate("ERROR", NO_HOST, 2.0) if one.az == cloud.zones[0] else Fate()
+        cycle = world.start()
+        requests = [world.request("small", "small") for _unused in range(8)]
+        assert world.run(150, until=lambda: all(request in world.fulfilled for request in requests))
+        assert len(creates(cycle)) <= 16 + 8
+
+
+def test_another_pool_goes_first_when_one_has_no_hosts():
+    document = site(
+        provider_document("east", {"name": "main", "priority": 1, "labels": [label("small")]}),
+        provider_document("west", {"name": "main", "labels": [label("small")]}),
+    )
+    with World(document) as world:
+        world.clouds["east"].fate = lambda one: Fate("ERROR", NO_HOST, 2.0)
+        world.start()
+        requests = [world.request("small") for _unused in range(4)]
+        assert world.run(90, until=lambda: all(request in world.fulfilled for request in requests))
+        assert {node.provider for node in world.nodes("ready")} == {"west"}
+
+
+def test_an_account_that_may_not_create_servers_waits_and_tells_it():
+    with World(one_provider()) as world:
+        fault = world.fault("east", CREATE, error=refusing("Policy doesn't allow servers:create to be performed.", 403))
+        cycle = world.start()
+        requests = [world.request(name) for name in ("small", "medium", "large")]
+        world.run(300)
+        assert [world.state(request) for request in requests] == ["requested"] * 3
+        assert {cycle.account.waiting[request]["owner"] for request in requests} == {"account"}
+        assert most_within(creates(cycle), 120.0) <= 6 + 2
+        fault.left = 0
+        assert world.run(300, until=lambda: all(request in world.fulfilled for request in requests))
+
+
+# -- a request's or a label's own fault -------------------------------------------------------------------------------
+
+
+def with_tenants() -> dict[str, Any]:
+    labels = [
+        label("small", **TENANT),
+        label("plain"),
+        label("heavy", userdata="x" * 64 * 1024),
+    ]
+    return site(provider_document("east", {"name": "main", "labels": labels}))
+
+
+def test_the_long_name_of_a_tenant_costs_no_create_and_touches_nobody():
+    with World(with_tenants()) as world:
+        cycle = world.start()
+        for _unused in range(10):
+            bad = world.request("small", tenant_name="t" * 300)
+            good = world.request("small", tenant_name="good")
+            assert world.run(60, until=served(world, good))
+            assert world.run(5, until=failed(world, bad))
+        (reason,) = cycle.account.failed[bad]
+        assert reason["owner"] == "request" and "metadata tenant has 300 characters" in reason["text"]
+        assert len(creates(cycle)) == 10
+        assert world.store.own.get("breakers/east") in (None, {})
+
+
+def test_the_user_data_of_a_label_is_refused_once_for_all_and_a_correction_ends_that():
+    with World(with_tenants()) as world:
+        cycle = world.start()
+        bad = [world.request("heavy") for _unused in range(5)]
+        good = world.request("plain")
+        assert world.run(60, until=lambda: good in world.fulfilled)
+        assert [world.state(request) for request in bad] == ["failed"] * 5
+        reasons = [cycle.account.failed[request][0] for request in bad]
+        assert {reason["owner"] for reason in reasons} == {"label"}
+        assert all("userdata has 87384 characters" in reason["text"] for reason in reasons)
+        assert len(creates(cycle)) == 1
+        document = with_tenants()
+        document["providers"][0]["pools"][0]["labels"][2]["userdata"] = "x"
+        world.configure(document)
+        world.run(10)
+        corrected = world.request("heavy")
+        assert world.run(40, until=lambda: corrected in world.fulfilled)
+
+
+def test_what_nova_says_of_a_field_that_was_not_checked_before_is_tried_once():
+    text = "Invalid input for field/attribute tenant. Value: ab\x01. 'ab\x01' is not valid"
+    with World(with_tenants()) as world:
+        cycle = world.start()
+        world.fault("east", CREATE, left=1, error=refusing(text))
+        request = world.request("small", tenant_name="ab")
+        other = world.request("small", tenant_name="good")
+        assert world.run(60, until=lambda: other in world.fulfilled and world.state(request) == "failed")
+        assert cycle.account.failed[request][0]["owner"] == "request"
+
+
+def test_a_taken_name_costs_one_refused_create():
+    with World(one_provider()) as world:
+        cloud = world.clouds["east"]
+        cloud.unique_names, cloud.taken_names = True, {f"np{number:010d}" for number in range(10)}
+        cycle = world.start()
+        requests = [world.request("small") for _unused in range(4)]
+        assert world.run(60, until=lambda: all(request in world.fulfilled for request in requests))
+        assert len(creates(cycle)) == 8
+        names = [machine.name for machine in cloud.ours()]
+        assert len(set(names)) == 4 and all(name[:12] in cloud.taken_names for name in names)
+        assert any("already exists" in line and "[owner: us]" in line for _when, line in cycle.lines)
+
+
+# -- facts that changed -----------------------------------------------------------------------------------------------
+
+
+def test_a_flavor_that_was_made_again_under_another_id_costs_few_refused_creates():
+    with World(one_provider()) as world:
+        cloud = world.clouds["east"]
+        cycle = world.start()
+        first = world.request("small")
+        assert world.run(60, until=lambda: first in world.fulfilled)
+        cloud.flavors = (Flavor("new", "small", 1, 1024), *cloud.flavors[1:])
+        before = len(creates(cycle))
+        requests = [world.request("small") for _unused in range(10)]
+        assert world.run(120, until=lambda: all(request in world.fulfilled for request in requests))
+        assert len(creates(cycle)) - before <= 10 + 3
+        assert world.store.own.get("breakers/east") in (None, {})
+
+
+def test_a_flavor_that_is_gone_declines_the_request_after_one_create():
+    with World(one_provider()) as world:
+        cycle = world.start()
+        first = world.request("small")
+        assert world.run(60, until=lambda: first in world.fulfilled)
+        world.clouds["east"].flavors = world.clouds["east"].flavors[1:]
+        request = world.request("small")
+        assert world.run(60, until=lambda: world.state(request) == "failed")
+        (reason,) = cycle.account.failed[request]
+        assert (reason["code"], reason["owner"]) == ("label-broken", "label")
+        assert len(creates(cycle)) == 2
+
+
+# -- what no rule knows -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_what_nobody_understands_and_lasts_for_less_than_a_minute_fails_nobody(count):
+    with World(one_provider()) as world:
+        ends = world.agenda.now + 50
+        world.clouds["east"].fate = lambda one: Fate("ERROR", "the flux broke", 1.0) if one.created < ends else Fate()
+        world.start()
+        requests = [world.request("small") for _unused in range(count)]
+        assert world.run(300, until=lambda: all(request in world.fulfilled for request in requests))
+
+
+def test_what_nobody_understands_fails_a_request_when_others_succeed():
+    with World(one_provider()) as world:
+        world.clouds["east"].fate = lambda one: Fate("ERROR", "odd", 1.0) if one.flavor.name == "large" else Fate()
+        cycle = world.start()
+        bad = world.request("large")
+        for _unused in range(4):
+            world.request("small", habit=Habit(work=lambda chance: 5.0))
+            world.run(30)
+        assert world.run(120, until=lambda: world.state(bad) == "failed")
+        assert cycle.account.failed[bad][0]["owner"] == "image"
+
+
+def test_what_nobody_understands_and_meets_every_image_and_flavor_is_the_cloud_and_fails_nobody():
+    with World(one_provider()) as world:
+        ends = world.agenda.now + 900
+        world.clouds["east"].fate = lambda one: Fate("ERROR", "odd", 1.0) if one.created < ends else Fate()
+        world.start()
+        requests = [world.request(name) for name in ("small", "medium", "large") for _unused in range(2)]
+        world.run(880)
+        assert "failed" not in {world.state(request) for request in requests}
+        assert world.run(1200, until=lambda: all(request in world.fulfilled for request in requests))
+
+
+def test_what_fails_twice_in_one_pool_is_tried_in_another_before_the_third_time():
+    document = site(
+        provider_document("east", {"name": "main", "priority": 1, "labels": [label("small")]}),
+        provider_document("west", {"name": "main", "labels": [label("small")]}),
+    )
+    with World(document) as world:
+        world.clouds["east"].fate = lambda one: Fate("ERROR", "odd", 1.0)
+        cycle = world.start()
+        request = world.request("small", "small")
+        assert world.run(90, until=lambda: request in world.fulfilled)
+        assert {node.provider for node in world.nodes("ready")} == {"west"}
+        east = [client for client in cycle.clients if client.provider == "east"]
+        assert sum(1 for client in east for _when, kind in client.calls if kind == CREATE) <= 5
+
+
+# -- one bad among nine good ------------------------------------------------------------------------------------------
+
+
+def crowd(bad: str) -> list[float]:
+    """Nine good tenants or labels ask every 20 s for ten minutes, a bad one every 6 s; the waits of the good ones."""
+    names = [f"label{number}" for number in range(10)]
+    flavors = ["small", "medium", "large"]
+    labels = [label(name, flavors[at % 3], **TENANT) for at, name in enumerate(names[1:])]
+    labels.append(label(names[0], "small", **(TENANT if bad != "label" else {"userdata": "x" * 70_000})))
+    with World(site(provider_document("east", {"name": "main", "labels": labels}))) as world:
+        world.start()
+        good: list[str] = []
+        start = world.agenda.now
+        turn = 0
+        while world.agenda.now < start + 600:
+            if turn % 3 == 0:
+                name = names[1 + (turn // 3) % 9]
+                good.append(world.request(name, tenant_name=name, habit=Habit(work=lambda chance: 30.0)))
+            if bad == "tenant" and turn % 2 == 0:
+                world.request("label1", tenant_name="t" * 300)
+            elif bad == "label" and turn % 2 == 0:
+                world.request("label0", tenant_name="t")
+            turn += 1
+            world.run(3)
+        assert world.run(300, until=lambda: all(request in world.fulfilled for request in good))
+        return sorted(world.fulfilled[request] - world.asked[request] for request in good)
+
+
+@pytest.mark.parametrize("bad", ["tenant", "label"])
+def test_nine_good_ones_wait_no_longer_beside_a_bad_one(bad):
+    alone, beside = crowd(""), crowd(bad)
+    at = int(0.99 * (len(alone) - 1))
+    assert len(alone) == len(beside) > 50
+    assert beside[at] <= 1.1 * alone[at]
+
+
+def test_attempts_are_told_apart_by_growing_pauses():
+    with World(one_provider()) as world:
+        world.clouds["east"].fate = lambda one: Fate("ERROR", "odd", 1.0)
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(1500, until=lambda: world.state(request) == "failed")
+        moments = creates(cycle)
+        assert moments[-1] - moments[0] >= 600 and len(moments) <= 14
+        assert all(after - before >= 1.0 for before, after in pairwise(moments))
+        assert cycle.account.failed[request][0]["owner"] == "image"

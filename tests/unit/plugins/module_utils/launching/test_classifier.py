@@ -1,0 +1,248 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each answer of a cloud has one owner, and a request is never failed for somebody else's fault."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import (
+    ADDRESSES,
+    COURSES,
+    CREATES,
+    FAULT,
+    HOSTS,
+    RULES,
+    Answer,
+    Seen,
+    Tries,
+    Verdict,
+    classify,
+    of_error,
+    of_fault,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudAuthError,
+    CloudConflict,
+    CloudQuotaRefused,
+    CloudRefused,
+    CloudUnavailable,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
+    FLOATING_IPS,
+    INSTANCES,
+    ORDER,
+    PORTS,
+    RAM,
+    VOLUMES,
+)
+
+SERVERS, FLOATING = "POST /servers", "POST /floatingips"
+NO_FIXED = (
+    "Build of instance 1 aborted: Failed to allocate the network(s) with error No fixed IP addresses available for"
+    " network: 5, not rescheduling."
+)
+TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too long"
+
+
+@pytest.mark.parametrize(
+    ("text", "whose", "resources"),
+    [
+        ("No valid host was found. ", owner.CAPACITY, (HOSTS,)),
+        ("No valid host was found. There are not enough hosts available.", owner.CAPACITY, (HOSTS,)),
+        ("Insufficient compute resources: Free memory 10 MB < 512 MB.", owner.CAPACITY, (HOSTS,)),
+        (NO_FIXED, owner.CAPACITY, (ADDRESSES,)),
+        ("No more IP addresses available on network 5.", owner.CAPACITY, (ADDRESSES,)),
+        (
+            "Build of instance 1 aborted: Failed to allocate the network(s), not rescheduling.",
+            owner.NETWORK,
+            (ADDRESSES,),
+        ),
+        ("Binding failed for port 1, please check neutron logs for more information.", owner.NETWORK, (ADDRESSES,)),
+        ("Quota exceeded for instances: Requested 1, but already used 6 of 6 instances", owner.CAPACITY, (INSTANCES,)),
+        ("Quota exceeded for ram: Requested 512, but already used 9 of 9 ram", owner.CAPACITY, (RAM,)),
+        ("Maximum number of ports exceeded", owner.CAPACITY, (PORTS,)),
+        ("Quota exceeded, too many servers in group", owner.CAPACITY, (INSTANCES,)),
+        ("VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded", owner.CAPACITY, (VOLUMES,)),
+        ("Exceeded maximum number of retries. Exhausted all hosts available for retrying", owner.UNKNOWN, ()),
+        ("No valid host was found. Exceeded max scheduling attempts 3 for instance 1.", owner.UNKNOWN, ()),
+        ("Build of instance 1 aborted: Image 7 is unacceptable: Converted to raw, but not raw", owner.IMAGE, ()),
+        ("Flavor's disk is too small for requested image.", owner.IMAGE, ()),
+        ("Timed out waiting for a reply to message ID 7", owner.CLOUD, ()),
+        ("Remote error: DBError (pymysql.err.OperationalError)", owner.CLOUD, ()),
+        ("libvirt exploded", owner.UNKNOWN, ()),
+        ("", owner.UNKNOWN, ()),
+    ],
+)
+def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
+    verdict = of_fault(text, 500)
+    assert (verdict.owner, verdict.resources) == (whose, resources)
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "whose", "names"),
+    [
+        (400, "Flavor 5 could not be found.", owner.LABEL, "flavor"),
+        (400, "Can not find requested image", owner.IMAGE, "image"),
+        (400, "Image 7 is not active.", owner.IMAGE, "image"),
+        (400, "Flavor's memory is too small for requested image.", owner.IMAGE, "image"),
+        (400, "Network 5 could not be found.", owner.LABEL, "network"),
+        (400, "Invalid input for field/attribute uuid. Value: nonet. 'nonet' is not a 'uuid'", owner.LABEL, "network"),
+        (403, "It is not allowed to create an interface on external network 5", owner.LABEL, "network"),
+        (409, "More than one possible network found. Specify network ID(s)", owner.LABEL, "network"),
+        (409, "Multiple security_groups found matching 'x'. Use an ID to be more specific.", owner.LABEL, "group"),
+        (400, "Unable to find security_group with name or id 'x'", owner.LABEL, "group"),
+        (400, "Invalid key_name provided.", owner.LABEL, "key"),
+        (400, "The requested availability zone is not available", owner.LABEL, "zone"),
+        (409, "Instance np0000000001 already exists.", owner.US, "name"),
+        (403, "Maximum number of metadata items exceeds 128", owner.LABEL, ""),
+        (403, "Policy doesn't allow os_compute_api:servers:create to be performed.", owner.ACCOUNT, ""),
+        (403, "Quota exceeded for instances: Requested 1, but already used 3 of 3", owner.CAPACITY, ""),
+        (400, TOO_LONG, owner.LABEL, ""),
+        (400, "Fixed IP address 10.0.0.5 is already in use on instance 7.", owner.UNKNOWN, ""),
+        (409, "Port 5 is still in use.", owner.UNKNOWN, ""),
+        (404, "The resource could not be found.", owner.UNKNOWN, ""),
+        (413, "413 Request Entity Too Large nginx", owner.LABEL, ""),
+        (503, "No valid host", owner.CLOUD, ""),
+        (429, "too many requests", owner.CLOUD, ""),
+        (None, "no answer within 30 s", owner.CLOUD, ""),
+        (200, "<html>", owner.CLOUD, ""),
+        (418, "I'm a teapot", owner.UNKNOWN, ""),
+    ],
+)
+def test_a_refused_create_has_an_owner(status, text, whose, names):
+    verdict = classify(Answer(SERVERS, status, "", text))
+    assert (verdict.owner, verdict.names) == (whose, names)
+
+
+def test_the_type_decides_before_the_words():
+    full = CloudConflict("in no known words", call=FLOATING, status=409, error_type="IpAddressGenerationFailure")
+    assert of_error(full) == Verdict(owner.CAPACITY, (FLOATING_IPS,))
+    ports = CloudConflict("in no known words", call="POST /ports", status=409, error_type="IpAddressGenerationFailure")
+    assert of_error(ports) == Verdict(owner.CAPACITY, (ADDRESSES,))
+    unreachable = CloudRefused("?", call=FLOATING, status=404, error_type="ExternalGatewayForFloatingIPNotFound")
+    assert of_error(unreachable).owner == owner.LABEL
+
+
+def test_the_class_of_an_error_decides_first():
+    assert of_error(CloudAuthError("no valid host", status=401)).owner == owner.ACCOUNT
+    lost = CloudUnavailable("The requested availability zone is not available", call=SERVERS, status=400)
+    assert of_error(lost).owner == owner.CLOUD
+    assert of_error(CloudQuotaRefused("x", resources=("ram",), call=SERVERS)).resources == ("ram",)
+    assert of_error(CloudQuotaRefused("x", call=FLOATING)).resources == (FLOATING_IPS,)
+
+
+def test_the_name_of_a_provider_is_no_word_of_the_cloud():
+    said = "provider no-quota-timed-out: POST /servers was answered with 400: Fixed IP address 1 is already in use"
+    assert of_error(CloudRefused(said, call=SERVERS, status=400)).owner == owner.UNKNOWN
+
+
+def test_a_wrong_field_belongs_to_the_request_if_its_value_came_from_there():
+    mine = classify(Answer(SERVERS, 400, "badRequest", TOO_LONG), Seen(from_request=("tenant",)))
+    assert mine == Verdict(owner.REQUEST, wrong="tenant")
+    assert classify(Answer(SERVERS, 400, "badRequest", TOO_LONG), Seen(from_request=("x",))).owner == owner.LABEL
+
+
+def test_what_is_there_by_a_new_reading_is_not_for_the_label_to_mend():
+    gone = Answer(SERVERS, 400, "", "Flavor 5 could not be found.")
+    assert classify(gone, Seen(reread=True)).owner == owner.CLOUD
+    twice = Answer(SERVERS, 409, "", "Multiple security_groups found matching 'x'.")
+    assert classify(twice, Seen(reread=True)).owner == owner.LABEL
+
+
+@pytest.mark.parametrize(
+    ("signs", "call", "whose"),
+    [
+        ({}, FAULT, owner.UNKNOWN),
+        ({"lasting": True}, FAULT, owner.UNKNOWN),
+        ({"same_for_others": True}, FAULT, owner.UNKNOWN),
+        ({"same_for_others": True, "lasting": True}, FAULT, owner.IMAGE),
+        ({"others_succeed": True}, FAULT, owner.UNKNOWN),
+        ({"others_succeed": True, "same_for_others": True}, FAULT, owner.IMAGE),
+        ({"others_succeed": True, "lasting": True}, FAULT, owner.IMAGE),
+        ({"persistent": True}, FAULT, owner.IMAGE),
+        ({"same_for_all": True, "lasting": True, "same_for_others": True}, FAULT, owner.CLOUD),
+        ({"elsewhere": True, "others_succeed": True}, FAULT, owner.LABEL),
+        ({"elsewhere": True}, FAULT, owner.UNKNOWN),
+        ({"label_succeeds": True, "lasting": True}, FAULT, owner.UNKNOWN),
+        ({"label_succeeds": True, "lasting": True}, SERVERS, owner.REQUEST),
+        ({"label_succeeds": True}, SERVERS, owner.UNKNOWN),
+    ],
+)
+def test_what_no_rule_knows_needs_a_second_sign(signs, call, whose):
+    assert classify(Answer(call, 400, "", "in no known words"), Seen(**signs)).owner == whose
+
+
+FLAGS = ("reread", "label_succeeds", "others_succeed", "same_for_others", "same_for_all", "elsewhere", "lasting")
+BODIES = st.one_of(
+    st.text(max_size=200),
+    st.sampled_from([rule.words for rule in RULES]).flatmap(lambda words: st.from_regex(words or "x", fullmatch=False)),
+)
+ANSWERS = st.builds(
+    Answer,
+    call=st.sampled_from([SERVERS, FLOATING, "POST /ports", "GET /ports", FAULT, ""]),
+    status=st.one_of(st.none(), st.integers(100, 599)),
+    error_type=st.one_of(
+        st.text(max_size=30), st.sampled_from(sorted({kind for rule in RULES for kind in rule.types} | {"forbidden"}))
+    ),
+    text=BODIES,
+)
+CONTEXTS = st.builds(
+    Seen,
+    from_request=st.sampled_from([(), ("tenant",)]),
+    persistent=st.booleans(),
+    **{name: st.booleans() for name in FLAGS},
+)
+
+
+@given(ANSWERS, CONTEXTS)
+def test_any_answer_in_any_context_has_one_owner_who_decides_what_follows(answer, seen):
+    verdict = classify(answer, seen)
+    assert verdict == classify(answer, seen)
+    assert verdict.owner in owner.OWNERS
+    course = COURSES[verdict.owner]
+    assert all(name in (*ORDER, HOSTS, ADDRESSES, CREATES) for name in verdict.resources)
+    if course.freezes and verdict.owner != owner.ACCOUNT:
+        assert verdict.resources, "what is frozen has a name"
+    if verdict.owner == owner.REQUEST:
+        assert verdict.wrong in seen.from_request or (seen.label_succeeds and seen.lasting)
+    if answer.call != FAULT and (answer.status is None or answer.status >= 500):
+        assert not course.may_fail, "an API in trouble fails nobody"
+
+
+@given(ANSWERS, CONTEXTS)
+def test_what_no_rule_knows_fails_nobody_without_a_second_sign(answer, seen):
+    if any(rule.holds(answer) and rule.owner != owner.UNKNOWN for rule in RULES):
+        return
+    verdict = classify(answer, seen)
+    if not any(getattr(seen, name) for name in FLAGS) and not seen.persistent:
+        assert verdict.owner in (owner.UNKNOWN, owner.CLOUD)
+    nobody = not (seen.label_succeeds or seen.others_succeed)
+    if seen.same_for_all and nobody:
+        assert not COURSES[verdict.owner].may_fail, "what fails for everybody is nobody's own"
+
+
+def test_every_owner_has_a_course_and_only_three_may_fail_a_request():
+    assert set(COURSES) == set(owner.OWNERS)
+    assert {name for name, course in COURSES.items() if course.may_fail} == {owner.REQUEST, owner.LABEL, owner.IMAGE}
+    assert COURSES[owner.REQUEST].touches == COURSES[owner.UNKNOWN].touches == "nobody"
+    assert COURSES[owner.REQUEST].tries is COURSES[owner.LABEL].tries is Tries.ONCE
+    assert not COURSES[owner.UNKNOWN].breaker and not COURSES[owner.REQUEST].breaker
+
+
+def test_the_table_in_the_documentation_is_the_table():
+    page = (Path(__file__).parents[5] / "docs/operating.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", page, re.M)
+    told = {name: (tries, touches) for name, _sentence, tries, touches in rows if name in owner.OWNERS}
+    assert told == {name: (course.tries.value, course.touches) for name, course in COURSES.items()}
+    sentences = {name: sentence for name, sentence, _tries, _touches in rows if name in owner.OWNERS}
+    assert sentences == owner.SENTENCES
+    answers = re.findall(r"^\| (.+?) \| `(\w+)` \|$", page, re.M)
+    assert answers == [(rule.shows, rule.owner) for rule in RULES]

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A request moves to another pool only for a reason that may not hold there, and only if that pool has room."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.elsewhere import (
+    has_room_elsewhere,
+    wants_another_place,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
+    LabelOffer,
+    PoolState,
+    ProviderState,
+    Snapshot,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner, reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, Phase
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
+
+ONE = Resources({"instances": 1})
+
+
+def launch(whose: str, phase: str, failures: int) -> Launch:
+    return Launch("7", "east", "main", "small", phase=phase, owner=whose, failures=["x"] * failures)
+
+
+@pytest.mark.parametrize("whose", owner.OWNERS)
+def test_who_moves(whose):
+    may = whose in (owner.IMAGE, owner.UNKNOWN)
+    assert wants_another_place(launch(whose, Phase.QUEUED, 2)) == may
+    assert wants_another_place(launch(whose, Phase.CLEARING, 3)) == may
+    assert not wants_another_place(launch(whose, Phase.QUEUED, 1))
+    assert not wants_another_place(launch(whose, Phase.BOOTING, 2)), "what is under way is waited for"
+
+
+def snapshot(**west: object) -> Snapshot:
+    offer = {"small": LabelOffer(ONE)}
+    bounds = Limits({"instances": 10})
+    east = PoolState("e", "east", "main", offers=offer)
+    other = PoolState("w", "west", "main", **{"offers": offer, **west})  # type: ignore[arg-type]
+    providers = {name: ProviderState(name, bounds=bounds, largest=bounds) for name in ("east", "west")}
+    return Snapshot(providers, (east, other))
+
+
+def test_another_pool_that_could_launch_the_whole_set_is_enough():
+    assert has_room_elsewhere(snapshot(), ["small", "small"], None, {"e"})
+    assert not has_room_elsewhere(snapshot(), ["small", "small"], None, {"e", "w"})
+    assert not has_room_elsewhere(snapshot(limits=Limits({"instances": 1})), ["small", "small"], None, {"e"})
+
+
+@pytest.mark.parametrize(
+    "west",
+    [
+        {"offers": {}},
+        {"blocked": Reason(reasons.FACTS_UNREAD, {"where": "w"})},
+        {"offers": {"small": LabelOffer(ONE, not_now=Reason(reasons.BREAKER, {}))}},
+        {"offers": {"small": LabelOffer(ONE, never=Reason(reasons.NO_IMAGE, {}))}},
+        {"frozen": {"instances": Reason(reasons.FROZEN, {})}},
+        {"narrow": frozenset({"hosts for m1"})},
+        {"used": Resources({"instances": 4}), "limits": Limits({"instances": 4})},
+    ],
+)
+def test_a_pool_that_cannot_launch_it_now_is_not(west):
+    assert not has_room_elsewhere(snapshot(**west), ["small"], None, {"e"})
+
+
+def test_a_preferred_provider_is_not_left_while_it_has_pools():
+    assert not has_room_elsewhere(snapshot(), ["small"], "east", {"e"})
+    assert has_room_elsewhere(snapshot(), ["small"], "elsewhere", {"e"})

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Narrow resources are frozen for those alone that need them, and all zones of a flavor are tried in turn."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import ADDRESSES, CREATES, HOSTS
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow import (
+    family,
+    narrow_name,
+    narrow_needs,
+    refused_narrow,
+    split,
+    trials,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze, is_narrow
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import ORDER
+
+NOW = 10_000.0
+
+
+def test_names_are_words_and_are_told_from_what_a_quota_counts():
+    assert narrow_name(HOSTS, "m1", "az1", ()) == "hosts for m1 in zone az1"
+    assert narrow_name(HOSTS, "m1", None, ()) == "hosts for m1"
+    assert narrow_name(ADDRESSES, "m1", "az1", ("a", "b")) == "addresses in a, b"
+    assert all(is_narrow(name) for name in narrow_needs("m1", "az1", ()))
+    assert not any(is_narrow(name) for name in ORDER)
+    assert family("hosts for m1 in zone az1") == family("hosts for m1 in zone az2") == "hosts for m1"
+    assert split(["ram", HOSTS, "ports", CREATES]) == (["ram", "ports"], [HOSTS, CREATES])
+
+
+def refuse(known: dict[str, Freeze], zone: str, now: float, sent_at: float) -> dict[str, Freeze]:
+    return refused_narrow(known, narrow_name(HOSTS, "m1", zone, ()), "no host", "capacity", now, 0.5, sent_at)
+
+
+def test_creates_that_were_under_way_together_make_one_freeze():
+    first = refuse({}, "az1", NOW, NOW - 2)
+    second = refuse(first, "az1", NOW + 1, NOW - 1)
+    assert second["hosts for m1 in zone az1"].until == first["hosts for m1 in zone az1"].until
+    assert len(second["hosts for m1 in zone az1"].refusals) == 2
+
+
+@given(st.integers(1, 4), st.lists(st.floats(0.0, 5.0), min_size=400, max_size=400))
+def test_all_zones_together_are_tried_rarely_and_each_in_its_turn(zones, delays):
+    """A launch tries whatever it may as soon as it may; each try fails after some seconds."""
+    known: dict[str, Freeze] = {}
+    names = [f"az{number}" for number in range(zones)]
+    for name in names:
+        known = refuse(known, name, NOW, NOW - 1)
+    now, tries, tried = NOW, [], []
+    for delay in delays:
+        allowed = trials(known, (), now)
+        assert len(allowed) <= 1
+        if not allowed:
+            now = min(freeze.until for freeze in known.values())
+            continue
+        (name,) = allowed
+        assert trials(known, allowed, now) == set(), "one at a time"
+        tries.append(now)
+        tried.append(name)
+        known = refuse(known, name.rpartition(" ")[2], now + delay, now)
+        now += delay
+    assert max(sum(1 for other in tries if 0 <= other - one < 120) for one in tries) <= 6
+    assert max(sum(1 for other in tries if 0 <= other - one < 3600) for one in tries) <= 30
+    assert set(tried[: 2 * zones]) == {f"hosts for m1 in zone {name}" for name in names}
+
+
+def test_another_flavor_and_another_kind_are_of_no_concern():
+    known = refuse({}, "az1", NOW, NOW - 1)
+    later = refused_narrow(known, "addresses in a", "full", "network", NOW + 5, 0.5, NOW + 4)
+    assert later["hosts for m1 in zone az1"] == known["hosts for m1 in zone az1"]
+    assert (later["addresses in a"].owner, later["addresses in a"].refusals) == ("network", [NOW + 5])
