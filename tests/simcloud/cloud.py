@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import random
+import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,14 @@ class Cloud:
         self.image_api = ImageApi(self.images, self.settings)
         self.guest_port: int | None = None
         self.host_keys: dict[str, list[str]] = {}
+
+    def renew_flavor(self, name: str) -> str:
+        """Delete a flavor and make it again under another id; return that id."""
+        flavor = next(item for item in self.flavors.values() if item.name == name)
+        del self.flavors[flavor.id]
+        fresh = replace(flavor, id=str(uuid.uuid4()))
+        self.flavors[fresh.id] = fresh
+        return fresh.id
 
     def _addresses_changed(self, ident: str) -> None:
         self.machines.addresses_changed(ident)

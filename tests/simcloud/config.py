@@ -26,7 +26,7 @@ LATENCIES: dict[str, dict[str, Any]] = {
 """Profiles: latencies that have a name."""
 AT_ONCE = Duration("fixed", 0.0)
 HALF_A_SECOND = Duration("fixed", 0.5)
-SWITCHES = ("faults_in_lists", "double_addresses", "cells_down")
+SWITCHES = ("faults_in_lists", "double_addresses", "cells_down", "unique_names")
 """By default the cloud is as terse as a real one, and well."""
 ONE_SECOND = Duration("fixed", 1.0)
 
@@ -104,6 +104,7 @@ class Settings:
 
     :ivar shown_deleted: for how long a server is listed as DELETED, and counts, after its deletion.
     :ivar faults_in_lists: listings show faults, too, not only the answer about the one server.
+    :ivar unique_names: nova's osapi_compute_unique_server_name_scope is "project".
     :ivar double_addresses: a second floating IP for the same fixed one is not refused.
     :ivar cells_down: no cell answers: listings are empty, a question about one server gets 500, no zone is available.
     """
@@ -114,6 +115,7 @@ class Settings:
     faults_in_lists: bool = False
     double_addresses: bool = False
     cells_down: bool = False
+    unique_names: bool = False
     quota_race: float = 0.2
     quota: dict[str, int] = field(default_factory=lambda: dict(DEFAULT_QUOTA))
     latency: dict[str, Duration] = field(default_factory=dict)

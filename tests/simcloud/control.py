@@ -19,8 +19,8 @@ class Control:
     """Answers ``/control/...``.
 
     ``GET state``; and below ``clouds/<name>/``: ``GET state``, ``GET servers``, ``GET|DELETE calls``, ``GET counts``,
-    ``PUT settings``, ``GET|POST|DELETE faults``, ``DELETE faults/<id>``, ``POST|DELETE outsiders``, ``DELETE boots``,
-    ``DELETE tokens``.
+    ``PUT settings``, ``GET|POST|DELETE faults``, ``DELETE faults/<id>``, ``POST|DELETE outsiders``,
+    ``POST flavors/<name>``, ``DELETE boots``, ``DELETE tokens``.
     """
 
     def __init__(self, clouds: Mapping[str, Cloud], scheduler: Scheduler) -> None:
@@ -61,6 +61,8 @@ class Control:
                 return Answer(200, {"revoked": cloud.identity.revoke_all()})
             case "DELETE", ["boots"]:
                 return Answer(200, {"ended": cloud.machines.end_boots()})
+            case "POST", ["flavors", name]:
+                return Answer(201, {"id": cloud.renew_flavor(name)})
             case "POST", ["outsiders"]:
                 return self._add_outsiders(cloud, document)
             case "DELETE", ["outsiders"]:
@@ -89,4 +91,5 @@ class Control:
             raise ValueError(f"no flavor {wanted!r} in cloud {cloud.name}")
         own = [item.id for item in cloud.network.networks.values() if item.shared or not item.external]
         networks = [("network", own[0])] if own and document.get("ports", True) else []
-        return Answer(201, {"servers": cloud.machines.add_outsiders(int(document["count"]), flavor, networks)})
+        names = str(document.get("name", "outsider-{}"))
+        return Answer(201, {"servers": cloud.machines.add_outsiders(int(document["count"]), flavor, networks, names)})

@@ -124,6 +124,10 @@ class Cloud:
     def outsiders(self, count: int, **options: Any) -> list[str]:
         return self._sim.outsiders(self.name, count, **options)
 
+    def renew_flavor(self, name: str) -> str:
+        """The flavor is deleted and made again under another id."""
+        return self._sim.renew_flavor(self.name, name)
+
     def remove_outsiders(self, count: int | None = None) -> None:
         self._sim.remove_outsiders(self.name, count)
 

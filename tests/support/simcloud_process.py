@@ -236,8 +236,15 @@ class SimCloud:
         return list(self.control("GET", f"clouds/{cloud}/servers")["servers"])
 
     def outsiders(self, cloud: str, count: int, **options: Any) -> list[str]:
-        """Put servers of somebody else into the project (``flavor``: name, ``ports``: bool); return their ids."""
+        """Put servers of somebody else into the project; return their ids.
+
+        Options are ``flavor``: name, ``ports``: bool, ``name``: with ``{}`` for the number.
+        """
         return list(self.control("POST", f"clouds/{cloud}/outsiders", {**options, "count": count})["servers"])
+
+    def renew_flavor(self, cloud: str, name: str) -> str:
+        """Have a flavor deleted and made again under another id; return that id."""
+        return str(self.control("POST", f"clouds/{cloud}/flavors/{name}")["id"])
 
     def remove_outsiders(self, cloud: str, count: int | None = None) -> int:
         return int(self.control("DELETE", f"clouds/{cloud}/outsiders", {"count": count})["removed"])

@@ -15,13 +15,12 @@ from tests.support.launcher_case import Site, label, pool, provider
 @pytest.mark.parametrize(
     ("fault", "options", "said"),
     [
-        ("error", {"seconds": 0.1}, "No valid host was found"),
-        ("error", {"seconds": 0.1, "message": "libvirt exploded"}, "libvirt exploded"),
-        ("error", {"seconds": 0.0, "message": "at once"}, "at once"),
+        ("error", {"seconds": 0.1, "message": "Image 1 is unacceptable: not raw"}, "is unacceptable: not raw"),
+        ("error", {"seconds": 0.0, "message": "Image 1 is unacceptable"}, "is unacceptable"),
         ("stuck_build", {}, "BUILD"),
-        ("status", {"status": 400, "message": "Flavor disk is too small"}, "Flavor disk is too small"),
+        ("status", {"status": 400, "message": "Flavor's disk is too small for requested image."}, "disk is too small"),
     ],
-    ids=["no-valid-host", "fault", "error-at-once", "stuck", "refused"],
+    ids=["fault", "error-at-once", "stuck", "refused"],
 )
 def test_a_launch_that_always_fails_fails_its_request_with_every_reason(
     site: Site, fault: str, options: dict[str, object], said: str
@@ -37,7 +36,7 @@ def test_a_launch_that_always_fails_fails_its_request_with_every_reason(
     assert len(site.cloud.calls("POST /servers")) == 2
     assert site.cloud.servers() == []
     (reason,) = result["requests"]["failed"][0]["reasons"]
-    assert reason["code"] == "launch-failed"
+    assert (reason["code"], reason["owner"]) == ("launch-failed", "image")
     # Both failed alike, and that is told once.
     assert (reason["text"].count(said), reason["text"].count("(2 attempts)")) == (1, 1)
     document = requestor.request(request)
@@ -135,7 +134,8 @@ def test_what_one_pool_cannot_launch_another_does(site: Site):
 
 def test_the_healthy_nodes_of_a_failed_set_serve_somebody_else(site: Site):
     site.configure(provider("one", pool("main", label("small"), label("large")), launch_retries=1))
-    site.cloud.fault("POST /servers", "error", name="np0000000001", seconds=0.5)
+    broken = "Image 1 is unacceptable"
+    site.cloud.fault("POST /servers", "error", name="np0000000001", seconds=0.5, message=broken)
     requestor = site.requestor
     request = requestor.ask("small", "large")
     with site.stay():

@@ -23,6 +23,10 @@ from tests.simcloud.volume import VolumeState
 REMEMBERED_DELETED = 20_000
 NO_HOST = "No valid host was found. "
 NO_NETWORK = "Failed to allocate the network(s), not rescheduling."
+NO_ADDRESS = (
+    "Failed to allocate the network(s) with error No fixed IP addresses available for network: {network}, not"
+    " rescheduling."
+)
 OUTSIDER = "0123456789abcdef0123456789abcdef"
 
 
@@ -64,6 +68,7 @@ class Machines:
 
         :raises Refusal: over quota.
         """
+        self._check_name(wish.name)
         ports = sum(1 for kind, _ident in wish.networks if kind == "network")
         while ports and maximum >= minimum and not self._network.room_for_ports(ports * maximum):
             maximum -= 1
@@ -71,6 +76,13 @@ class Machines:
             raise nova_error(403, "Maximum number of ports exceeded")
         number = self._allowed(wish.flavor, minimum, maximum)
         return [self._accept(_numbered(wish, index, number), effects) for index in range(number)]
+
+    def _check_name(self, name: str) -> None:
+        """nova compares the names in lower case, those of servers in ERROR or being deleted included."""
+        if self._settings.unique_names and any(
+            server.wish.name.lower() == name.lower() for server in self.servers.values()
+        ):
+            raise nova_error(409, f"Instance {name.lower()} already exists.")
 
     def _allowed(self, flavor: FlavorConfig, minimum: int, maximum: int) -> int:
         for number in range(maximum, minimum - 1, -1):
@@ -174,8 +186,10 @@ class Machines:
         try:
             self._network.create_port(ident, {"device_id": server.id, "device_owner": owner})
         except Refusal as refusal:
-            over = refusal.answer.body["NeutronError"]["type"] == "OverQuota"
-            return "Maximum number of ports exceeded" if over else NO_NETWORK
+            kind = refusal.answer.body["NeutronError"]["type"]
+            if kind == "IpAddressGenerationFailure":
+                return NO_ADDRESS.format(network=ident)
+            return "Maximum number of ports exceeded" if kind == "OverQuota" else NO_NETWORK
         return None
 
     def _strip(self, server: Server) -> None:
@@ -276,12 +290,14 @@ class Machines:
             server.views.clear()
             self.listener("addresses", server)
 
-    def add_outsiders(self, number: int, flavor: FlavorConfig, networks: list[tuple[str, str]]) -> list[str]:
+    def add_outsiders(
+        self, number: int, flavor: FlavorConfig, networks: list[tuple[str, str]], name: str = "outsider-{}"
+    ) -> list[str]:
         """Put servers of somebody else into the project: active at once and whatever the quota says."""
         now = self._scheduler.now()
         made = []
         for index in range(number):
-            wish = Wish(f"outsider-{index}", flavor, None, networks, {}, None, None, ["default"], False, None, [])
+            wish = Wish(name.format(index), flavor, None, networks, {}, None, None, ["default"], False, None, [])
             server = Server(str(uuid.uuid4()), wish, OUTSIDER, self._project_id, now, now, self._pick_az())
             server.outsider = server.networked = server.placed = True
             server.status, server.vm_state, server.task_state, server.power_state = "ACTIVE", "active", None, 1
