@@ -84,6 +84,7 @@ options:
     description:
       - Make the format vhd with C(qemu-img) when C(vhd-util) is not installed. Without C(vhd-util), diskimage-builder
         cannot make vhd. The image is a dynamic vhd of exactly the size of its source.
+        Clouds on Azure or Xen may need the one of C(vhd-util), because they look at its creator field.
     type: bool
     default: false
   first_build_room:

@@ -24,6 +24,8 @@ options:
     description:
       - Check the files only. The module calls no cloud and needs no C(clouds.yaml). Use this option in the CI of a
         configuration repository.
+      - If I(secure_config) is not given either, the module warns about missing C(zookeeper-servers) instead of failing,
+        because C(secure.conf) is usually not in that repository.
     type: bool
     default: false
   providers:

@@ -59,13 +59,18 @@ class ConfigFiles:
     secure_text: str | None = field(default=None, repr=False)
     written: float = 0.0
 
-    def parse(self, *, strict: bool = False, environ: Mapping[str, str] | None = None) -> NodepoolConfig:
+    def parse(
+        self, *, strict: bool = False, environ: Mapping[str, str] | None = None, part: bool = False
+    ) -> NodepoolConfig:
         """Return the configuration; *strict* and *environ* as for :func:`load_config`.
 
+        :param part: True to allow that no file names the ZooKeeper servers; then there is a warning.
         :raises ConfigError: there are problems.
         """
         secure_path = self.secure_path or "secure.conf"
-        return parse_config(self.text, self.path, self.secure_text, secure_path, strict=strict, environ=environ)
+        return parse_config(
+            self.text, self.path, self.secure_text, secure_path, strict=strict, environ=environ, part=part
+        )
 
 
 def read_files(path: str, secure_path: str | None = None, sleep: Callable[[float], None] = time.sleep) -> ConfigFiles:
@@ -127,6 +132,7 @@ def parse_config(
     *,
     strict: bool = False,
     environ: Mapping[str, str] | None = None,
+    part: bool = False,
 ) -> NodepoolConfig:
     """Read the configuration from texts, as :func:`load_config` does from files; the paths only appear in messages."""
     if environ is None:
@@ -135,7 +141,7 @@ def parse_config(
     secure, secure_problems = _read(secure_text or "", secure_path, environ, secret=True)
     elsewhere = bool(secure_problems) or bool(secure.data and secure.data.get("zookeeper-servers"))
     if main.data is not None:
-        found = _validate(main, NODEPOOL) + check(main.data, zookeeper_elsewhere=elsewhere)
+        found = _validate(main, NODEPOOL) + check(main.data, zookeeper_elsewhere=elsewhere, part=part)
         main_problems += _news(main, found, main_problems)
     elif not main_problems:
         main_problems.append(Problem((), "is empty: write at least the key zookeeper-servers"))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -65,8 +66,10 @@ def check(module: AnsibleModule) -> dict[str, Any]:
 
     :raises PartlyFailed: when part of it cannot be used; it carries the result.
     """
-    options = options_of(LauncherOptions, module.params)
-    result = told(module, check_config(options, offline=module.params["offline"]))
+    params = module.params
+    options = options_of(LauncherOptions, params)
+    options = replace(options, part=params["offline"] and not params["secure_config"])
+    result = told(module, check_config(options, offline=params["offline"]))
     if result["unusable"]:
         raise PartlyFailed("\n".join(result["unusable"]), result)
     return result

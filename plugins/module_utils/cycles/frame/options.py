@@ -37,6 +37,7 @@ class ConfigOptions:
     :param api_timeout: seconds without an answer after which a call of a cloud's API is given up.
     :param told: called after each call of a cloud's services.
     :param files: the texts to use instead of those that are in the files now.
+    :param part: True to check nodepool.yaml by itself: the file that names the ZooKeeper servers may be elsewhere.
     """
 
     config: str
@@ -46,6 +47,7 @@ class ConfigOptions:
     api_timeout: float = ApiTimeouts().silence
     told: Callable[[ApiCall], None] | None = None
     files: ConfigFiles | None = None
+    part: bool = False
 
     @property
     def timeouts(self) -> ApiTimeouts:
@@ -58,7 +60,7 @@ class ConfigOptions:
         :raises ConfigError: with all problems.
         """
         files = self.files or read_files(self.config, self.secure_config)
-        return files.parse(strict=self.strict_config)
+        return files.parse(strict=self.strict_config, part=self.part)
 
     def load(self) -> NodepoolConfig:
         """Read the configuration at the beginning of a cycle, and check the names that other options choose.

@@ -49,15 +49,16 @@ LAST_WINS = "and the last one counts, as in Nodepool: rename or remove one"
 BOTH_COUNT = "and all of them count, the last one most, as in Nodepool: write one entry"
 
 
-def check(main: Any, *, zookeeper_elsewhere: bool = False) -> list[Problem]:
+def check(main: Any, *, zookeeper_elsewhere: bool = False, part: bool = False) -> list[Problem]:
     """Return the problems of nodepool.yaml that a schema cannot express: names, references and others.
 
     :param main: data of nodepool.yaml.
     :param zookeeper_elsewhere: secure.conf names the ZooKeeper servers, or may do so.
+    :param part: secure.conf was not given: without servers there is a warning only.
     """
     images = Images(main)
     return [
-        *_zookeeper(main, zookeeper_elsewhere),
+        *_zookeeper(main, zookeeper_elsewhere, part),
         *_folders(main),
         *_unique(main, ("labels",)),
         *_unique(main, ("diskimages",)),
@@ -149,9 +150,10 @@ def _unique(section: Any, prefix: Path, key: str = "name", rule: str = LAST_WINS
         seen.setdefault(name, index)
 
 
-def _zookeeper(main: Any, elsewhere: bool) -> Iterator[Problem]:
+def _zookeeper(main: Any, elsewhere: bool, part: bool) -> Iterator[Problem]:
     if isinstance(main, dict) and main.get("zookeeper-servers") is None and not elsewhere:
-        yield Problem((), "lacks the key zookeeper-servers: add it here or in secure.conf")
+        severity = "warning" if part else "error"
+        yield Problem((), "lacks the key zookeeper-servers: add it here or in secure.conf", severity)
     yield from _servers(main)
 
 

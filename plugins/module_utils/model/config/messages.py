@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .drivers import OPTIONS_OF_OTHER_DRIVERS
+from .former_keys import became_of
 from .problems import (
     Path,
     Problem,
@@ -78,7 +79,10 @@ def _unknown_keys(error: SchemaError, path: Path) -> Iterator[Problem]:
         if key in known or any(re.search(pattern, key) for pattern in patterns):
             continue
         drivers = OPTIONS_OF_OTHER_DRIVERS.get(key)
-        if drivers and path[:1] == ("providers",):
+        former = became_of(path, key)
+        if former:
+            message = former
+        elif drivers and path[:1] == ("providers",):
             message = f"is an option of the {_either(drivers)} driver and ignored: remove it"
         else:
             message = f"is not a known key here and ignored: {suggestion(key, known) or 'remove it'}"

@@ -278,7 +278,7 @@ def test_lines_behind_aliases_and_merges_are_where_the_text_stands():
         (
             ("providers", 0),
             "hostname-format",
-            f"{EAST}.hostname-format: is not a known key here and ignored: did you mean image-name-format?",
+            f"{EAST}.hostname-format: is a key of Nodepool up to 9 and ignored: nothing used it: remove it",
         ),
         (
             ("tenant-resource-limits", 0),

@@ -41,6 +41,22 @@ def test_offline_the_files_alone_are_looked_at(config):
     assert result == {"changed": False, "labels": 3, "providers": {}, "unchecked": [], "unusable": []}
 
 
+@pytest.mark.parametrize("missing", [True, False])
+def test_offline_the_zookeeper_servers_may_be_in_a_file_that_is_not_here(config, tmp_path, missing):
+    document = one_provider()
+    document.pop("zookeeper-servers", None)
+    config.write_text(json.dumps(document), encoding="utf-8")
+    module = Module(config=str(config), offline=True)
+    assert config_checking.check(module)["labels"] == 3
+    (warning,) = module.warnings
+    assert "lacks the key zookeeper-servers" in warning
+    secure = tmp_path / "secure.conf"
+    secure.write_text("diskimages: []\n", encoding="utf-8")
+    online = {} if missing else {"secure_config": str(secure), "offline": True}
+    with pytest.raises(ConfigError, match="lacks the key zookeeper-servers"):
+        config_checking.check(Module(config=str(config), **online))
+
+
 def test_what_is_wrong_with_the_files_is_an_error(config):
     config.write_text("labels: 7", encoding="utf-8")
     with pytest.raises(ConfigError, match="labels"):
