@@ -292,12 +292,12 @@ class VirtualClient:
         self.calls.append((agenda.now, kind))
         self.counters.started(kind)
         began = agenda.now
-        length = self._length(seconds)
+        length = self._length(kind, seconds)
 
         def take_effect() -> None:
             effect()
 
-        bound = self.timeout if patience is None else patience
+        bound = self.counters.patience(kind, self.timeout) if patience is None else patience
         status = "200"
         result: Any = None
         try:
@@ -330,12 +330,13 @@ class VirtualClient:
         finally:
             self.counters.ended(kind, status, agenda.now - began)
 
-    def _length(self, seconds: float | Callable[[], float] | None) -> float:
+    def _length(self, kind: str, seconds: float | Callable[[], float] | None) -> float:
         if callable(seconds):
             return seconds()
         timing = self._cloud.timing
-        base = timing.other if seconds is None else seconds
-        return base * (1 + timing.spread * self._cloud.random.uniform(-1, 1))
+        base = timing.kinds.get(kind, timing.other) if seconds is None else seconds
+        length = base * (1 + timing.spread * self._cloud.random.uniform(-1, 1))
+        return length * timing.stretch(self._cloud.random)
 
     def _fail(self, fault: Fault, kind: str, changes: bool, bound: float) -> None:
         if fault.hang:

@@ -75,6 +75,10 @@ class Timing:
     """Draws what a POST /servers takes, instead of *create*."""
     plane: ControlPlane | None = None
     """What builds and creates share; then neither *boot* nor *create* counts."""
+    kinds: Mapping[str, float] = field(default_factory=dict)
+    """What calls of a kind take, instead of *other*."""
+    stretch: Callable[[random.Random], float] = lambda chance: 1.0
+    """Draws by what the time of each single call is multiplied."""
 
 
 def busy() -> Timing:
@@ -230,7 +234,7 @@ class VirtualCloud:
         if timing.plane is not None:
             return timing.plane.post_seconds(self.agenda.now)
         if timing.post is not None:
-            return timing.post(self.random)
+            return timing.post(self.random) * timing.stretch(self.random)
         return timing.create * (1 + timing.spread * self.random.uniform(-1, 1))
 
     # -- what the API does ---------------------------------------------------------------------------------------

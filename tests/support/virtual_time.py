@@ -200,6 +200,8 @@ class VirtualInbox(Inbox):
         self._pending: deque[Callable[[], None]] = deque()
         self._waiter: Fiber | None = None
         self._pauser: Fiber | None = None
+        self.starved: Callable[[], float] = lambda: 0.0
+        """Draws the seconds for which a woken cycle gets no processor."""
 
     def post(self, call: Callable[[], None]) -> None:
         """Have *call* made by the cycle."""
@@ -236,6 +238,7 @@ class VirtualInbox(Inbox):
                 self._waiter = self.agenda.current
                 self._waiter.park(timeout)
                 self._waiter = None
+                self.agenda.sleep(self.starved())
         made = 0
         while self._pending and made < most:
             self._pending.popleft()()

@@ -116,6 +116,7 @@ class Cycle:
         self.store = keeper.store()
         self.lines: list[tuple[float, str]] = []
         self.inbox = VirtualInbox(world.agenda)
+        self.inbox.starved = lambda: world.starved(world.random)
         account = Account(say=lambda line: self.lines.append((world.agenda.now, line)))
         self.context = Context(
             self.store,
@@ -220,9 +221,7 @@ class World:
             name: VirtualCloud(
                 self.agenda,
                 Limits((quota or {}).get(name, {})),
-                seed=seed,
-                first=place * IDS,
-                **((clouds or {}).get(name, {})),
+                **{"seed": seed, "first": place * IDS, **(clouds or {}).get(name, {})},
             )
             for place, name in enumerate(self.config.providers)
         }
@@ -230,6 +229,8 @@ class World:
         self.store = self.keeper.store()
         self.cycles: list[Cycle] = []
         self.sink: Sink | None = None
+        self.starved: Callable[[random.Random], float] = lambda chance: 0.0
+        """Draws the seconds for which a woken cycle gets no processor, as on a busy machine."""
         self.fulfilled: dict[str, float] = {}
         self.asked: dict[str, float] = {}
         self.handed_out: dict[str, str] = {}

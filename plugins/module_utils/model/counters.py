@@ -51,6 +51,11 @@ LAUNCHES = Family(
     "Attempts to launch a node that have ended. result is ready or failed, reason the class of the failure.",
     ("provider", "pool", "result", "reason"),
 )
+SERVERS_CREATED = Family(
+    "servers_created",
+    "Servers whose create a cloud accepted. Where far fewer nodes become ready, servers are made for nothing.",
+    ("provider", "pool"),
+)
 API_CALLS = Family(
     "api_calls",
     "Calls of a cloud's API. status is that of HTTP, or why there was no answer.",
@@ -91,6 +96,7 @@ IMAGE_UPLOAD = Family(
 )
 FAMILIES = (
     LAUNCHES,
+    SERVERS_CREATED,
     API_CALLS,
     LEAKS_REMOVED,
     REQUEST_READY,

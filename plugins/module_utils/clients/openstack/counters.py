@@ -5,10 +5,26 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import median
+
+from ...model.stored import is_number
+
+RECENT = 8
+"""Number of the last answers of a kind of call that give its usual time."""
+MOST_KINDS, LONGEST = 100, 600.0
+"""Limits for what is taken over from an earlier cycle: number of kinds, and seconds of each."""
+LATE = "timeout"
+"""The status of a call that was given up."""
+SLOW = 1 / 3
+"""A cloud is slow when a kind of call usually takes at least this part of the time that calls may wait for data."""
+PATIENCE, MOST_PATIENCE = 2.5, 4.0
+"""A call may wait this many times its usual time, and at most this many times as long as an ordinary call."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +44,9 @@ class CallCounters:
         self._lock = threading.Lock()
         self._counts: dict[tuple[str, str], CallCount] = {}
         self._running: dict[int, tuple[str, float]] = {}
+        self._answers: dict[str, deque[float]] = {}
+        self._answered_at: float | None = None
+        self._late: dict[str, int] = {}
 
     def started(self, kind: str = "") -> None:
         """Note that this thread begins a call of *kind*."""
@@ -40,6 +59,12 @@ class CallCounters:
             self._running.pop(threading.get_ident(), None)
             old = self._counts.get((kind, status), CallCount(0, 0.0, 0.0))
             self._counts[kind, status] = CallCount(old.calls + 1, old.seconds + seconds, max(old.longest, seconds))
+            if status.isdecimal():
+                self._answers.setdefault(kind, deque(maxlen=RECENT)).append(seconds)
+                self._answered_at = self._clock()
+                self._late.pop(kind, None)
+            elif status == LATE:
+                self._late[kind] = self._late.get(kind, 0) + 1
 
     @property
     def running(self) -> int:
@@ -59,6 +84,67 @@ class CallCounters:
                 return "", 0.0
             kind, began = min(waiting, key=lambda running: running[1])
             return kind, self._clock() - began
+
+    def overdue(self, least: float, times: float, *, but: str = "") -> tuple[str, float]:
+        """Return (kind, seconds) of the longest waiting call that waits unusually long; ("", 0.0) when there is none.
+
+        :param least: seconds that no call is overdue before,
+        :param times: nor before so many times the usual time of its kind.
+        :param but: ignore calls of this kind.
+        """
+        with self._lock:
+            now = self._clock()
+            waiting = [
+                (now - began, kind)
+                for kind, began in self._running.values()
+                if kind != (but or None) and now - began >= max(least, times * self._usual(kind))
+            ]
+        seconds, kind = max(waiting, default=(0.0, ""))
+        return kind, seconds
+
+    def usual(self, *, but: str = "") -> float:
+        """Return the usual seconds of the slowest kind of call, by recent answers; 0 before the first answer.
+
+        :param but: ignore calls of this kind.
+        """
+        with self._lock:
+            return max((self._usual(kind) for kind in self._answers if kind != (but or None)), default=0.0)
+
+    def usual_document(self) -> dict[str, float]:
+        """Return the usual seconds by kind of call, for the next cycle."""
+        with self._lock:
+            return {kind: round(self._usual(kind), 2) for kind in sorted(self._answers)}
+
+    def learn_usual(self, document: object) -> None:
+        """Take over the usual seconds of an earlier cycle for kinds without an answer yet; ignore invalid ones."""
+        found = document if isinstance(document, Mapping) else {}
+        with self._lock:
+            for kind, seconds in list(found.items())[:MOST_KINDS]:
+                if isinstance(kind, str) and is_number(seconds) and 0 <= seconds <= LONGEST:
+                    self._answers.setdefault(kind, deque([float(seconds)], maxlen=RECENT))
+
+    def quiet_for(self) -> float:
+        """Return the seconds since the API answered last, whatever it said; infinite before the first answer."""
+        with self._lock:
+            return math.inf if self._answered_at is None else self._clock() - self._answered_at
+
+    def patience(self, kind: str, silence: float) -> float:
+        """Return the seconds that a call of this kind may wait for data.
+
+        A kind that usually takes long gets more than *silence*, and at a cloud that is known to be slow a kind gets
+        more after a call that was given up: the next one would be given up as well. A cloud that is usually quick gets
+        no more: where it does not answer, it is away, and it is noticed soon when it is back.
+
+        :param silence: the seconds for an ordinary call.
+        """
+        with self._lock:
+            known = silence * SLOW <= max((self._usual(each) for each in self._answers), default=0.0)
+            doubled = silence * 2.0 ** self._late.get(kind, 0) if known else silence
+            return min(MOST_PATIENCE * silence, max(doubled, PATIENCE * self._usual(kind)))
+
+    def _usual(self, kind: str) -> float:
+        answers = self._answers.get(kind)
+        return median(answers) if answers else 0.0
 
     @property
     def total(self) -> int:

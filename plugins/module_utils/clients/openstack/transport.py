@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from ...model.api_timeouts import MOST_CREATES
-from .counters import CallCounters
+from .counters import LATE, CallCounters
 from .kinds import call_kind
 from .library import (
     HTTPAdapter,
@@ -254,7 +254,7 @@ class Transport(HTTPAdapter):
             status = "error"
             code: int | None = None
             try:
-                response = self._exchange(request, options)
+                response = self._exchange(request, options, self._counters.patience(kind, self._timeouts[1]))
                 code = response.status_code
                 status = str(code)
                 _check_redirect(request, response)
@@ -271,13 +271,16 @@ class Transport(HTTPAdapter):
         finally:
             slots.release()
 
-    def _exchange(self, request: Any, options: dict[str, Any]) -> Any:
+    def _exchange(self, request: Any, options: dict[str, Any], silence: float) -> Any:
+        """Send the request and read the answer; the cloud may send nothing for *silence* seconds."""
         times = options.get("timeout")
         own = times if isinstance(times, UploadTimes) else None
-        total = times.total if isinstance(times, (UploadTimes, AnswerTimes)) else self._total
-        connecting, silence = self._timeouts
-        timeouts = (connecting, total) if isinstance(times, (UploadTimes, AnswerTimes)) else self._timeouts
-        call = _Call(total, own.stall if own else silence, timeouts[1], self._clock)
+        connecting, ordinary = self._timeouts
+        total, waits = self._total + silence - ordinary, silence
+        if isinstance(times, (UploadTimes, AnswerTimes)):
+            total = waits = times.total
+        timeouts = (connecting, waits)
+        call = _Call(total, own.stall if own else ordinary, waits, self._clock)
         _here.call = call
         if own:
             self._uploads.add(call)
@@ -377,7 +380,7 @@ def status_without_answer(problem: BaseException) -> str:
     if isinstance(problem, (known.ConnectTimeout, known.ProxyError)):
         return "no-connection"
     if isinstance(problem, known.Timeout):
-        return "timeout"
+        return LATE
     if isinstance(problem, known.SSLError):
         return "tls"
     if isinstance(problem, known.ConnectionError):

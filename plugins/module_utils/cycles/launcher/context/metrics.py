@@ -26,6 +26,8 @@ SHARE = 0.01
 OPEN = frozenset({RequestState.REQUESTED, RequestState.PENDING})
 
 READY, FAILED = "ready", "failed"
+TAKEN_BACK = "taken back"
+"""Outcome of an attempt that was given up because its request was taken back from the pool."""
 RESULTS = {
     READY: "ready",
     "quota": "error.quota",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ....launching.moving import is_dead
 from ....launching.retiring import retirement
 from ....model import owner, reasons
 from ....model.launch import Phase
@@ -77,12 +78,12 @@ class CreateLimits:
         return next((frozen[name] for name in wanted if name not in allowed), None)
 
     def is_stuck(self, ongoing: LaunchInProgress, now: float) -> bool:
-        """Return True if the launch makes no progress because its pool is frozen or its provider is in trouble."""
+        """Return True if the launch makes no progress because its pool is frozen or its provider is dead."""
         if ongoing.launch.phase == Phase.QUEUED:
             return self.held_up(ongoing) is not None
         timeouts = ongoing.actor.timeouts
         bound = timeouts.stuck if ongoing.launch.server_id is None else timeouts.stuck_with_server
-        return ongoing.actor.health.troubled_for(now) >= bound
+        return is_dead(ongoing.actor.health.standing(now), bound)
 
 
 def pool_id_of(context: Context, ongoing: LaunchInProgress) -> str:

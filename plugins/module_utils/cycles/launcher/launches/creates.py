@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ....launching import machine
 from ....launching.classifier import Verdict, of_error
+from ....launching.harvest import CREATED
 from ....launching.machine import Failure
 from ....model import owner
 from ....model.cloud import Server
@@ -111,6 +112,7 @@ class Creates:
     def _accepted(self, ongoing: LaunchInProgress) -> None:
         sent_at, size = ongoing.launch.asked_at or ongoing.launch.started, size_of(ongoing.node)
         self._gates.freezes.accepted(pool_id_of(self._context, ongoing), ongoing.actor, size, sent_at)
+        self._outcomes.count(ongoing, CREATED)
 
     def _started(self, ongoing: LaunchInProgress, server_id: str, now: float) -> None:
         """Store that the launch has its server."""

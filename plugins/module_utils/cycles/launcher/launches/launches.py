@@ -108,6 +108,7 @@ class Launches:
             if node_id in account.launched:
                 account.launched.remove(node_id)
         else:
+            self._outcomes.given_up(ongoing)
             ongoing.node.allocated_to = None
             ongoing.node.set_state(NodeState.ABORTED, self._context.now())
             self._context.store.nodes.write(ongoing.node)

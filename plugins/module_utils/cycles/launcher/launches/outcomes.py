@@ -10,16 +10,18 @@ from collections.abc import Iterable
 from ....clients.zookeeper.batch import Batch
 from ....launching import machine, record
 from ....launching.classifier import COURSES, LABEL_BREAKER, Seen, Verdict
+from ....launching.harvest import CREATED, WASTED
+from ....launching.harvest import READY as READY_NODE
 from ....launching.machine import Failure
 from ....launching.narrow import narrow_name, split
 from ....model import owner
-from ....model.counters import SERVER_REACHABLE
+from ....model.counters import SERVER_REACHABLE, SERVERS_CREATED
 from ....model.launch import Phase
 from ....model.lines import Trouble
 from ....model.node import NodeState
 from ....model.resources import Resources
 from ..context.context import Context
-from ..context.metrics import READY, count_attempt
+from ..context.metrics import READY, TAKEN_BACK, count_attempt
 from .create_limits import pool_id_of
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
@@ -63,6 +65,25 @@ class Outcomes:
         pool_id = pool_id_of(self._context, ongoing)
         self._gates.freezes.refuse(pool_id, ongoing.actor, named, text, sent_at, failing)
 
+    def count(self, ongoing: LaunchInProgress, what: int) -> None:
+        """Count a server that was created, became a node, or was given up; say so when too many are given up."""
+        harvest, now, account = ongoing.actor.experience.harvest, self._context.now(), self._context.account
+        harvest.add(what, now)
+        if what == CREATED:
+            account.cycle_counts.counters.add(SERVERS_CREATED, *ongoing.key)
+        news = harvest.news(now) if what == WASTED else ""
+        if news:
+            provider = ongoing.launch.provider
+            account.say(Trouble(f"provider {provider}: {news}", provider=provider))
+
+    def given_up(self, ongoing: LaunchInProgress) -> None:
+        """Count a launch that is given up after its create was sent, because its request moves or is gone."""
+        if ongoing.launch.phase == Phase.CLEARING:
+            return  # its failure was counted
+        self.count(ongoing, WASTED)
+        seconds = self._context.now() - (ongoing.launch.started or self._context.now())
+        count_attempt(self._context.account.cycle_counts, ongoing.node, TAKEN_BACK, seconds)
+
     def fail(
         self,
         ongoing: LaunchInProgress,
@@ -82,6 +103,8 @@ class Outcomes:
         if failure is Failure.REFUSED and not verdict.wrong:
             ongoing.actor.known.forget_names()
         ongoing.build_failed(failure, now)
+        if launch.server_id is not None:
+            self.count(ongoing, WASTED)
         told = f"node {ongoing.node.id}: {failure.value}: {text} [owner: {verdict.owner}]"
         self._context.account.say(Trouble(told, **ongoing.subject))
         cycle_counts, seconds = self._context.account.cycle_counts, now - (launch.started or now)
@@ -120,6 +143,7 @@ class Outcomes:
         launch, image = ongoing.launch, ongoing.label.image_name
         self._gates.breakers.succeeded(launch.provider, image, ongoing.flavor, launch.pool, launch.label)
         self._signs.succeeded(ongoing, now)
+        self.count(ongoing, READY_NODE)
         record.ready(ongoing.node, ongoing.host_keys, now)
         batch = self._context.store.batch()
         self._context.save(ongoing.launch, batch)

@@ -18,7 +18,7 @@ from ....launching.polling import (
     watch_due,
 )
 from ....model.api_timeouts import ApiTimeouts
-from ....model.cloud import Server
+from ....model.cloud import CloudLimits, Server
 from ....model.config.types import Provider
 from ....model.errors import (
     CloudAuthError,
@@ -34,7 +34,7 @@ from .create_lane import CreateLane
 from .experience import Experience
 from .facts import Fact
 from .given_back import Expected, GivenBack
-from .health import Health
+from .health import CREATE, Health
 from .inquiries import Answered
 from .knowledge import Knowledge
 from .server_view import ServerView
@@ -45,9 +45,14 @@ Judge = Callable[[CloudError], CloudError]
 LIMITS_AGE = 60.0
 """Largest age in seconds of the limits and the others' usage while nodes are wanted."""
 LIMITS_AGE_WHEN_FULL = 15.0
+LIMITS_HOLD = 60.0
+"""Seconds for which limits that were answered wait for the list that is read after them."""
 PROBE_AGE = 2.0
 """Seconds between two readings of the limits of a provider in trouble, which show whether it works again. Failures make
 the interval longer."""
+JOB_CALLS, MOST_JOB = 8.0, 4.0
+"""A job of several calls may take this many times the usual time of the slowest one, and at most this many times as
+long as a job at a quick cloud."""
 RETRY_WITHIN = 10.0
 """Seconds. A preview does not wait for an API that asks for a longer pause."""
 
@@ -89,6 +94,7 @@ class ProviderActor:
         self.inbox = inbox
         self.experience = Experience()
         self._began = inbox.clock()
+        self._limits: tuple[float, CloudLimits] | None = None
         self.timeouts = timeouts or ApiTimeouts()
         # The client may have been replaced by the time of the call.
         # pylint: disable=unnecessary-lambda
@@ -157,7 +163,9 @@ class ProviderActor:
                 fact.renew()
 
     def check(self, now: float) -> None:
-        """Answer the jobs that have overrun their time."""
+        """Answer the jobs that have overrun their time; jobs at a slow cloud get more of it."""
+        usual = self.client.counters.usual(but=CREATE)
+        self.workers.seconds = min(MOST_JOB * self.timeouts.job, max(self.timeouts.job, JOB_CALLS * usual))
         for workers in (self.workers, self.creates.workers):
             workers.check(now)
 
@@ -198,6 +206,7 @@ class ProviderActor:
             "list_seconds": self.view.list.document(),
             **self.creates.document(),
             "zones": self.known.denials.document(),
+            "call_seconds": self.client.counters.usual_document(),
             "health": self.health.record(self.inbox.clock()),
         }
 
@@ -207,6 +216,7 @@ class ProviderActor:
         self.view.list.learn(document.get("list_seconds"))
         self.creates.learn(document)
         self.known.learn_zones(document.get("zones"))
+        self.client.counters.learn_usual(document.get("call_seconds"))
 
     def _reading(self) -> Any:
         """Return limits and others' usage at the last reading, of this cycle or an earlier one, for the operator."""
@@ -347,8 +357,14 @@ class ProviderActor:
 
     def _read_capacity(self) -> Capacity:
         # Read the limits first: a server that is created in between is then in the list and is not hidden usage.
-        limits = self.client.limits(volumes=self._uses_volumes(), network=True)
-        return Capacity(limits, self.view.list.read_whole())
+        # At a slow cloud the list may fail after the limits were answered: then the next try uses those.
+        now = self.inbox.clock()
+        if self._limits is None or not 0 <= now - self._limits[0] < LIMITS_HOLD:
+            self._limits = now, self.client.limits(volumes=self._uses_volumes(), network=True)
+        asked_at, limits = self._limits
+        listing = self.view.list.read_whole()
+        self._limits = None
+        return Capacity(limits, listing, asked_at)
 
     def _ask_for_server(self, server_id: str, answered: Answered) -> None:
         def done(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
@@ -359,11 +375,12 @@ class ProviderActor:
         self.workers.submit("GET /servers/{id}", lambda: (self.inbox.clock(), self.client.get_server(server_id)), done)
 
     def _new_capacity(self, error: CloudError | None) -> None:
-        capacity, asked_at = self.capacity.value, self.capacity.asked_at
-        if error is not None or capacity is None or asked_at is None:
+        capacity, began = self.capacity.value, self.capacity.asked_at
+        if error is not None or capacity is None or began is None:
             return
-        self.view.take_list(capacity.listing, asked_at)
-        self.usage.read(capacity, asked_at)
+        self.view.take_list(capacity.listing, began)
+        self.capacity.asked_at = began if capacity.asked_at is None else capacity.asked_at
+        self.usage.read(capacity, self.capacity.asked_at)
 
 
 def _answered(error: CloudError | None) -> bool:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from ....launching.harvest import Harvest
 from ....launching.polling import SAMPLES, Times
 from ....model.stored import BadDocument, is_number
 
@@ -18,6 +19,7 @@ class Experience:
 
     :ivar boot_times: seconds from a create to ACTIVE.
     :ivar delete_times: seconds from a delete until no list shows the server.
+    :ivar harvest: how many servers became nodes lately.
     :ivar reading: limits and the usage of others when they were read last, for operators.
     """
 
@@ -25,6 +27,7 @@ class Experience:
         self.boot_times = Times()
         self.delete_times = Times()
         self.reading: Any = None
+        self.harvest = Harvest()
         self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
 
     def node_gone(self, pool: str | None, now: float) -> None:
@@ -38,6 +41,7 @@ class Experience:
             "delete_seconds": list(self.delete_times.samples),
             "gone": list(self._gone),
             "reading": self.reading,
+            "harvest": self.harvest.document(),
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:
@@ -48,6 +52,7 @@ class Experience:
         gone = document.get("gone")
         self._gone.extend(item for item in (gone if isinstance(gone, list) else ()) if isinstance(item, dict))
         self.reading = document.get("reading")
+        self.harvest.learn(document.get("harvest"))
 
 
 def learned_before(document: Mapping[str, Any]) -> Mapping[str, Any]:

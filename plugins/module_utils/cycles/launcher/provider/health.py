@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....clients.openstack.counters import CallCounters
+from ....launching.moving import PATIENT, WELL, Standing
 from ....model import reasons
 from ....model.api_timeouts import LONGEST_ABSENCE, ApiTimeouts
 from ....model.backoff import backoff
@@ -49,6 +50,8 @@ class Health:
         self._probe_at = 0.0
         self.since: float | None = None
         """UNIX time since which the API is in trouble; None if it is not."""
+        self._well_since = float("-inf")
+        """UNIX time at which its last trouble ended."""
 
     def heard(self, error: CloudError | None, now: float, call: str = "") -> None:
         """Note an answer to a *call*, or that there was none. A refusal is an answer."""
@@ -94,11 +97,14 @@ class Health:
         A create may take minutes while all other calls are answered: then it is only slow.
         """
         suspect = self._timeouts.suspect
-        kind, seconds = self._counters.longest_wait(but=CREATE)
-        if seconds < suspect and now - self._heard_at >= suspect:
+        # A call that waits no longer than calls of its kind usually do shows nothing.
+        kind, seconds = self._counters.overdue(suspect, PATIENT, but=CREATE)
+        if not seconds and now - self._heard_at >= max(suspect, PATIENT * self._counters.usual(but=CREATE)):
             kind, seconds = self._counters.longest_wait()
         self._silent = (kind, seconds) if seconds >= suspect else ("", 0.0)
         if self.blocked(now) is None:
+            if self.since is not None:
+                self._well_since = now
             self.since = None
         elif self.since is None:
             self.since = now - self._silent[1]
@@ -125,6 +131,16 @@ class Health:
     def troubled_for(self, now: float) -> float:
         """Return the seconds since the trouble began; 0 if there is none."""
         return 0.0 if self.since is None else now - self.since
+
+    def standing(self, now: float) -> Standing:
+        """Return what decides whether requests leave this provider."""
+        counters = self._counters
+        answered = not self._silent[1] and (self._error is None or self._error.status is not None)
+        return Standing(self.troubled_for(now), answered, counters.quiet_for(), counters.usual(but=CREATE))
+
+    def is_long_well(self, now: float) -> bool:
+        """Return True if requests may move here: it is well, and was not in trouble a moment ago."""
+        return self.blocked(now) is None and not 0 <= now - self._well_since < WELL
 
     def document(self, now: float) -> dict[str, Any]:
         """Return the health for the result: ``state`` is ok or trouble."""

@@ -31,10 +31,14 @@ NEAR = 3
 
 @dataclass(frozen=True)
 class Capacity:
-    """One reading of the limits together with the server list that was read right after it."""
+    """One reading of the limits together with a server list that was read after it.
+
+    :ivar asked_at: UNIX time at which the limits were asked for; None: when the reading began.
+    """
 
     limits: CloudLimits
     listing: Listing
+    asked_at: float | None = None
 
 
 class Usage:

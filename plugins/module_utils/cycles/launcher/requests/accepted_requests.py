@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from ....clients.zookeeper.batch import Batch
 from ....launching.actions import Admit, Decline
 from ....launching.elsewhere import has_room_elsewhere
+from ....launching.moving import Departures, may_move
 from ....launching.snapshot import Snapshot
 from ....model import reasons
 from ....model.counters import REQUEST_READY
@@ -28,6 +30,7 @@ from ..launches.launches import Launches
 from .accepting import AcceptedRequest, accept, lock_node_of, lock_pending, reuse
 from .waits import (
     forget_wait,
+    moves_of,
     store_end,
     store_reasons,
     store_taken_back,
@@ -43,6 +46,7 @@ class AcceptedRequests:
         self._accepted: dict[str, AcceptedRequest] = {}
         self.tried: dict[str, frozenset[str]] = {}
         """Request → ids of the pools in which its launches have failed: other pools go first."""
+        self._departures: defaultdict[str, Departures] = defaultdict(Departures)
 
     def __contains__(self, request_id: object) -> bool:
         return request_id in self._accepted
@@ -166,7 +170,8 @@ class AcceptedRequests:
         """Reopen requests that are stuck, so that another pool or launcher may serve them.
 
         A request is reopened at once if it has no ready node and no create was sent, or if the configuration or the
-        lack of an image forbids one of its launches; otherwise only if another pool can serve it.
+        lack of an image forbids one of its launches; otherwise only if its provider is dead, a provider that has long
+        been well can serve it, and it has not moved often.
 
         :return: True if there were any.
         """
@@ -183,9 +188,8 @@ class AcceptedRequests:
             costs_nothing = not accepted.held and all(
                 self._launches.in_progress[node_id].is_queued for node_id in launching
             )
-            if not costs_nothing and not self._another_pool_can(accepted):
-                continue
-            self._give_back(accepted, launching)
+            if costs_nothing or self._may_move(accepted, now):
+                self._give_back(accepted, launching)
         return len(self._accepted) < before
 
     def try_elsewhere(self, snapshot: Snapshot) -> None:
@@ -213,21 +217,25 @@ class AcceptedRequests:
 
     def _give_back(self, accepted: AcceptedRequest, unwanted: list[str]) -> None:
         """Reopen the request; withdraw its *unwanted* launches, and finish the others for any request."""
+        thrown = sum(not self._launches.in_progress[node_id].is_queued for node_id in unwanted)
         for node_id in unwanted:
             self._launches.withdraw(node_id)
             accepted.node_ids.remove(node_id)
         where = self._where(accepted.pool_id)
         self._say(f"request {accepted.request.id}: taken back from {where}", accepted)
-        store_taken_back(self._context, accepted.request.id, where)
+        store_taken_back(self._context, accepted.request.id, where, thrown)
         self._put_back(accepted)
 
-    def _another_pool_can(self, accepted: AcceptedRequest) -> bool:
+    def _may_move(self, accepted: AcceptedRequest, now: float) -> bool:
+        """Return True if another provider has long been well and can serve the request, which has not moved often."""
         wanted = set(accepted.request.node_types)
-        for (provider, pool), pool_id in self._context.pool_ids.items():
-            actor = self._context.actors[provider]
-            able = wanted <= set(actor.provider.pools[pool].labels) and actor.blocked is None
-            if pool_id != accepted.pool_id and able and pool_id not in accepted.request.declined_by:
-                return True
+        provider, _pool = self._context.pool_names(accepted.pool_id)
+        for (name, pool), pool_id in self._context.pool_ids.items():
+            actor = self._context.actors[name]
+            able = wanted <= set(actor.provider.pools[pool].labels) and actor.health.is_long_well(now)
+            if able and name != provider and pool_id not in accepted.request.declined_by:
+                moves = moves_of(self._context, accepted.request.id)
+                return may_move(moves, now) and self._departures[provider].allow(now)
         return False
 
     def _fulfill(self, accepted: AcceptedRequest, before: Batch) -> None:

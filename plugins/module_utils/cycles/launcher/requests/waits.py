@@ -167,15 +167,27 @@ def _joined(past: Iterable[dict[str, Any]], why: Iterable[Reason]) -> list[dict[
     return reasons.causes_first([*past, *(reason.document() for reason in why)])
 
 
-def store_taken_back(context: Context, request_id: str, where: str) -> None:
-    """Store that a request was taken back from a pool that made no progress with it, for its explanation."""
+def store_taken_back(context: Context, request_id: str, where: str, thrown: int) -> None:
+    """Store that a request was taken back from a pool that made no progress with it.
+
+    :param thrown: how many creates or servers of it were given up.
+    """
+    now = context.now()
 
     def add(document: dict[str, Any] | None) -> dict[str, Any]:
         before = (document or {}).get("taken_back")
-        told = [*(before if isinstance(before, list) else ()), {"where": where, "at": context.now()}]
+        told = [*(before if isinstance(before, list) else ()), {"where": where, "at": now, "thrown": thrown}]
         return {**(document or {}), "taken_back": told[-MOST_TAKEN_BACK:]}
 
     context.store.own.change(f"{DECLINES}/{request_id}", add)
+
+
+def moves_of(context: Context, request_id: str) -> list[float]:
+    """Return the UNIX times at which a request was taken back and servers were given up."""
+    document = context.store.own.get(f"{DECLINES}/{request_id}") or {}
+    found = document.get("taken_back")
+    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return [float(item["at"]) for item in items if item.get("thrown") and is_number(item.get("at"))]
 
 
 def store_end(context: Context, request: NodeRequest, outcome: str, documents: list[dict[str, Any]]) -> None:

@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two providers of which at least one is slow: each request is served with one create, whatever the machine is doing.
+
+Each call takes 0.5 to 2 times its latency, the clouds are in and out of step, and the launcher does not always get a
+processor.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.moving import WELL
+from tests.support.effort import EFFORT
+from tests.support.virtual_cloud import Timing
+from tests.support.world import World, label, provider_document, site
+
+REQUESTS = 20
+SEEDS = range(50 if EFFORT > 1 else 2)
+"""With the four pairs 200 worlds in the slow lane."""
+MOST_WASTED = 0.05
+LONGER = 1.3
+"""The two clouds together may take this many times as long as the slower of them alone takes for its half."""
+
+
+def slow(create: float, other: float) -> Timing:
+    """A cloud whose lists, limits and deletes take *other* seconds."""
+    kinds = dict.fromkeys(("GET /limits", "GET /quotas/{id}/details", "DELETE /servers/{id}"), other)
+    return Timing(
+        post=lambda chance: create,
+        listing=other,
+        kinds=kinds,
+        boot=(20.0, 2.0),
+        spread=0.0,
+        stretch=lambda chance: 2.0 ** chance.uniform(-1, 1),
+    )
+
+
+QUICK = Timing()
+PAIRS = {
+    "45-13": (slow(45, 13), slow(45, 13)),
+    "15-11": (slow(15, 11), slow(15, 11)),
+    "90-30": (slow(90, 30), slow(90, 30)),
+    "quick-slow": (QUICK, slow(45, 13)),
+}
+
+
+@dataclass
+class Course:
+    """What was seen."""
+
+    served: int
+    creates: int
+    deletes: int
+    seconds: float
+
+
+def starved(chance: random.Random) -> float:
+    """Three times of ten the woken launcher waits for a processor."""
+    return chance.expovariate(1 / 0.7) if chance.random() < 0.3 else 0.0
+
+
+def course(timings: tuple[Timing, ...], seed: int, requests: int, limit: float = 1500.0) -> Course:
+    """Serve so many requests by as many providers as there are timings."""
+    names = [f"cloud{place}" for place in range(len(timings))]
+    pools = {"name": "main", "labels": [label("small")], "max-servers": REQUESTS // 2}
+    document = site(*(provider_document(name, pools) for name in names))
+    clouds = {
+        name: {"timing": timing, "seed": seed + 1000 * place}
+        for place, (name, timing) in enumerate(zip(names, timings, strict=True))
+    }
+    with World(document, clouds=clouds, seed=seed) as world:
+        world.starved = starved
+        world.start()
+        asked = [world.request("small") for _unused in range(requests)]
+        world.run(limit, until=lambda: all(request in world.fulfilled for request in asked))
+        calls = [kind for cycle in world.cycles for client in cycle.clients for _when, kind in client.calls]
+        return Course(
+            served=len(world.fulfilled),
+            creates=calls.count("POST /servers"),
+            deletes=calls.count("DELETE /servers/{id}"),
+            seconds=max(world.fulfilled.values(), default=0.0) - min(world.asked.values()),
+        )
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_everything_is_served_and_hardly_a_server_is_thrown_away(pair: str, seed: int):
+    seen = course(PAIRS[pair], seed, REQUESTS)
+    assert seen.served == REQUESTS, seen
+    assert seen.creates - REQUESTS <= MOST_WASTED * REQUESTS, seen
+    assert seen.deletes <= MOST_WASTED * REQUESTS, seen
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_two_clouds_take_little_longer_than_the_slower_one_alone_for_its_half(pair: str):
+    """Single worlds differ by their draws, so their sums are compared. All of it is virtual time."""
+    seeds = [seed + 500 for seed in (range(20) if EFFORT > 1 else range(3))]
+    both = sum(course(PAIRS[pair], seed, REQUESTS).seconds for seed in seeds)
+    halves = [
+        max(course((timing,), seed + place, REQUESTS // 2).seconds for place, timing in enumerate(PAIRS[pair]))
+        for seed in seeds
+    ]
+    assert both <= LONGER * sum(halves)
+
+
+def test_a_dead_provider_beside_a_slow_one_still_loses_its_requests():
+    pools = {"name": "main", "labels": [label("small")]}
+    document = site(provider_document("dead", {**pools, "priority": 1}), provider_document("slow", pools))
+    with World(document, clouds={"slow": {"timing": slow(15, 11)}}) as world:
+        world.start()
+        world.run(100)
+        world.fault("dead", hang=True)
+        asked = [world.request("small") for _unused in range(5)]
+        assert world.run(400, until=lambda: all(request in world.fulfilled for request in asked))
+        calls = [kind for client in world.cycles[0].clients for _when, kind in client.calls]
+        assert calls.count("POST /servers") <= 10
+        assert any("taken back from dead/main" in line for _when, line in world.cycles[0].lines)
+
+
+def test_a_request_does_not_move_to_a_provider_that_was_in_trouble_a_moment_ago():
+    pools = {"name": "main", "labels": [label("small")]}
+    document = site(provider_document("east", {**pools, "priority": 1}), provider_document("west", pools))
+    with World(document) as world:
+        world.start()
+        world.run(5)
+        # west answers with errors for a while: east gets the request, and its create is not answered.
+        trouble = world.fault("west")
+        world.run(2)
+        world.fault("east", hang=True)
+        request = world.request("small")
+        world.run(20)
+        trouble.left = 0
+        world.run(WELL - 5)
+        assert not any("taken back" in line for _when, line in world.cycles[0].lines)
+        assert world.run(60, until=lambda: request in world.fulfilled)
+        (node,) = world.nodes("ready")
+        assert node.provider == "west"
