@@ -18,6 +18,7 @@ from tests.bench.rooms.inside import Inside
 from tests.bench.rooms.inventory import Inventory
 from tests.bench.rooms.loop import LoopRoom
 from tests.bench.rooms.mix import Mix
+from tests.bench.rooms.pingpong import PingPong
 from tests.bench.rooms.pressure_crash import Crash, KillPoints
 from tests.bench.rooms.pressure_failures import Failures
 from tests.bench.rooms.pressure_fairness import Fairness
@@ -87,6 +88,7 @@ ROOMS: tuple[Room, ...] = (
     Silent(),
     Troubled(),
     SlowCloud(),
+    PingPong(),
     Failures(),
     Launches(),
     Storm(),

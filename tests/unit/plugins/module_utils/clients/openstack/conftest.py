@@ -152,7 +152,7 @@ def make_client(cloud: FakeCloud, tmp_path: Path) -> Callable[..., CloudClient]:
     """Makes clients of the cloud; without *text* of the standard clouds.yaml."""
 
     class FakeTransport(Transport):
-        def _exchange(self, request: Any, options: dict[str, Any]) -> Any:
+        def _exchange(self, request: Any, options: dict[str, Any], silence: float) -> Any:
             return cloud.exchange(request)
 
     def make(text: str | None = None, *, region: str | None = None, entry: str = "east", **options: Any) -> CloudClient:

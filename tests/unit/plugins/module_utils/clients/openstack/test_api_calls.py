@@ -115,7 +115,7 @@ def test_waiting_for_the_rate_is_not_counted():
         now[0] += seconds
 
     class Quick(Transport):
-        def _exchange(self, request, options):
+        def _exchange(self, request, options, silence):
             now[0] += 0.25
             response = requests.Response()
             response.status_code = 200
