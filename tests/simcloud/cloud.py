@@ -123,6 +123,7 @@ class Cloud:
                     "disk_format": image.get("disk_format"),
                     "md5": image["checksum"],
                     "sha256": self.images.sha256(ident),
+                    "tags": image["tags"],
                 }
                 for ident, image in self.images.images.items()
             },

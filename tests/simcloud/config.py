@@ -106,6 +106,7 @@ class Settings:
     :ivar faults_in_lists: listings show faults, too, not only the answer about the one server.
     :ivar unique_names: nova's osapi_compute_unique_server_name_scope is "project".
     :ivar double_addresses: a second floating IP for the same fixed one is not refused.
+    :ivar images_become: disk format to which the cloud converts each image that arrives; "" leaves them alone.
     :ivar cells_down: no cell answers: listings are empty, a question about one server gets 500, no zone is available.
     """
 
@@ -124,6 +125,7 @@ class Settings:
     azs: list[str] = field(default_factory=lambda: ["nova"])
     page_limit: int = 1000
     password: str = "secret"
+    images_become: str = ""
 
     def change(self, document: Mapping[str, Any]) -> None:
         """Apply a document of changes; ``quota`` and ``latency`` are merged, the rest is replaced.
@@ -157,7 +159,7 @@ class Settings:
                 fresh[name] = [str(zone) for zone in value]
             elif name == "page_limit":
                 fresh[name] = max(1, int(value))
-            elif name == "password":
+            elif name in ("password", "images_become"):
                 fresh[name] = str(value)
             else:
                 raise ValueError(f"unknown setting {name!r}")

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Glance v2: images and their data. Import and staging are left out."""
+"""Glance v2: images and their data, also by import (glance-direct).
+
+With the setting ``images_become`` the cloud converts what arrives: format, size and checksums are those of other data.
+"""
 
 from __future__ import annotations
 
@@ -118,21 +121,27 @@ class ImageApi:
                 return self._delete(self._get(ident))
             case "GET", ["images", ident, "file"]:
                 return self._download(self._get(ident))
+            case "POST", ["images", ident, "import"]:
+                return self._import(self._get(ident), call.json())
+            case "GET", ["info", "import"]:
+                methods = ["glance-direct", "web-download", "copy-image"]
+                kind = "Import methods available."
+                return Answer(200, {"import-methods": {"description": kind, "type": "array", "value": methods}})
             case "GET", ["schemas", kind]:
                 return Answer(200, {"name": kind, "properties": {}, "additionalProperties": {"type": "string"}})
         raise glance_error(404, "The resource could not be found.")
 
     async def upload(self, call: Call, ident: str) -> Answer:
-        """Take the data of a queued image from the stream of the call."""
+        """Take the data of a queued image from the stream of the call, for the store or into the staging area."""
         image = self._get(ident)
+        staged = call.path[-1:] == ["stage"]
         if image["status"] != "queued":
-            status = image["status"]
-            raise glance_error(409, f"Image status transition from {status} to saving is not allowed")
-        if not image["disk_format"] or not image["container_format"]:
+            wanted = "uploading" if staged else "saving"
+            raise glance_error(409, f"Image status transition from {image['status']} to {wanted} is not allowed")
+        if not staged and (not image["disk_format"] or not image["container_format"]):
             raise glance_error(400, "Properties disk_format, container_format must be set prior to saving data.")
         assert call.stream is not None
-        image["status"] = "saving"
-        md5, sha512 = hashlib.md5(), hashlib.sha512()
+        image["status"] = "uploading" if staged else "saving"
         size = 0
         self._state.folder.mkdir(parents=True, exist_ok=True)
         target = self._state.data_file(ident)
@@ -141,8 +150,6 @@ class ImageApi:
                 async for piece in call.stream:
                     data.write(piece)
                     size += len(piece)
-                    md5.update(piece)
-                    sha512.update(piece)
         except BaseException:
             # As in glance: an upload that breaks off leaves the image queued and nothing stored.
             image["status"] = "queued"
@@ -151,17 +158,36 @@ class ImageApi:
         if ident not in self._state.images:
             target.unlink(missing_ok=True)
             raise glance_error(410, f"Image {ident} could not be found after upload.")
-        image.update(
-            status="active",
-            size=size,
-            virtual_size=size,
-            checksum=md5.hexdigest(),
-            os_hash_algo="sha512",
-            os_hash_value=sha512.hexdigest(),
-            stores="file",
-        )
-        self._state.touch(image)
+        if staged:
+            image["size"] = size
+        else:
+            self._store(image)
         return Answer(204)
+
+    def _store(self, image: dict[str, Any]) -> None:
+        """Make an image active with the data that is there, converted when the cloud does that."""
+        target = self._state.data_file(image["id"])
+        if self._settings.images_become and self._settings.images_become != image["disk_format"]:
+            target.write_bytes(b"converted" + target.read_bytes())
+            image["disk_format"] = self._settings.images_become
+        size = target.stat().st_size
+        with target.open("rb") as data:
+            md5 = hashlib.file_digest(data, "md5").hexdigest()
+        with target.open("rb") as data:
+            sha512 = hashlib.file_digest(data, "sha512").hexdigest()
+        image.update(status="active", size=size, virtual_size=size, checksum=md5, stores="file")
+        image.update(os_hash_algo="sha512", os_hash_value=sha512)
+        self._state.touch(image)
+
+    def _import(self, image: dict[str, Any], wanted: Any) -> Answer:
+        """Import what was staged. Glance does it after its answer; here it is done before."""
+        method = wanted.get("method", {}).get("name") if isinstance(wanted, dict) else None
+        if method != "glance-direct":
+            raise glance_error(400, f"Unknown import method name '{method}'.")
+        if image["status"] != "uploading":
+            raise glance_error(409, f"Image needs to be staged before '{method}' method can be used")
+        self._store(image)
+        return Answer(202)
 
     def _get(self, ident: str) -> dict[str, Any]:
         image = self._state.images.get(ident)
@@ -199,6 +225,9 @@ class ImageApi:
         for key in ("status", "owner", "created_at", "checksum", "size"):
             if key in fields:
                 raise glance_error(403, f"Attribute '{key}' is read-only.")
+        tags = fields.get("tags", [])
+        if not isinstance(tags, list) or not all(isinstance(tag, str) and len(tag) <= 255 for tag in tags):
+            raise glance_error(400, f"Provided object does not match schema 'image': {tags!r} is not of type 'array'.")
         ident = str(fields.get("id") or uuid.uuid4())
         if ident in self._state.images:
             raise glance_error(409, f"Image ID {ident} already exists!")

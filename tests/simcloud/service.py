@@ -103,7 +103,7 @@ class Service:
     async def _serve(
         self, request: web.BaseRequest, cloud: Cloud, service: str, path: list[str], versioned: bool, entry: Entry
     ) -> tuple[web.StreamResponse, int | str]:
-        upload = request.method == "PUT" and service == "image" and path[-1:] == ["file"]
+        upload = request.method == "PUT" and service == "image" and path[-1:] in (["file"], ["stage"])
         call = Call(
             request.method,
             path,

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -141,6 +141,8 @@ class ImageSpec:
     name: str
     disk_format: str
     properties: Mapping[str, str] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    """Glance's tags of the image."""
 
 
 @dataclass(frozen=True)

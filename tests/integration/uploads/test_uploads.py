@@ -10,6 +10,7 @@ import json
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
 from tests.chaos.transaction_log import TransactionLog
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 
@@ -50,6 +51,46 @@ def test_a_build_is_uploaded_once(builder: Builder) -> None:
     assert (again["changed"], again["uploads"]["done"]) == (False, [])
     assert set(again["api_calls"]["one"]) <= {"POST /auth/tokens", "GET /auth/catalog", "GET /images"}
     assert again["api_calls"]["one"]["GET /images"] == {"200": 1}
+
+
+def test_tags_are_set_on_the_image(builder: Builder) -> None:
+    builder.configure(
+        taker("one", diskimages=[{"name": IMAGE, "meta": {"tags": ["ci", "zuul"], "colour": "blue"}}]),
+        taker("two", diskimages=[{"name": IMAGE}]),
+        diskimages=[{"name": IMAGE, "elements": ["x"], "metadata": {"tags": ["all"]}}],
+    )
+    builder.build()
+    builder.run()
+    (one,) = builder.in_cloud("one").values()
+    (two,) = builder.in_cloud("two").values()
+    assert (one["tags"], two["tags"]) == (["ci", "zuul"], ["all"])
+
+
+def test_a_cloud_that_converts_images_gets_its_image_and_says_so_once(builder: Builder) -> None:
+    builder.cloud("one", image_format="qcow2").settings(images_become="raw")
+    builder.configure(taker("one", IMAGE, "other"), images=(IMAGE, "other"))
+    for image in (IMAGE, "other"):
+        builder.build(image, formats=("qcow2",))
+    lines: list[str] = []
+    result = run_uploads(builder.options(), progress=lines.append)
+    assert builder.states() == ["ready"]
+    assert [row["compared"] for row in result["uploads"]["done"]] == [[], []]
+    assert len([line for line in lines if "has converted the image from qcow2 to raw" in line]) == 1
+
+
+@pytest.mark.parametrize("entry", [{}, {"image_api_use_import": True}])
+def test_a_cloud_that_takes_images_by_import_only(builder: Builder, entry) -> None:
+    cloud = builder.cloud("one", **entry)
+    cloud.fault("PUT /images/{id}/file", "status", status=403, message="policy forbids it")
+    builder.configure(taker("one"))
+    build = builder.build(size=5 * MEGABYTE + 17)
+    result = builder.run()
+    ((_ident, image),) = builder.in_cloud().items()
+    assert (image["status"], image["sha256"]) == ("active", digest(builder, build))
+    assert builder.states() == ["ready"]
+    calls = result["api_calls"]["one"]
+    assert calls["POST /images/{id}/import"] == {"202": 1}
+    assert ("PUT /images/{id}/file" in calls) is not bool(entry)
 
 
 def test_the_record_says_from_the_start_how_to_log_in_as_nodepools_does(builder: Builder) -> None:

@@ -111,6 +111,7 @@ class CloudClient:
             self._rest,
             properties=entry.image_properties,
             by_tasks=entry.uploads_by_tasks,
+            by_import=entry.uploads_by_import,
             stall=STALLS * read_timeout,
         )
         """The calls that a builder needs."""

@@ -95,6 +95,11 @@ class CloudEntry:
         return bool(self.region.config.get("image_api_use_tasks"))
 
     @property
+    def uploads_by_import(self) -> bool:
+        """True when the entry says that images are uploaded by glance's import; a key of this collection."""
+        return bool(self.region.config.get("image_api_use_import"))
+
+    @property
     def image_properties(self) -> dict[str, str]:
         """Properties that each image gets in the clouds of this vendor."""
         given = self.region.config.get("disable_vendor_agent") or {}

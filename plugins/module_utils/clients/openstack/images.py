@@ -1,7 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls that upload disk images: create an image, fill it from a file, wait for it and compare it with the file."""
+"""Calls that upload disk images: create an image, fill it from a file, wait for it and compare it with the file.
+
+The data goes to ``PUT /images/{id}/file``. Clouds that refuse this take it by glance's interoperable import, method
+glance-direct: ``PUT /images/{id}/stage``, then ``POST /images/{id}/import``. An import is also where glance itself
+converts images (its plugin image_conversion).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,7 @@ from ...model.errors import (
     CloudError,
     CloudImageBroken,
     CloudNotFound,
+    CloudQuotaRefused,
     CloudRefused,
     CloudUnavailable,
 )
@@ -24,7 +30,11 @@ from .paging import pages
 from .rest import Rest
 from .transport import UploadTimes
 
-_PUT_FILE = "PUT /images/{id}/file"
+_BY_IMPORT = "glance-direct"
+_NOT_OFFERED = frozenset({403, 404, 405, 501})
+"""Statuses with which a cloud refuses a way of uploading as such."""
+_FAILED_IMPORT = "os_glance_failed_import"
+"""Property of an image: the stores into which glance could not import it."""
 T = TypeVar("T")
 
 MD5_KEY = "owner_specified.openstack.md5"
@@ -40,10 +50,17 @@ LEAST_TIME = 1.0
 PAGE = 1000
 
 
+def converted_to(image: Image, disk_format: str) -> str:
+    """Return the format of which glance says that an image sent as *disk_format* has; "" when it was not converted."""
+    named = image.properties.get("disk_format", "")
+    return named if named != disk_format else ""
+
+
 class CloudImages:
     """The calls about images that a builder needs. All block, are bounded in time and raise the Cloud* errors.
 
     :param by_tasks: the cloud accepts images by tasks only, which the collection does not support.
+    :param by_import: upload by import from the beginning; otherwise only where the cloud refuses the direct way.
     :param stall: seconds for which the cloud may accept no data during an upload.
     """
 
@@ -54,6 +71,7 @@ class CloudImages:
         *,
         properties: Mapping[str, str] | None = None,
         by_tasks: bool = False,
+        by_import: bool = False,
         stall: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         sleeper: Callable[[float], None] = time.sleep,
@@ -62,6 +80,7 @@ class CloudImages:
         self._rest = rest
         self._properties = dict(properties or {})
         self._by_tasks = by_tasks
+        self._by_import = by_import
         self._stall = stall
         self._clock = clock
         self._sleeper = sleeper
@@ -75,7 +94,7 @@ class CloudImages:
         if self._by_tasks:
             raise CloudRefused(
                 f"provider {self._provider}: its clouds.yaml entry has image_api_use_tasks, and uploads by tasks are"
-                " not supported: set it to false if the cloud takes uploads directly",
+                " not supported: set it to false if the cloud takes uploads directly or by import (glance-direct)",
                 provider=self._provider,
                 call="POST /images",
             )
@@ -115,9 +134,15 @@ class CloudImages:
         :param deadline: time of the clock by which both must be done.
         :raises CloudError: the image did not become active; the caller has to delete it.
         """
+        if self._by_import:
+            return self._fill_by_import(image_id, file, deadline)
         try:
-            self._send(image_id, file, deadline)
+            self._send(image_id, "file", file, deadline)
         except CloudError as error:
+            if error.status in _NOT_OFFERED and not isinstance(error, CloudQuotaRefused) and self._offers_import():
+                image = self._fill_by_import(image_id, file, deadline)
+                self._by_import = True
+                return image
             if not error.unclear or file.handed_out < file.size:
                 raise
             # The whole file was sent, and only the answer is missing: a proxy may have timed out.
@@ -127,20 +152,38 @@ class CloudImages:
                 raise error from None
         return self._wait(image_id, deadline, sure=True)
 
-    def _send(self, image_id: str, file: DiskFile, deadline: float) -> None:
+    def _offers_import(self) -> bool:
+        """Return True when glance's discovery names the method glance-direct."""
+        try:
+            methods = self._rest.call("image", "GET", "/info/import", key="import-methods").document["import-methods"]
+        except CloudError:
+            return False
+        return isinstance(methods, dict) and _BY_IMPORT in (methods.get("value") or ())
+
+    def _fill_by_import(self, image_id: str, file: DiskFile, deadline: float) -> Image:
+        self._send(image_id, "stage", file, deadline)
+        try:
+            body = {"method": {"name": _BY_IMPORT}}
+            self._rest.call("image", "POST", f"/images/{image_id}/import", body=body)
+        except CloudError as error:
+            if not error.unclear:
+                raise
+        return self._wait(image_id, deadline, sure=False)
+
+    def _send(self, image_id: str, place: str, file: DiskFile, deadline: float) -> None:
         left = deadline - self._clock()
         if left < LEAST_TIME:
-            raise self._late(_PUT_FILE, "it could not begin in its time")
+            raise self._late(f"PUT /images/{{id}}/{place}", "it could not begin in its time")
         # Glance uses the token again after it has received all bytes.
         self._rest.renew(left)
         times = UploadTimes(stall=min(self._stall, left), total=left)
-        self._rest.call("image", "PUT", f"/images/{image_id}/file", data=file, times=times)
+        self._rest.call("image", "PUT", f"/images/{image_id}/{place}", data=file, times=times)
 
     def _wait(self, image_id: str, deadline: float, *, sure: bool) -> Image:
         """Wait until the image is active and return it.
 
-        :param sure: False when it is unknown whether the cloud received the whole file: then a queued image, which has
-            no data, will never get any.
+        :param sure: False when it is unknown whether the cloud received the whole file, and for an import, which makes
+            the image queued again when it fails: then a queued image, which has no data, will never get any.
         """
         looks = 0
         trouble: CloudError | None = None
@@ -153,6 +196,9 @@ class CloudImages:
                 if image is not None and image.status == ACTIVE:
                     return image
                 status = "gone" if image is None else image.status
+                failed = "" if image is None else image.properties.get(_FAILED_IMPORT, "")
+                if failed:
+                    raise self._broken(image_id, f"could not be imported into the store {failed}")
                 if status not in ON_ITS_WAY or (status == "queued" and not sure):
                     raise self._broken(image_id, f"is {status} after its upload")
             looks += 1
@@ -161,14 +207,20 @@ class CloudImages:
                 raise trouble or self._late("GET /images/{id}", f"image {image_id} is still {status}")
             self._sleeper(pause)
 
-    def verify(self, image: Image, file: DiskFile, known: Mapping[str, str]) -> list[str]:
+    def verify(self, image: Image, file: DiskFile, known: Mapping[str, str], disk_format: str = "") -> list[str]:
         """Compare the size and checksums that glance has for an image with the file.
+
+        A cloud may convert an image when it arrives. Glance then names another format than *disk_format*, and size and
+        checksums are those of other data: nothing is compared.
 
         :param known: checksums of the file in hex, by algorithm; when glance has none of these algorithms, the checksum
             is computed with one that it has.
-        :return: what was compared: "size" and algorithms.
+        :param disk_format: format of the file; "" to compare in any case.
+        :return: what was compared: "size" and algorithms; empty for a converted image.
         :raises CloudImageBroken: something differs.
         """
+        if disk_format and converted_to(image, disk_format):
+            return []
         compared = ["size"]
         if image.size is not None and image.size != file.size:
             raise self._broken(image.id, f"has {image.size} bytes where {file.path} has {file.size}")

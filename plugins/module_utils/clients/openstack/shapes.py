@@ -133,6 +133,7 @@ def image_body(spec: ImageSpec) -> Json:
         **spec.properties,
         **numbers,
         **flags,
+        **({"tags": list(spec.tags)} if spec.tags else {}),
         "name": spec.name,
         "disk_format": spec.disk_format,
         "container_format": "bare",

@@ -21,6 +21,7 @@ from ...clients.openstack.images import (
     MD5_KEY,
     OBJECT_KEY,
     SHA256_KEY,
+    converted_to,
 )
 from ...imaging.due_uploads import UploadCase
 from ...imaging.snapshot import ImagesView
@@ -213,7 +214,14 @@ class UploadRun:
         upload.format = spec.disk_format
         claim.write()
         image = images.fill(upload.external_id, file, self._deadline)
-        self._compared = images.verify(image, file, {name: digits for name, digits in known.items() if digits})
+        digests = {name: digits for name, digits in known.items() if digits}
+        self._compared = images.verify(image, file, digests, spec.disk_format)
+        if not self._compared and self._resources.is_news(("converted", job.provider.name)):
+            became = converted_to(image, spec.disk_format)
+            self._say(
+                f"the cloud has converted the image from {spec.disk_format} to {became}, so its size and checksum are"
+                " not compared with the file; image_format in clouds.yaml sets what is sent"
+            )
         self._resources.check()
         self._hook(upload.external_id, path)
 
@@ -236,7 +244,7 @@ class UploadRun:
             **local.meta,
             **marks_of(upload, self._resources.site),
         }
-        return ImageSpec(name, job.case.format, properties)
+        return ImageSpec(name, job.case.format, properties, tags=local.tags or job.diskimage.tags)
 
     def _create(self, spec: ImageSpec, marks: dict[str, str]) -> str:
         images = self._client.images

@@ -46,9 +46,16 @@ class UploadResources:
     sleeper: Callable[[float], None] = time.sleep
     interrupted: threading.Event = field(default_factory=threading.Event)
     checksums: Checksums = field(init=False)
+    _told: set[tuple[str, ...]] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self.checksums = Checksums(self.images_dir)
+
+    def is_news(self, subject: tuple[str, ...]) -> bool:
+        """Return True when this cycle asks for the first time about *subject*, to tell it once."""
+        known = subject in self._told
+        self._told.add(subject)
+        return not known
 
     def check(self) -> None:
         """Check whether the work may go on.

@@ -88,6 +88,16 @@ def _texts(values: Raw | None) -> dict[str, str]:
     return {key: str(value) for key, value in (values or {}).items()}
 
 
+def _properties(values: Raw | None) -> dict[str, str]:
+    return _texts({key: value for key, value in (values or {}).items() if key != "tags"})
+
+
+def _tags(values: Raw | None) -> tuple[str, ...]:
+    """Return ``tags`` of an image's properties: the SDK, to which Nodepool hands them, makes glance's tags of it."""
+    tags = (values or {}).get("tags") or []
+    return tuple(tags if isinstance(tags, list) else [str(tags)])
+
+
 def _by_name(items: Iterable[Any]) -> dict[str, Any]:
     return {item.name: item for item in items}
 
@@ -130,7 +140,8 @@ def _diskimage(item: Raw, secrets: Raw) -> types.Diskimage:
         item,
         release=str(item.get("release", "")),
         env_vars={**item["env-vars"], **secrets},
-        metadata=_texts(item["metadata"]),
+        metadata=_properties(item["metadata"]),
+        tags=_tags(item["metadata"]),
     )
 
 
@@ -146,7 +157,13 @@ def _provider(item: Raw) -> types.Provider:
         max_concurrency=int(concurrency) if concurrency is not None and concurrency > 0 else math.inf,
         rate=float(item.get("rate") or 0),
         diskimages=_by_name(
-            _made(types.ProviderDiskimage, image, _port(image), meta=_texts(image.get("meta")))
+            _made(
+                types.ProviderDiskimage,
+                image,
+                _port(image),
+                meta=_properties(image.get("meta")),
+                tags=_tags(image.get("meta")),
+            )
             for image in item.get("diskimages") or []
         ),
         cloud_images=_by_name(_made(types.CloudImage, image, _port(image)) for image in item.get("cloud-images") or []),

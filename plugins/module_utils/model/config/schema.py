@@ -84,7 +84,17 @@ _ZNODE_NAME: Schema = {
     "pattern": "^(?!\\.{1,2}$)(?![\\s\\S]*[/\\u0000-\\u001f\\u007f-\\u009f])",
     "errorMessage": "cannot be a part of a ZooKeeper path: leave out slashes and control characters",
 }
+_IMAGE_TAGS: Schema = {
+    "description": "Tags of the image in glance.",
+    "type": ["array", "string", "number", "boolean", "null"],
+    "items": {"type": "string", "minLength": 1, "maxLength": 255},
+}
 _PORT: Schema = {"minimum": 1, "maximum": 65535}
+
+
+def _image_properties(meaning: str) -> Schema:
+    return _value("object", meaning, properties={"tags": _IMAGE_TAGS}, additionalProperties=_SCALAR)
+
 
 ZOOKEEPER_SERVER = _object(
     "One server of the ZooKeeper ensemble.",
@@ -145,7 +155,9 @@ DISKIMAGE = _object(
         "python-path": _text("Python interpreter on the node.", default="auto"),
         "shell-type": _text("Shell of the account, for Ansible."),
         "dib-cmd": _text("Command that builds.", default="disk-image-create"),
-        "metadata": _mapping("Properties of the image in every cloud; not inherited.", _SCALAR),
+        "metadata": _image_properties(
+            "Properties of the image in every cloud; not inherited; the list tags is that of its tags."
+        ),
     },
     ("name",),
 )
@@ -161,7 +173,7 @@ PROVIDER_DISKIMAGE = _object(
         "name": _needed_text("Name of the diskimage."),
         "pause": _switch("Upload no new images.", default=False),
         "config-drive": _switch("Give servers a config drive; the cloud's choice when absent."),
-        "meta": _mapping("Properties of the image in this cloud.", _SCALAR),
+        "meta": _image_properties("Properties of the image in this cloud; the list tags is that of its tags."),
         **_CONNECTION,
     },
     ("name",),

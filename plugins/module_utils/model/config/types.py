@@ -73,6 +73,8 @@ class Diskimage:
     shell_type: str | None = None
     dib_cmd: str = "disk-image-create"
     metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    """Glance's tags of the image in every cloud; ``tags`` of *metadata* in nodepool.yaml."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class ProviderDiskimage:
     pause: bool = False
     config_drive: bool | None = None
     meta: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    """Glance's tags of the image; ``tags`` of *meta* in nodepool.yaml."""
     connection_type: str = "ssh"
     connection_port: int = 22
 

@@ -6,15 +6,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.disk_file import DiskFile
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import CloudImages
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import error_from_answer
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import (
+    CloudImages,
+    converted_to,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.rest import ApiAnswer
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image, ImageSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudConflict,
+    CloudError,
     CloudImageBroken,
     CloudRefused,
     CloudUnavailable,
@@ -80,6 +87,96 @@ def test_what_an_image_is_made_of(cloud, images) -> None:
         "protected": True,
         "os": "linux",
     }
+
+
+def test_tags_are_tags_and_no_property(cloud, images) -> None:
+    cloud.on("POST", "/v2/images", (201, shown("queued")))
+    images.create(ImageSpec("x-1", "raw", {"os": "linux"}, tags=("ci", "zuul")))
+    assert cloud.seen[-1].body["tags"] == ["ci", "zuul"]
+
+
+class Glance:
+    """Stands in for Rest: answers by method and path; bytes do not travel."""
+
+    def __init__(self, **answers: list[Any]) -> None:
+        self.answers = answers
+        self.seen: list[tuple[str, Any]] = []
+
+    def renew(self, seconds: float) -> None:
+        pass
+
+    def call(self, service: str, method: str, path: str, **options: Any) -> ApiAnswer:
+        name = f"{method} {path.replace(ID, 'ID')}"
+        self.seen.append((name, options.get("body")))
+        queue = self.answers[name]
+        status, document = queue.pop(0) if len(queue) > 1 else queue[0]
+        if status >= 300:
+            raise error_from_answer(provider="p1", call=name, status=status, body=json.dumps(document), headers={})
+        return ApiAnswer(status, document, {})
+
+    def count(self, name: str) -> int:
+        return len([seen for seen, _body in self.seen if seen == name])
+
+
+def glance(clock: Clock, answers: dict[str, list[Any]], **options: Any) -> tuple[CloudImages, Glance]:
+    usual = {
+        "PUT /images/ID/stage": [(204, None)],
+        "POST /images/ID/import": [(202, None)],
+        "GET /images/ID": [(200, shown("uploading")), (200, shown("importing")), (200, shown())],
+    }
+    rest = Glance(**usual | answers)
+    return CloudImages("p1", rest, clock=clock, sleeper=clock.sleep, **options), rest  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("methods", "status", "imported"),
+    [
+        (["web-download", "glance-direct"], 403, True),
+        (["web-download", "glance-direct"], 404, True),
+        (["web-download", "glance-direct"], 405, True),
+        (["web-download", "glance-direct"], 501, True),
+        (["web-download"], 405, False),
+        (None, 405, False),
+        (["glance-direct"], 409, False),
+        (["glance-direct"], 413, False),
+    ],
+)
+def test_a_cloud_that_refuses_the_direct_way_gets_images_by_import(clock, file, methods, status, imported):
+    info = (404, {"message": "no"}) if methods is None else (200, {"import-methods": {"value": methods}})
+    answers = {"PUT /images/ID/file": [(status, {"message": "not this way"})], "GET /info/import": [info]}
+    images, rest = glance(clock, answers)
+    if not imported:
+        with pytest.raises(CloudError, match="not this way"):
+            images.fill(ID, file, clock.now + 60)
+        assert rest.count("PUT /images/ID/stage") == 0
+        return
+    assert images.fill(ID, file, clock.now + 60).status == "active"
+    assert ("POST /images/ID/import", {"method": {"name": "glance-direct"}}) in rest.seen
+    images.fill(ID, file, clock.now + 60)
+    assert rest.count("PUT /images/ID/file") == 1, "the client has learnt the way"
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({"GET /images/ID": [(200, shown("queued"))]}, "is queued after its upload"),
+        (
+            {"GET /images/ID": [(200, shown("uploading", os_glance_failed_import="rbd"))]},
+            "could not be imported into the store rbd",
+        ),
+        ({"POST /images/ID/import": [(409, {"message": "no staging"})]}, "no staging"),
+        ({"PUT /images/ID/stage": [(403, {"message": "nor this"})]}, "nor this"),
+    ],
+)
+def test_an_import_that_fails_is_told(clock, file, answers, said) -> None:
+    images, _rest = glance(clock, answers, by_import=True)
+    with pytest.raises(CloudError, match=said):
+        images.fill(ID, file, clock.now + 60)
+
+
+def test_an_import_without_an_answer_may_have_begun(clock, file) -> None:
+    images, _rest = glance(clock, {"POST /images/ID/import": [(504, {"message": "slow proxy"})]}, by_import=True)
+    assert images.fill(ID, file, clock.now + 60).status == "active"
 
 
 def test_properties_of_the_vendor_and_format_of_the_entry(cloud, make_client, clouds_yaml) -> None:
@@ -170,6 +267,15 @@ def test_what_glance_tells_is_compared(images, file) -> None:
         images.verify(image(os_hash_algo="sha512", os_hash_value="00"), file, {})
     with pytest.raises(CloudImageBroken, match="has 4 bytes where"):
         images.verify(Image(ID, "x-1", "active", {}, size=4), file, {})
+
+
+def test_a_converted_image_is_not_compared(images, file) -> None:
+    other = Image(ID, "x-1", "active", {"disk_format": "raw", "checksum": "00"}, size=900)
+    assert images.verify(other, file, {"md5": "11"}, "qcow2") == []
+    assert converted_to(other, "qcow2") == "raw" and converted_to(other, "raw") == ""
+    with pytest.raises(CloudImageBroken, match="has 900 bytes where"):
+        images.verify(other, file, {"md5": "11"}, "raw")
+    assert images.verify(image(), file, {}, "raw") == ["size"], "glance that names no format has not converted it"
 
 
 def test_a_token_that_would_not_last_is_replaced(cloud, make_client, monkeypatch) -> None:
