@@ -119,7 +119,7 @@ class Glance:
 
 
 def glance(clock: Clock, answers: dict[str, list[Any]], **options: Any) -> tuple[CloudImages, Glance]:
-    usual = {
+    usual: dict[str, list[Any]] = {
         "PUT /images/ID/stage": [(204, None)],
         "POST /images/ID/import": [(202, None)],
         "GET /images/ID": [(200, shown("uploading")), (200, shown("importing")), (200, shown())],
@@ -143,7 +143,10 @@ def glance(clock: Clock, answers: dict[str, list[Any]], **options: Any) -> tuple
 )
 def test_a_cloud_that_refuses_the_direct_way_gets_images_by_import(clock, file, methods, status, imported):
     info = (404, {"message": "no"}) if methods is None else (200, {"import-methods": {"value": methods}})
-    answers = {"PUT /images/ID/file": [(status, {"message": "not this way"})], "GET /info/import": [info]}
+    answers: dict[str, list[Any]] = {
+        "PUT /images/ID/file": [(status, {"message": "not this way"})],
+        "GET /info/import": [info],
+    }
     images, rest = glance(clock, answers)
     if not imported:
         with pytest.raises(CloudError, match="not this way"):
