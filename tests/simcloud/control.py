@@ -20,7 +20,7 @@ class Control:
 
     ``GET state``; and below ``clouds/<name>/``: ``GET state``, ``GET servers``, ``GET|DELETE calls``, ``GET counts``,
     ``PUT settings``, ``GET|POST|DELETE faults``, ``DELETE faults/<id>``, ``POST|DELETE outsiders``,
-    ``POST flavors/<name>``, ``DELETE boots``, ``DELETE tokens``.
+    ``POST flavors/<name>``, ``DELETE boots``, ``POST stops``, ``DELETE tokens``.
     """
 
     def __init__(self, clouds: Mapping[str, Cloud], scheduler: Scheduler) -> None:
@@ -59,6 +59,8 @@ class Control:
                 return Answer(204)
             case "DELETE", ["tokens"]:
                 return Answer(200, {"revoked": cloud.identity.revoke_all()})
+            case "POST", ["stops"]:
+                return Answer(200, {"stopped": cloud.machines.stop(str(document.get("name", "*")))})
             case "DELETE", ["boots"]:
                 return Answer(200, {"ended": cloud.machines.end_boots()})
             case "POST", ["flavors", name]:

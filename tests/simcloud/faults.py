@@ -17,7 +17,7 @@ CALL_FAULTS = frozenset(
     """quota status status_after hang hang_after drip slow reset reset_after garbage throttle""".split()
 )
 # What happens to a server that an accepted POST /servers makes.
-SERVER_FAULTS = frozenset({"stuck_build", "error", "error_quota", "no_address", "unreachable"})
+SERVER_FAULTS = frozenset({"stuck_build", "error", "error_quota", "no_address", "unreachable", "ghost"})
 # What happens to a DELETE /servers/{id} that is answered with 204.
 DELETE_FAULTS = frozenset({"lost_delete"})
 ALL_FAULTS = CALL_FAULTS | SERVER_FAULTS | DELETE_FAULTS
@@ -32,8 +32,9 @@ class Rule:
     :ivar probability: how likely it strikes a call that matches, 0 to 1.
     :ivar until: seconds since the epoch from which it is void; None is never.
     :ivar options: figures of the fault: ``seconds``, ``status``, ``retry_after``, ``message``, ``interval``,
-        ``resources``, ``code``, ``name`` (glob of server names, for the faults of servers); of uploads ``at`` (bytes
-        after which it strikes) and ``rate`` (bytes a second).
+        ``resources``, ``code``, ``name`` (glob of server names, for the faults of servers), ``of`` (glob of the
+        server at whose address a ghost appears); of uploads ``at`` (bytes after which it strikes) and ``rate`` (bytes
+        a second).
     """
 
     id: int

@@ -135,6 +135,10 @@ class Cloud:
         """The servers that boot are active now, however long they should take; how many these were."""
         return self._sim.end_boots(self.name)
 
+    def stop_servers(self, name: str = "*") -> int:
+        """Servers with such a name are SHUTOFF from now on; how many these were."""
+        return self._sim.stop_servers(self.name, name)
+
     def ssh_port(self) -> int:
         return self._sim.ssh_port(self.name)
 

@@ -253,6 +253,10 @@ class SimCloud:
         """Have the servers that boot be active at once; return how many these were."""
         return int(self.control("DELETE", f"clouds/{cloud}/boots")["ended"])
 
+    def stop_servers(self, cloud: str, name: str = "*") -> int:
+        """Stop the active servers whose name matches the glob, behind everybody's back; return how many these were."""
+        return int(self.control("POST", f"clouds/{cloud}/stops", {"name": name})["stopped"])
+
     def revoke_tokens(self, cloud: str) -> int:
         return int(self.control("DELETE", f"clouds/{cloud}/tokens")["revoked"])
 

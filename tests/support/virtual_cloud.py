@@ -115,6 +115,8 @@ class Machine:
     deleting: bool = False
     removed: float | None = None
     active_at: float | None = None
+    host_key: str = ""
+    """The ssh host key with which it answers: one of its own, unless its image ships one or another machine answers."""
     touched: float = 0.0
     """When it last changed: nova's ``updated``. An address that it gets later is no change."""
 
@@ -428,7 +430,13 @@ class VirtualCloud:
         if server_id not in self.machines:
             raise CloudNotFound(f"Port {port_id} could not be found.", status=404)
         self._count += 1
-        made = FloatingIp(f"fip-{self._count}", f"203.0.113.{self._count % 250}", "ACTIVE", port_id, description)
+        made = FloatingIp(
+            f"fip-{self._count}",
+            f"203.0.{113 + self._count // 250 % 100}.{self._count % 250}",
+            "ACTIVE",
+            port_id,
+            description,
+        )
         self.floating_ips[made.id] = (made, server_id)
         self.machines[server_id].floating = made.address
         return made
@@ -442,6 +450,7 @@ class VirtualCloud:
         self._count += 1
         number = self._count
         machine = Machine(f"server-{number:06d}", name, metadata, flavor, self.agenda.now, fate)
+        machine.host_key = f"ssh-ed25519 {base64.b64encode(machine.id.encode()).decode()}"
         machine.address = f"{'198.51' if self.direct else '10.0'}.{number // 250 % 250}.{number % 250 + 1}"
         self.machines[machine.id] = machine
         for resource, amount in self.used().items():

@@ -48,7 +48,6 @@ from tests.support.virtual_time import Agenda, Fiber, Killed, VirtualInbox, Virt
 
 IDS = 100_000
 """So many servers a cloud may have made."""
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHZpcnR1YWw="
 
 
 def label(name: str, flavor: str = "small", **more: Any) -> dict[str, Any]:
@@ -394,7 +393,7 @@ class World:
         for cloud in self.clouds.values():
             machine = cloud.at_address(job.address)
             if machine is not None and machine.fate.reachable:
-                return cloud.timing.scan, (KEY,) if job.want_keys else (), None
+                return cloud.timing.scan, (machine.host_key,) if job.want_keys else (), None
         return job.deadline, (), f"{job.address}: connection refused"
 
 

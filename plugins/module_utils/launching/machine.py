@@ -54,6 +54,8 @@ class Failure(Enum):
     FAULT = "fault"
     TIMEOUT = "timeout"
     UNREACHABLE = "unreachable"
+    UNPROVED = "not proved"
+    """It answers, but with the address or a host key of another node."""
     API = "api"
     REFUSED = "refused"
     IMAGE = "image gone"
@@ -62,8 +64,8 @@ class Failure(Enum):
 DOES_NOT_COUNT = frozenset({Failure.QUOTA, Failure.CAPACITY, Failure.API, Failure.IMAGE})
 """Failures that the launch did not cause: it is tried again when the API works or the freeze is over, or with another
 image."""
-SPACED = frozenset({Failure.API, Failure.REFUSED, Failure.IMAGE})
-"""Failures that the cloud reports at once: the launcher waits before the next try."""
+SPACED = frozenset({Failure.API, Failure.REFUSED, Failure.IMAGE, Failure.UNPROVED})
+"""Failures that the cloud reports at once, or that the next try may meet again: the launcher waits before it."""
 MOST_UNKNOWN_PAUSE = 120.0
 """Longest wait in seconds after failures of which nothing shows whose fault they are."""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import random
 import uuid
 from collections import OrderedDict
@@ -108,6 +109,7 @@ class Machines:
         server.stuck = "stuck_build" in faults
         server.no_address = "no_address" in faults
         server.unreachable = "unreachable" in faults
+        server.ghost_of = str(faults["ghost"].options.get("of", "*")) if "ghost" in faults else ""
         self.servers[server.id] = server
         self.listener("created", server)
         boot = self._settings.boot.draw(self._source)
@@ -184,13 +186,32 @@ class Machines:
         if network.external and not network.shared:
             return NO_NETWORK
         try:
-            self._network.create_port(ident, {"device_id": server.id, "device_owner": owner})
+            fields = {"device_id": server.id, "device_owner": owner}
+            self._network.create_port(ident, fields, beside=self._haunted_port(server, ident))
         except Refusal as refusal:
             kind = refusal.answer.body["NeutronError"]["type"]
             if kind == "IpAddressGenerationFailure":
                 return NO_ADDRESS.format(network=ident)
             return "Maximum number of ports exceeded" if kind == "OverQuota" else NO_NETWORK
         return None
+
+    def _haunted_port(self, ghost: Server, network_id: str) -> dict[str, Any] | None:
+        """Return the port of the server at whose address a ghost appears, in the same network."""
+        for server in self.servers.values() if ghost.ghost_of else ():
+            if server is not ghost and fnmatch.fnmatchcase(server.wish.name, ghost.ghost_of):
+                ports = self._network.server_ports(server.id)
+                return next((port for port in ports if port["network_id"] == network_id), None)
+        return None
+
+    def stop(self, name: str) -> int:
+        """Stop the active servers with such a name, as a hypervisor that is switched off does; return their number."""
+        active = [server for server in self.servers.values() if server.status == "ACTIVE" and not server.deleting]
+        chosen = [server for server in active if fnmatch.fnmatchcase(server.wish.name, name)]
+        for server in chosen:
+            server.status, server.vm_state, server.power_state = "SHUTOFF", "stopped", 4
+            server.touch(self._scheduler.now())
+            self.listener("ending", server)
+        return len(chosen)
 
     def _strip(self, server: Server) -> None:
         """Take ports and volumes from a server; what the user brought along stays."""

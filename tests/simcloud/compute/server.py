@@ -44,6 +44,7 @@ class Server:
     :ivar networked: whether its ports are shown.
     :ivar destroyed: whether it has left the plain listing; DELETED it may be for a while before.
     :ivar no_address, unreachable, stuck: faults that strike it for life.
+    :ivar ghost_of: glob of the names of servers of which the first has the same addresses; "" for none.
     :ivar views: cache of how it is shown, by range of microversions; emptied on each change.
     """
 
@@ -71,6 +72,7 @@ class Server:
     no_address: bool = False
     unreachable: bool = False
     stuck: bool = False
+    ghost_of: str = ""
     destroyed: bool = False
     volumes: list[str] = field(default_factory=list)
     views: dict[Any, Any] = field(default_factory=dict)

@@ -84,10 +84,13 @@ class NetworkState:
     def port_floating_ips(self, port_id: str) -> list[dict[str, Any]]:
         return [self.floating_ips[ident] for ident in self._floating_by_port.get(port_id, ())]
 
-    def create_port(self, network_id: str, fields: dict[str, Any], *, forced: bool = False) -> dict[str, Any]:
+    def create_port(
+        self, network_id: str, fields: dict[str, Any], *, forced: bool = False, beside: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """Make a port with one address of each subnet.
 
         :param forced: do not ask the quota.
+        :param beside: a port whose addresses the new one gets, too.
         :raises Refusal: over quota, or no such network.
         """
         network = self.networks.get(network_id)
@@ -96,11 +99,12 @@ class NetworkState:
         if not forced and not self.room_for_ports(1):
             raise over_quota("port")
         fixed = []
-        for subnet in network.subnets:
+        for subnet in network.subnets if beside is None else ():
             address = self._pools[subnet.id].take()
             if address is None:
                 raise no_addresses(network_id)
             fixed.append({"subnet_id": subnet.id, "ip_address": address})
+        fixed += [dict(item) for item in beside["fixed_ips"]] if beside is not None else []
         self._macs += 1
         now = iso(self._scheduler.now())
         port = {
@@ -155,9 +159,11 @@ class NetworkState:
         for floating in self.port_floating_ips(port["id"]):
             self.associate(floating, None, None)
         self._forget_device(port)
-        for fixed in port["fixed_ips"]:
-            self._pools[fixed["subnet_id"]].give_back(fixed["ip_address"])
         del self.ports[port["id"]]
+        for fixed in port["fixed_ips"]:
+            # Another port has it, too, when the two belong to a server and a ghost.
+            if not any(fixed in other["fixed_ips"] for other in self.ports.values()):
+                self._pools[fixed["subnet_id"]].give_back(fixed["ip_address"])
 
     def create_floating_ip(self, network_id: str, description: str = "") -> dict[str, Any]:
         """Allocate a floating IP of an external network, not yet on a port.

@@ -79,6 +79,7 @@ class LauncherPass:
         changed, nodes = self._nodes.refresh(), self._nodes.records
         self._ledger.follow_records(changed, nodes)
         self._context.ages.follow(changed, nodes, now)
+        self._context.identities.follow(changed, nodes)
         if self._takeover.follow_drains(nodes.values()):
             self.lose()
         self._takeover.step(self._nodes.records.values(), now)
@@ -138,9 +139,7 @@ class LauncherPass:
         return len(self._launches.in_progress) + self._removals.moving + deletions + len(self._accepted)
 
     def _due(self, now: float) -> float:
-        due = min(
-            self._launches.in_progress.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now)
-        )
+        due = min(self._launches.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now))
         due = min(due, self._takeover.inherited.next_due(now))
         for actor in self._context.actors.values():
             launches = self._launches.in_progress.watched(actor)

@@ -25,6 +25,7 @@ from ..provider.actor import ProviderActor
 from ..provider.experience import learned_before
 from ..provider.provider_locks import PROVIDERS
 from .account import Account
+from .identities import Identities
 from .sweep_memory import add_tombstone
 
 LAUNCHES = "launches"
@@ -88,6 +89,7 @@ class Context:
     timeouts: ApiTimeouts = field(default_factory=ApiTimeouts)
     nonce: Callable[[], str] = lambda: uuid.uuid4().hex[:12]
     ages: Ages = field(default_factory=Ages)
+    identities: Identities = field(default_factory=Identities)
 
     def now(self) -> float:
         """Return the cycle's time in UNIX seconds."""

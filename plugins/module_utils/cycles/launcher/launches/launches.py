@@ -64,7 +64,7 @@ class Launches:
         self._create_limits = CreateLimits(context, gates, self.in_progress)
         self._outcomes = Outcomes(context, gates, self.in_progress)
         self._addressing = Addressing(context)
-        self._reaching = Reaching(context, scanner, self._addressing, self._outcomes)
+        self._reaching = Reaching(context, scanner, self._addressing, self._outcomes, self.in_progress)
         self._creates = Creates(context, gates, removals, self.in_progress, self._outcomes)
 
     # -- beginning -----------------------------------------------------------------------------------------------
@@ -143,6 +143,10 @@ class Launches:
         if ongoing is not None:
             self._reaching.answered(ongoing, result)
 
+    def next_due(self, now: float) -> float:
+        """Return the seconds until the first waiting launch may go on."""
+        return min(self.in_progress.next_due(now), self._reaching.next_due(now))
+
     # -- the way of a launch -------------------------------------------------------------------------------------
 
     def step(self, now: float) -> None:
@@ -152,6 +156,7 @@ class Launches:
                 self.withdraw(node_id)
         context = self._context
         self._creates.compare_lists(now)
+        self._reaching.step(now)
         prepared: list[tuple[LaunchInProgress, ServerSpec]] = []
         sending: Counter[str] = Counter()
         on_their_way = self.in_progress.on_their_way()

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks that an active server can be reached: stores its addresses, and collects its host keys with the scanner."""
+"""Checks that an active server can be reached and is a machine of its own.
+
+It stores the server's addresses, collects its host keys with the scanner, and compares both with those of other nodes.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ from ....model.errors import CloudError
 from ....model.launch import Phase
 from ..context.context import Context
 from .addressing import Addressing
-from .launch_in_progress import LaunchInProgress
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 from .outcomes import Outcomes
+from .proving import PATIENCE, Proving
 
 SCANNED_TYPES = ("ssh", "network_cli")
 """Connection types whose host keys are collected; a node of another type only has to accept a connection."""
@@ -27,11 +31,21 @@ SHOWN_LINES = 10
 class Reaching:
     """The scans of a cycle's launches."""
 
-    def __init__(self, context: Context, scanner: Scanner, addressing: Addressing, outcomes: Outcomes) -> None:
+    def __init__(
+        self,
+        context: Context,
+        scanner: Scanner,
+        addressing: Addressing,
+        outcomes: Outcomes,
+        in_progress: LaunchesInProgress,
+    ) -> None:
         self._context = context
         self._scanner = scanner
         self._addressing = addressing
         self._outcomes = outcomes
+        self._proving = Proving(context, in_progress)
+        self._waiting: dict[str, tuple[LaunchInProgress, tuple[str, ...], float]] = {}
+        """Launches whose servers wait for others to show the same host key; with that key and until when."""
 
     def begin(self, ongoing: LaunchInProgress, batch: Batch) -> None:
         """Store the server's addresses together with *batch*, and begin to check whether it answers."""
@@ -77,6 +91,19 @@ class Reaching:
     def cancel(self, node_id: str) -> None:
         """Cancel the scan of a node."""
         self._scanner.cancel(node_id)
+        self._waiting.pop(node_id, None)
+
+    def step(self, now: float) -> None:
+        """Look again at the servers that wait for a proof; called once per pass."""
+        for node_id, (ongoing, host_keys, _until) in list(self._waiting.items()):
+            if self._outcomes.is_ours(ongoing):
+                self._prove(ongoing, host_keys, now)
+            else:
+                del self._waiting[node_id]
+
+    def next_due(self, now: float) -> float:
+        """Return the seconds until the first of these waits ends."""
+        return min((until - now for _ongoing, _keys, until in self._waiting.values()), default=float("inf"))
 
     def _fetch_console(self, ongoing: LaunchInProgress, error: str) -> None:
         ongoing.busy = True
@@ -92,6 +119,18 @@ class Reaching:
     def _reached(self, ongoing: LaunchInProgress, host_keys: tuple[str, ...]) -> None:
         now = self._context.now()
         if self._outcomes.is_ours(ongoing):
+            self._prove(ongoing, host_keys, now)
+
+    def _prove(self, ongoing: LaunchInProgress, host_keys: tuple[str, ...], now: float) -> None:
+        node_id = ongoing.node.id
+        until = self._waiting.pop(node_id, (None, None, now + PATIENCE))[2]
+        refusal = self._proving.refusal(ongoing, host_keys)
+        ongoing.busy = refusal is not None and refusal.soon and now < until
+        if ongoing.busy:
+            self._waiting[node_id] = (ongoing, host_keys, until)
+        elif refusal is not None:
+            self._outcomes.fail(ongoing, Failure.UNPROVED, refusal.text, now, Verdict(refusal.owner))
+        else:
             ongoing.host_keys = host_keys
             machine.reached(ongoing.launch, now)
             self._outcomes.finish(ongoing, now)

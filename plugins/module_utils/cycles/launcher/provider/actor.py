@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....clients.openstack.client import CloudClient
+from ....launching.identity import SharedKeys
 from ....launching.polling import (
     RAREST,
     UNKNOWN_BOOT,
@@ -93,6 +94,7 @@ class ProviderActor:
         self.client = client
         self.inbox = inbox
         self.experience = Experience()
+        self.shared_keys = SharedKeys()
         self._began = inbox.clock()
         self._limits: tuple[float, CloudLimits] | None = None
         self.timeouts = timeouts or ApiTimeouts()
@@ -207,6 +209,7 @@ class ProviderActor:
             **self.creates.document(),
             "zones": self.known.denials.document(),
             "call_seconds": self.client.counters.usual_document(),
+            "shared_keys": self.shared_keys.document(),
             "health": self.health.record(self.inbox.clock()),
         }
 
@@ -217,6 +220,7 @@ class ProviderActor:
         self.creates.learn(document)
         self.known.learn_zones(document.get("zones"))
         self.client.counters.learn_usual(document.get("call_seconds"))
+        self.shared_keys.learn(document.get("shared_keys"))
 
     def _reading(self) -> Any:
         """Return limits and others' usage at the last reading, of this cycle or an earlier one, for the operator."""

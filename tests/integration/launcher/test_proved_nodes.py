@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Through the playbook: what is handed over is a machine of its own, and it works."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.support.ansible_run import ROOT, command
+from tests.support.launcher_case import Site, pool, provider
+
+PLAYBOOK = ROOT / "playbooks" / "launcher.yml"
+
+
+def launch(site: Site, **variables: Any) -> subprocess.CompletedProcess[str]:
+    ran = command("ansible-playbook", PLAYBOOK, "-v", "-e", site.variables(**variables), folder=site.folder)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran
+
+
+def scanned(site: Site) -> None:
+    """Nodes whose host keys are collected."""
+    images = [{"name": "debian-12", "username": "zuul", "connection-port": site.cloud.ssh_port()}]
+    site.configure(provider("one", pool("main", host_key_checking=True), boot_timeout=10, cloud_images=images))
+
+
+@pytest.mark.parametrize("in_use", [True, False], ids=["in use", "fulfilled"])
+def test_a_ghost_at_the_address_of_a_live_node_is_not_handed_over(site: Site, in_use: bool):
+    site.add_cloud("one", "guest")
+    scanned(site)
+    requestor = site.requestor
+    first = requestor.ask("small")
+    launch(site)
+    (old,) = requestor.nodes_of(first)
+    if in_use:
+        requestor.accept(first)
+    site.cloud.fault("POST /servers", "ghost", count=1)
+    second = requestor.ask("small")
+    ran = launch(site)
+    (new,) = requestor.nodes_of(second)
+    nodes = [requestor.node(node_id) for node_id in (old, new)]
+    assert len({node["interface_ip"] for node in nodes}) == len({str(node["host_keys"]) for node in nodes}) == 2
+    assert "not proved" in ran.stdout and f"of node {old}" in ran.stdout
+    assert nodes[0]["state"] == ("in-use" if in_use else "ready")
+    assert len(site.cloud.servers()) == 2, "the ghost is deleted"
+
+
+def test_a_ghost_is_found_where_no_host_keys_are_collected(site: Site):
+    site.configure()
+    first = site.requestor.ask("small")
+    launch(site)
+    site.cloud.fault("POST /servers", "ghost", count=1)
+    second = site.requestor.ask("small")
+    ran = launch(site)
+    (old,), (new,) = (site.requestor.nodes_of(request) for request in (first, second))
+    assert site.requestor.node(old)["interface_ip"] != site.requestor.node(new)["interface_ip"]
+    assert f"has the address of node {old}" in ran.stdout
+
+
+def test_a_request_for_no_nodes_ends_at_once(site: Site):
+    site.configure()
+    request = site.requestor.ask()
+    ran = launch(site)
+    assert site.requestor.request(request)["state"] == "fulfilled"
+    assert site.requestor.nodes_of(request) == [] == site.cloud.servers()
+    assert "1 request fulfilled" in ran.stdout
