@@ -262,6 +262,22 @@ def test_the_configuration_may_change_meanwhile(site):
     assert [line for line in lines if "read again:" in line] == ["configuration: read again: diskimage b is new"]
 
 
+def test_a_build_begins_from_the_file_as_it_is(site):
+    """While the first image is built, the second one changes and the third one goes."""
+    hold = site.folder / "hold"
+    hold.touch()
+    site.configure(image("a", env_vars={"FAKE_HOLD": str(hold)}), image("b"), image("c"))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(site.run()))
+    thread.start()
+    eventually(lambda: site.states("a") == ["building"])
+    site.configure(image("a"), image("b", formats=["qcow2"]))
+    hold.unlink()
+    thread.join(40)
+    assert {report["image"]: report["formats"] for report in results[0]["builds"]} == {"a": ["raw"], "b": ["qcow2"]}
+    assert site.states("c") == []
+
+
 def test_parents_elements_and_environment_reach_the_command(site):
     variables = {"FAKE_SIZE": "12288", "FAKE_OMIT": "raw"}
     site.configure(

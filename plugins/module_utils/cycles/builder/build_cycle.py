@@ -71,6 +71,8 @@ from .options import BuildOptions
 LONGEST_WAIT = 5.0
 """Largest number of seconds between two passes without events."""
 FORCED = "forced"
+LONGEST_SETTLING = 60.0
+"""Seconds for which a build waits for a configuration that is being written; then it begins with the former one."""
 TELL_EVERY = 60.0
 """Seconds between two metrics of requests and states of images."""
 
@@ -133,6 +135,7 @@ class BuildsCycle(Work):
         self._abandoned: list[str] = []
         self._forced: set[str] = set()
         self._cases: list[BuildCase] = []
+        self._unsettled_since: float | None = None
         self._over = threading.Event()
         self._registration: Registration | None = None
 
@@ -222,7 +225,11 @@ class BuildsCycle(Work):
         if now >= self._tell_at:
             self._tell_at = now + TELL_EVERY
             self._tell_images()
-        for case in due_builds(self._cases):
+        due = due_builds(self._cases)
+        if due and self._changes_before_build(context.clock()):
+            self._inbox.take(self._watch.due(context.clock()))
+            return None
+        for case in due:
             if self._build(case):
                 return None
         if self._options.until == SETTLED and not self._waits(view):
@@ -302,15 +309,32 @@ class BuildsCycle(Work):
             if state.name in self._config.diskimages and served_request(state) and not state.locked:
                 self._context.store.images.drop_request(state.name)
 
-    def _look_at_config(self, now: float) -> None:
-        news = self._watch.poll(now)
+    def _changes_before_build(self, now: float) -> bool:
+        """Look at the files of the configuration before a build; return True when it must be judged again with them.
+
+        A build takes hours, and images that are due begin one right after the other.
+        """
+        if self._look_at_config(now, at_once=True):
+            self._unsettled_since = None
+            return True
+        if not self._watch.settling:
+            self._unsettled_since = None
+            return False
+        if self._unsettled_since is None:
+            self._unsettled_since = now
+        return now - self._unsettled_since < LONGEST_SETTLING
+
+    def _look_at_config(self, now: float, *, at_once: bool = False) -> bool:
+        """Apply changed files; return True when there were any."""
+        news = self._watch.poll(now, at_once=at_once)
         if news is None:
-            return
+            return False
         if news.config is not None and news.config.images_dir != self._config.images_dir:
             self._context.say("configuration: another images-dir is taken by the next cycle")
         elif news.config is not None:
             self._config = news.config
         self._read_formats()
+        return True
 
     def _read_formats(self) -> None:
         formats, problems = provider_formats(self._config, self._options.clouds_config)

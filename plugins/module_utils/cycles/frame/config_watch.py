@@ -112,18 +112,24 @@ class ConfigWatch:
         """All problems of the files as they are now."""
         return [*self._broken, *(_missed(path) for path in self._missing)]
 
+    @property
+    def settling(self) -> bool:
+        """True while a file has changed and has not settled."""
+        return self._main.settling or self._clouds.settling
+
     def due(self, now: float) -> float:
         """Return the seconds until the next look."""
-        every = SETTLE if self._main.settling or self._clouds.settling else LOOK_EVERY
+        every = SETTLE if self.settling else LOOK_EVERY
         # A clock that was set back must not stop the looks.
         return min(every, max(0.0, self._looked + every - now))
 
-    def poll(self, now: float) -> News | None:
+    def poll(self, now: float, *, at_once: bool = False) -> News | None:
         """Look at the stamps if a look is due, and read the files that have changed.
 
+        :param at_once: look even if no look is due.
         :return: what the cycle has to apply; None when nothing has changed.
         """
-        if self.due(now) > 0:
+        if not at_once and self.due(now) > 0:
             return None
         self._looked = now
         main, clouds = self._main.changed(now), self._clouds.changed(now)

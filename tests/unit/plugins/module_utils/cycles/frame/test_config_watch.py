@@ -103,6 +103,14 @@ def test_a_file_that_is_being_written_is_read_when_it_is_whole(watching):
     assert watching.files.reads == 1
 
 
+def test_who_looks_at_once_knows_of_a_change_that_has_not_settled(watching):
+    watching.files.main["nodepool.yaml"] = (2, 2, 2)
+    assert watching.watch.poll(watching.now, at_once=True) is None
+    assert watching.watch.settling
+    assert watching.watch.poll(watching.now + SETTLE, at_once=True) == News(CONFIG)
+    assert not watching.watch.settling
+
+
 def test_a_change_that_is_undone_is_none(watching):
     watching.files.main["nodepool.yaml"] = (2, 2, 2)
     watching.run(0.5)
