@@ -74,9 +74,16 @@ def share(value: float, limit: float) -> float:
     return round(min(PARTS, max(0.0, PARTS * value / limit)), 1) if limit > 0 else PARTS
 
 
+_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
+"""The UNIX times that a datetime can have."""
+
+
 def moment(at: float) -> str:
-    """Return a UNIX time as ``2026-11-22T20:19:20Z``."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return a UNIX time as ``2026-11-22T20:19:20Z``; a time beyond the years 1 to 9999 as the nearest one in them.
+
+    Documents of others may have any number as a time.
+    """
+    return datetime.fromtimestamp(min(max(at, _FIRST), _LAST), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def has_files() -> bool:

@@ -65,6 +65,8 @@ def test_labels_that_are_asked_for_twice_are_counted():
 
 def test_a_moment_is_told_in_utc():
     assert moment(1795198332.9) == "2026-11-20T18:12:12Z"
+    assert moment(1e15) == moment(float("inf")) == "9999-12-31T23:59:59Z"
+    assert moment(-1e15).endswith("1-01-01T00:00:00Z")
 
 
 def test_what_a_template_does_not_know_is_an_error():
