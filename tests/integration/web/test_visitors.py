@@ -18,6 +18,9 @@ from tests.support.fixtures_zookeeper import eventually
 from tests.support.web_service import ask, running, write_config
 
 MANY = 500
+CROWD = 2200
+"""More than the server's connections and its queue of new ones."""
+FILES = 3 * CROWD
 
 
 @pytest.fixture
@@ -31,9 +34,9 @@ def service(tmp_path, zk_chroot):
 def many_files() -> Iterator[None]:
     """Both ends of the connections are in this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard < 4 * MANY:
+    if hard < FILES:
         pytest.skip(f"this user may open {hard} files at most")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * MANY), hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -81,6 +84,14 @@ def test_slow_visitors_keep_nobody_waiting(service, zk_client):
             connected(service, stack).sendall(b"GET /node-list HTTP/1.1\r\nHost: x\r\n\r\n")
         assert service.get("/health").status == 200
         assert len(service.get("/node-list").data) > len(comment)
+
+
+@pytest.mark.usefixtures("many_files")
+def test_more_slow_connections_than_there_is_room_for_silence_nobody(service):
+    with contextlib.ExitStack() as stack:
+        for _number in range(CROWD):
+            connected(service, stack).sendall(b"GET /health HTTP/1.1\r\nHo")
+        assert service.get("/health").status == 200
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from ...model.errors import ConfigError
 from ..libraries import create_server, require_libraries
+from .crowd import Crowd
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class Listening:
             asyncore_use_poll=True,
             ident=None,
         )
+        self._crowd = Crowd()
         self._ending = False
         self.beaten = time.monotonic()
         """When the server's thread last completed a turn, in seconds that never go back."""
@@ -90,6 +92,7 @@ class Listening:
         while not self._ending:
             try:
                 self._server.asyncore.loop(timeout=TICK, map=self._channels, use_poll=True, count=1)
+                self._crowd.step(self._server.active_channels.values(), time.monotonic())
             except Exception:
                 # A temporary lack of file descriptors must not end the server's thread.
                 _LOG.exception("the HTTP server met with something unforeseen")
