@@ -268,7 +268,8 @@ def failed(
     launch.owner = whose
     course, counted = COURSES[whose], counts(failure, whose)
     unknown = counted and whose == owner.UNKNOWN
-    if failure in SPACED or not (counted or course.freezes) or (unknown and launch.failures):
+    narrow = failure is Failure.CAPACITY or (course.freezes and failure is not Failure.QUOTA)
+    if failure in SPACED or narrow or not (counted or course.freezes) or (unknown and launch.failures):
         _wait_a_while(launch, now, random, MOST_UNKNOWN_PAUSE if unknown else API_PAUSE)
     if counted:
         launch.failures.append(f"attempt {launch.attempt}: {failure.value}: {text} [owner: {whose}]")

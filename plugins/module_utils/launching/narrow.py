@@ -10,28 +10,40 @@ freeze.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from ..model.freeze import Freeze
 from .classifier import ADDRESSES, CREATES, HOSTS
 from .freezing import MEMORY, pause_after
 
-_ZONE = " in zone "
+FIRST_PAUSE = 3.0
+"""Seconds until the first trial after something seemed to be used up."""
+_IMAGE = " with "
 
 
-def narrow_name(kind: str, flavor: str, zone: str | None, networks: Sequence[str]) -> str:
-    """Return the name of the narrow resource of a *kind* that a node with these properties needs."""
-    if kind == HOSTS:
-        return f"hosts for {flavor}" + (f"{_ZONE}{zone}" if zone else "")
-    if kind == ADDRESSES:
-        return f"addresses in {', '.join(networks) or 'its network'}"
-    return "right to create servers"
+@dataclass(frozen=True)
+class Shape:
+    """What decides which hosts and addresses a node needs: the names of its flavor, image and networks."""
 
+    flavor: str = ""
+    image: str = ""
+    networks: tuple[str, ...] = ()
 
-def narrow_needs(flavor: str, zone: str | None, networks: Sequence[str]) -> tuple[str, ...]:
-    """Return all narrow resources that a node with these properties needs."""
-    return tuple(narrow_name(kind, flavor, zone, networks) for kind in (HOSTS, ADDRESSES, CREATES))
+    def narrow_name(self, kind: str, zone: str | None) -> str:
+        """Return the name of the narrow resource of a *kind* that a node of this shape needs in the zone.
+
+        Hosts are named with the image: its properties may ask for hosts that others do not need.
+        """
+        if kind == HOSTS:
+            return f"hosts for {self.flavor}{_IMAGE}{self.image}" + (f" in zone {zone}" if zone else "")
+        if kind == ADDRESSES:
+            return f"addresses in {', '.join(self.networks) or 'its network'}"
+        return "right to create servers"
+
+    def narrow_needs(self, zone: str | None) -> tuple[str, ...]:
+        """Return all narrow resources that a node of this shape needs in the zone."""
+        return tuple(self.narrow_name(kind, zone) for kind in (HOSTS, ADDRESSES, CREATES))
 
 
 def refused_narrow(
@@ -40,6 +52,7 @@ def refused_narrow(
     """Return the freezes of a pool after one more launch failed for a narrow resource.
 
     All zones of a flavor that had no hosts are tried in turn, together as rarely as one resource that a quota counts.
+    Only the first pause is short: a single failure among many servers that come up is no sign of a full cloud.
 
     :param known: the freezes of the pool.
     :param jitter: 0…1, lengthens the first pauses a little.
@@ -51,14 +64,15 @@ def refused_narrow(
         return {**known, resource: replace(own, refusals=[*mine, mine[-1]], text=text, owner=whose)}
     kin = {name: freeze for name, freeze in known.items() if family(name) == family(resource)}
     past = sorted(moment for freeze in kin.values() for moment in freeze.refusals if now - moment < MEMORY)
-    until = now + pause_after([*past, now], jitter)
+    pause = pause_after([*past, now], jitter) if past else FIRST_PAUSE * (1.0 + jitter / 2)
+    until = now + pause
     later = {name: replace(freeze, until=max(freeze.until, until)) for name, freeze in kin.items()}
     return {**known, **later, resource: Freeze(resource, until, [*mine, now], text=text, owner=whose)}
 
 
 def family(resource: str) -> str:
-    """Return what a narrow resource is in any zone."""
-    return resource.split(_ZONE)[0]
+    """Return what a narrow resource is in any zone and with any image."""
+    return resource.split(_IMAGE)[0]
 
 
 def trials(frozen: Mapping[str, Freeze], tried: Collection[str], now: float) -> set[str]:

@@ -117,7 +117,7 @@ class Stock:
 
 def narrow_of(pool: PoolState, labels: Sequence[str], zone: str | None) -> set[str]:
     """Return the frozen narrow resources that new nodes for the labels would need in the zone."""
-    return {name for label in labels for name in pool.offers[label].narrow(zone) if name in pool.narrow}
+    return {name for label in labels for name in pool.offers[label].shape.narrow_needs(zone) if name in pool.narrow}
 
 
 def rank(option: Option, rooms: Rooms, tried: Container[str] = ()) -> Rank:

@@ -11,26 +11,23 @@ from dataclasses import dataclass, field
 
 from ..model.reasons import Reason
 from ..model.resources import Limits, Resources
-from .narrow import narrow_needs
+from .narrow import Shape
+
+NO_SHAPE = Shape()
 
 
 @dataclass(frozen=True)
 class LabelOffer:
     """The resources of one node of a label in a pool, or why it cannot be launched.
 
-    *never*: a permanent reason. *not_now*: a temporary reason. Both None: it can be launched. *flavor*, *networks*:
-    their names, for the narrow resources that a node needs.
+    *never*: a permanent reason. *not_now*: a temporary reason. Both None: it can be launched. *shape*: for the
+    narrow resources that a node needs.
     """
 
     resources: Resources = field(default_factory=Resources)
     never: Reason | None = None
     not_now: Reason | None = None
-    flavor: str = ""
-    networks: tuple[str, ...] = ()
-
-    def narrow(self, zone: str | None) -> tuple[str, ...]:
-        """Return the narrow resources that a node needs in the zone."""
-        return narrow_needs(self.flavor, zone, self.networks)
+    shape: Shape = NO_SHAPE
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ....clients.openstack.flavors import choose_flavor
 from ....launching.catalog import image_misses
+from ....launching.narrow import Shape
 from ....launching.snapshot import LabelOffer
 from ....model import reasons
 from ....model.cloud import Flavor, Image
@@ -101,7 +102,8 @@ def label_template(
     need = resources_of(pool, label, flavor, floats=actor.known.floats(pool, label))
     image_id, upload, why = image_of(context, actor, settings, label, where)
     if why is None:
-        offer = LabelOffer(need, flavor=flavor.name, networks=label.networks or pool.networks)
+        shape = Shape(flavor.name, label.image_name, label.networks or pool.networks)
+        offer = LabelOffer(need, shape=shape)
         return LaunchTemplate(offer, settings, flavor, image_id, upload)
     permanent = why.code in reasons.WITHOUT_IMAGE
     offer = LabelOffer(need, never=why if permanent else None, not_now=None if permanent else why)

@@ -14,7 +14,7 @@ from ....clients.zookeeper.batch import Batch
 from ....clients.zookeeper.locks import Held
 from ....launching.builds import Build
 from ....launching.machine import Failure, LaunchRules
-from ....launching.narrow import narrow_needs
+from ....launching.narrow import Shape
 from ....model.cloud import Flavor, Server
 from ....model.config.types import ImageSettings, Pool, PoolLabel
 from ....model.launch import Launch, Phase
@@ -90,7 +90,12 @@ class LaunchInProgress:
     @property
     def narrow(self) -> tuple[str, ...]:
         """The narrow resources that it needs."""
-        return narrow_needs(self.flavor, self.launch.az, self.networks)
+        return self.shape.narrow_needs(self.launch.az)
+
+    @property
+    def shape(self) -> Shape:
+        """What decides which hosts and addresses it needs."""
+        return Shape(self.flavor, self.label.image_name, self.networks)
 
     @property
     def rules(self) -> LaunchRules:

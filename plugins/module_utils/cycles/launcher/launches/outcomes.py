@@ -13,7 +13,7 @@ from ....launching.classifier import COURSES, LABEL_BREAKER, Seen, Verdict
 from ....launching.harvest import CREATED, WASTED
 from ....launching.harvest import READY as READY_NODE
 from ....launching.machine import Failure
-from ....launching.narrow import narrow_name, split
+from ....launching.narrow import split
 from ....model import owner
 from ....model.counters import SERVER_REACHABLE, SERVERS_CREATED
 from ....model.launch import Phase
@@ -123,7 +123,7 @@ class Outcomes:
             self.quota_refused(ongoing, counted, text, ongoing.launch.started, failing)
         launch, pool_id = ongoing.launch, pool_id_of(self._context, ongoing)
         for kind in narrow:
-            name = narrow_name(kind, ongoing.flavor, launch.az, ongoing.networks)
+            name = ongoing.shape.narrow_name(kind, launch.az)
             self._gates.freezes.refuse_narrow(pool_id, name, text, verdict.owner, launch.asked_at)
 
     def _count(self, ongoing: LaunchInProgress, failure: Failure, verdict: Verdict, text: str) -> None:

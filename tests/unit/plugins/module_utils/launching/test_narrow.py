@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import ADDRESSES, CREATES, HOSTS
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow import (
+    FIRST_PAUSE,
+    Shape,
     family,
-    narrow_name,
-    narrow_needs,
     refused_narrow,
     split,
     trials,
@@ -24,24 +24,25 @@ NOW = 10_000.0
 
 
 def test_names_are_words_and_are_told_from_what_a_quota_counts():
-    assert narrow_name(HOSTS, "m1", "az1", ()) == "hosts for m1 in zone az1"
-    assert narrow_name(HOSTS, "m1", None, ()) == "hosts for m1"
-    assert narrow_name(ADDRESSES, "m1", "az1", ("a", "b")) == "addresses in a, b"
-    assert all(is_narrow(name) for name in narrow_needs("m1", "az1", ()))
+    shape = Shape("m1", "debian", ("a", "b"))
+    assert shape.narrow_name(HOSTS, "az1") == "hosts for m1 with debian in zone az1"
+    assert shape.narrow_name(HOSTS, None) == "hosts for m1 with debian"
+    assert shape.narrow_name(ADDRESSES, "az1") == "addresses in a, b"
+    assert all(is_narrow(name) for name in shape.narrow_needs("az1"))
     assert not any(is_narrow(name) for name in ORDER)
-    assert family("hosts for m1 in zone az1") == family("hosts for m1 in zone az2") == "hosts for m1"
+    assert family("hosts for m1 with a in zone az1") == family("hosts for m1 with b in zone az2") == "hosts for m1"
     assert split(["ram", HOSTS, "ports", CREATES]) == (["ram", "ports"], [HOSTS, CREATES])
 
 
 def refuse(known: dict[str, Freeze], zone: str, now: float, sent_at: float) -> dict[str, Freeze]:
-    return refused_narrow(known, narrow_name(HOSTS, "m1", zone, ()), "no host", "capacity", now, 0.5, sent_at)
+    return refused_narrow(known, Shape("m1", "debian").narrow_name(HOSTS, zone), "full", "capacity", now, 0.5, sent_at)
 
 
 def test_creates_that_were_under_way_together_make_one_freeze():
     first = refuse({}, "az1", NOW, NOW - 2)
     second = refuse(first, "az1", NOW + 1, NOW - 1)
-    assert second["hosts for m1 in zone az1"].until == first["hosts for m1 in zone az1"].until
-    assert len(second["hosts for m1 in zone az1"].refusals) == 2
+    assert second["hosts for m1 with debian in zone az1"].until == first["hosts for m1 with debian in zone az1"].until
+    assert len(second["hosts for m1 with debian in zone az1"].refusals) == 2
 
 
 @given(st.integers(1, 4), st.lists(st.floats(0.0, 5.0), min_size=400, max_size=400))
@@ -66,11 +67,18 @@ def test_all_zones_together_are_tried_rarely_and_each_in_its_turn(zones, delays)
         now += delay
     assert max(sum(1 for other in tries if 0 <= other - one < 120) for one in tries) <= 6
     assert max(sum(1 for other in tries if 0 <= other - one < 3600) for one in tries) <= 30
-    assert set(tried[: 2 * zones]) == {f"hosts for m1 in zone {name}" for name in names}
+    assert set(tried[: 2 * zones]) == {f"hosts for m1 with debian in zone {name}" for name in names}
 
 
 def test_another_flavor_and_another_kind_are_of_no_concern():
     known = refuse({}, "az1", NOW, NOW - 1)
     later = refused_narrow(known, "addresses in a", "full", "network", NOW + 5, 0.5, NOW + 4)
-    assert later["hosts for m1 in zone az1"] == known["hosts for m1 in zone az1"]
+    assert later["hosts for m1 with debian in zone az1"] == known["hosts for m1 with debian in zone az1"]
     assert (later["addresses in a"].owner, later["addresses in a"].refusals) == ("network", [NOW + 5])
+
+
+def test_the_first_pause_is_short_and_the_next_ones_are_those_of_a_quota():
+    once = refuse({}, "az1", NOW, NOW - 1)["hosts for m1 with debian in zone az1"]
+    assert FIRST_PAUSE <= once.until - NOW <= 1.5 * FIRST_PAUSE
+    twice = refuse({once.resource: once}, "az1", NOW + 5, NOW + 4)[once.resource]
+    assert 24 <= twice.until - (NOW + 5) <= 30
