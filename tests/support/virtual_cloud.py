@@ -121,6 +121,11 @@ class Machine:
     """When it last changed: nova's ``updated``. An address that it gets later is no change."""
 
     @property
+    def has_host(self) -> bool:
+        """nova shows the host of a server as soon as the scheduler has found one."""
+        return self.fate.status != "BUILD" and "valid host" not in (self.fate.fault or "")
+
+    @property
     def size(self) -> Resources:
         """What it uses of the quota."""
         return Resources({INSTANCES: 1, CORES: self.flavor.cores, RAM: self.flavor.ram, PORTS: self.ports})
@@ -489,7 +494,7 @@ class VirtualCloud:
             flavor_id=machine.flavor.id,
             resources=Resources({INSTANCES: 1, CORES: machine.flavor.cores, RAM: machine.flavor.ram}),
             az=machine.az,
-            host_id=f"host-{machine.id}" if machine.fate.status != "BUILD" else None,
+            host_id=f"host-{machine.id}" if machine.has_host else None,
             updated=f"{datetime.fromtimestamp(max(machine.created, machine.touched), UTC):%Y-%m-%dT%H:%M:%SZ}",
         )
 

@@ -10,15 +10,18 @@ freeze.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..model.freeze import Freeze
+from ..model.freeze import Evidence, Freeze
+from ..model.owner import ACCOUNT
 from .classifier import ADDRESSES, CREATES, HOSTS
 from .freezing import MEMORY, pause_after
 
 FIRST_PAUSE = 3.0
 """Seconds until the first trial after something seemed to be used up."""
+ENOUGH = 4
+"""Launches that must get a narrow resource one after the other until its freeze is forgotten."""
 _IMAGE = " with "
 
 
@@ -47,7 +50,14 @@ class Shape:
 
 
 def refused_narrow(
-    known: Mapping[str, Freeze], resource: str, text: str, whose: str, now: float, jitter: float, sent_at: float
+    known: Mapping[str, Freeze],
+    resource: str,
+    text: str,
+    whose: str,
+    now: float,
+    jitter: float,
+    sent_at: float,
+    active: float = 0.0,
 ) -> dict[str, Freeze]:
     """Return the freezes of a pool after one more launch failed for a narrow resource.
 
@@ -57,6 +67,7 @@ def refused_narrow(
     :param known: the freezes of the pool.
     :param jitter: 0…1, lengthens the first pauses a little.
     :param sent_at: when the create was sent. Creates that were under way together make one freeze.
+    :param active: how many servers of the project are ACTIVE.
     """
     own = known.get(resource)
     mine = [moment for moment in (own.refusals if own else []) if now - moment < MEMORY]
@@ -67,7 +78,25 @@ def refused_narrow(
     pause = pause_after([*past, now], jitter) if past else FIRST_PAUSE * (1.0 + jitter / 2)
     until = now + pause
     later = {name: replace(freeze, until=max(freeze.until, until)) for name, freeze in kin.items()}
-    return {**known, **later, resource: Freeze(resource, until, [*mine, now], text=text, owner=whose)}
+    blind = own is not None and (own.trusted or own.blind)
+    evidence = Evidence(ours=active)
+    fresh = Freeze(resource, until, [*mine, now], evidence, text, blind=blind, owner=whose)
+    return {**known, **later, resource: fresh}
+
+
+def followed(freeze: Freeze, active: float, now: float) -> Freeze:
+    """Return the freeze of a narrow resource after a look at the servers: what was given back is tried at once.
+
+    When such a try is refused, others take what is given back: then only the pauses count, until a launch succeeds.
+
+    :param active: how many servers of the project are ACTIVE.
+    """
+    if freeze.owner == ACCOUNT or freeze.blind or now >= freeze.until:
+        return freeze
+    if active >= freeze.evidence.ours:
+        more = Evidence(ours=active)
+        return freeze if active == freeze.evidence.ours else replace(freeze, evidence=more)
+    return replace(freeze, until=now, evidence=Evidence(ours=active), trusted=True)
 
 
 def family(resource: str) -> str:
@@ -75,18 +104,31 @@ def family(resource: str) -> str:
     return resource.split(_IMAGE)[0]
 
 
-def trials(frozen: Mapping[str, Freeze], tried: Collection[str], now: float) -> set[str]:
-    """Return the narrow resources that one launch may try now: of each family the zone that was tried longest ago.
+def got(freeze: Freeze, now: float) -> Freeze | None:
+    """Return the freeze of a narrow resource after a launch got it; None when enough have: it is over."""
+    if freeze.served + 1 >= ENOUGH:
+        return None
+    return replace(freeze, served=freeze.served + 1, until=min(freeze.until, now), blind=False, trusted=False)
+
+
+def trials(frozen: Mapping[str, Freeze], tried: Mapping[str, int], now: float) -> dict[str, int]:
+    """Return which narrow resources may be tried now, and by how many: of each family one zone.
+
+    It is the zone that was refused longest ago. After a refusal one launch tries it, and one more after each success.
 
     :param frozen: the remembered freezes of narrow resources.
-    :param tried: the narrow resources that launches in progress need.
+    :param tried: narrow resource → number of those for whom launches are under way that need it.
     """
-    busy = {family(name) for name in tried if name in frozen}
+    busy: dict[str, int] = {}
+    for name, count in tried.items():
+        if name in frozen:
+            busy[family(name)] = busy.get(family(name), 0) + count
     chosen: dict[str, Freeze] = {}
     for name, freeze in sorted(frozen.items(), key=lambda item: (item[1].refusals[-1], item[0])):
-        if now >= freeze.until and family(name) not in busy:
+        if now >= freeze.until:
             chosen.setdefault(family(name), freeze)
-    return {freeze.resource for freeze in chosen.values()}
+    rooms = {item.resource: max(1, item.served) - busy.get(kin, 0) for kin, item in chosen.items()}
+    return {name: room for name, room in rooms.items() if room > 0}
 
 
 def split(resources: Iterable[str]) -> tuple[list[str], list[str]]:

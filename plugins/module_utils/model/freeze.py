@@ -46,6 +46,7 @@ class Freeze(Stored):
     refusal. *blind*: the cloud also refused a create that should have fitted, so the known usage may be wrong: the
     launcher tries freed resources one by one, and after some refusals with pauses. *trusted*: the last of these tries
     was accepted, so the next one need not wait. *owner*: whose fault it is.
+    *served*: of a narrow resource, how many launches have got it since the last refusal.
     """
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"evidence": partial(made, Evidence)}
@@ -59,6 +60,7 @@ class Freeze(Stored):
     blind: bool = False
     trusted: bool = False
     owner: str = CAPACITY
+    served: int = 0
 
     def as_of(self, now: float, longest: float) -> Freeze:
         """Return the freeze with its times corrected for a clock that was wrong; see :func:`stored.believed`."""

@@ -28,8 +28,8 @@ def test_a_single_node_goes_through_the_zones_and_then_to_another_pool(site: Sit
         provider("one", pool("main", priority=1), launch_retries=2),
         provider("two", pool("main", priority=2), launch_retries=2),
     )
-    site.clouds["one"].fault("POST /servers", "error", seconds=0.0)
-    site.clouds["two"].fault("POST /servers", "error", seconds=0.0, message="libvirt exploded")
+    site.clouds["one"].fault("POST /servers", "error", seconds=0.0, message="Image 1 is unacceptable: not raw")
+    site.clouds["two"].fault("POST /servers", "error", seconds=0.0, message="Image 1 is unacceptable: not there")
     requestor = site.requestor
     request = requestor.ask("small")
     zones: dict[str, list[str]] = {"one": [], "two": []}
@@ -49,7 +49,7 @@ def test_a_single_node_goes_through_the_zones_and_then_to_another_pool(site: Sit
     (failed,) = result["requests"]["failed"]
     texts = {reason["where"]: reason["text"] for reason in failed["reasons"]}
     assert set(texts) == {"one/main", "two/main"}
-    for where, said in (("one/main", "No valid host"), ("two/main", "libvirt exploded")):
+    for where, said in (("one/main", "not raw"), ("two/main", "not there")):
         assert (texts[where].count(said), texts[where].count("(2 attempts)")) == (1, 1)
     assert site.clouds["one"].servers() == site.clouds["two"].servers() == []
     assert len(requestor.request(request)["declined_by"]) == 2
@@ -83,7 +83,8 @@ def test_a_set_that_cannot_be_completed_moves_as_a_whole(site: Site):
     site.configure(
         provider("one", pool("main", priority=1), launch_retries=2), provider("two", pool("main", priority=2))
     )
-    site.clouds["one"].fault("POST /servers", "error", name="np0000000002", seconds=0.0)
+    broken = "Image 1 is unacceptable"
+    site.clouds["one"].fault("POST /servers", "error", name="np0000000002", seconds=0.0, message=broken)
     requestor = site.requestor
     request = requestor.ask("small", "medium", "large")
     with site.stay() as cycle:
@@ -197,8 +198,9 @@ def test_after_failures_in_a_row_an_image_is_left_alone_others_go_on_and_success
     site.configure(provider("one", pool("main", label("small"), label("medium")), launch_retries=3))
     site.cloud.quota(instances=100)
     # The servers of one label fail; the names of the first nodes tell which those are.
+    text = "Image 1 is unacceptable"
     for number in range(2):
-        site.cloud.fault("POST /servers", "error", name=f"np{number:010}", seconds=0.0, message="image is broken")
+        site.cloud.fault("POST /servers", "error", name=f"np{number:010}", seconds=0.0, message=text)
     requestor = site.requestor
     with site.stay() as cycle:
         broken = [requestor.ask("small") for _unused in range(2)]
@@ -224,7 +226,7 @@ def test_after_failures_in_a_row_an_image_is_left_alone_others_go_on_and_success
 def test_an_open_breaker_is_kept_by_the_next_cycle_and_in_its_result(site: Site, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(breaking, "FAILURES", 2)
     site.configure(provider("one", launch_retries=2))
-    site.cloud.fault("POST /servers", "error", seconds=0.0)
+    site.cloud.fault("POST /servers", "error", seconds=0.0, message="Image 1 is unacceptable")
     first = site.requestor.ask("small")
     result = site.run()
     assert site.requestor.state(first) == "failed"

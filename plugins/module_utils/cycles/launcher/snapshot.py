@@ -48,8 +48,8 @@ class InHand:
     """(provider, pool) → number of launches whose create is not sent yet."""
     on_their_way: Mapping[str, int] = field(default_factory=dict)
     """Provider → number of servers asked for and not yet ACTIVE."""
-    needed: Callable[[tuple[str, str]], Collection[str]] = lambda key: ()
-    """(provider, pool) → the narrow resources that launches in progress try."""
+    needed: Callable[[tuple[str, str]], Mapping[str, int]] = lambda key: {}
+    """(provider, pool) → the narrow resources that launches in progress try, and for how many requests."""
     tried: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Request → ids of the pools in which its launches have failed."""
 
@@ -216,7 +216,7 @@ def _pool_state(
     unread = Reason(reasons.FACTS_UNREAD, {"where": f"{actor.provider.name}/{pool.name}"})
     pool_id, freezes = context.pool_ids[key], gates.freezes
     narrow = freezes.narrow(pool_id)
-    trials = dict.fromkeys(freezes.trials(pool_id, in_hand.needed(key)), 1) if narrow else {}
+    trials = freezes.trials(pool_id, in_hand.needed(key)) if narrow else {}
     return PoolState(
         id=context.pool_ids[key],
         provider=actor.provider.name,

@@ -14,7 +14,7 @@ from ..context.context import Context
 from ..context.ledger import size_of
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
-from .signs import print_of_launch, witness_of
+from .signs import print_of_launch
 
 
 class CreateLimits:
@@ -72,9 +72,7 @@ class CreateLimits:
         wanted = [name for name in ongoing.narrow if name in frozen] if frozen else []
         if not wanted:
             return None
-        others = (one for one in self._in_progress.of(ongoing.actor) if one.key == ongoing.key and one.is_on_its_way)
-        tried = {name for one in others if witness_of(one) != witness_of(ongoing) for name in one.narrow}
-        allowed = freezes.trials(pool_id, tried)
+        allowed = freezes.trials(pool_id, self._in_progress.needed(ongoing.key, ongoing.witness))
         return next((frozen[name] for name in wanted if name not in allowed), None)
 
     def is_stuck(self, ongoing: LaunchInProgress, now: float) -> bool:

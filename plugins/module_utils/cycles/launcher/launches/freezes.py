@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from ....launching.freezing import (
     settle,
     try_at,
 )
-from ....launching.narrow import refused_narrow, trials
+from ....launching.narrow import followed, got, refused_narrow, trials
 from ....model import reasons
 from ....model.freeze import Evidence, Freeze, is_narrow
 from ....model.lines import Line, Subject, Trouble
@@ -99,22 +99,29 @@ class Freezes:
 
     # -- narrow resources ----------------------------------------------------------------------------------------
 
-    def refuse_narrow(self, pool_id: str, resource: str, text: str, whose: str, sent_at: float) -> None:
+    def refuse_narrow(
+        self, pool_id: str, actor: ProviderActor, resource: str, text: str, whose: str, sent_at: float
+    ) -> None:
         """Freeze a narrow resource after a launch that needed it failed; nothing else in the pool waits for it."""
-        now, jitter = self._context.now(), self._context.random()
+        now, jitter, active = self._context.now(), self._context.random(), _active(actor)
 
         def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
-            return refused_narrow(known, resource, text, whose, now, jitter, sent_at)
+            return refused_narrow(known, resource, text, whose, now, jitter, sent_at, active)
 
         before, after = self._change(pool_id, refuse_again)
         self._say_frozen(pool_id, before.get(resource), after[resource])
 
     def served(self, pool_id: str, needs: Iterable[str]) -> None:
-        """End the freezes of narrow resources: a launch that needed them succeeded."""
-        known = self.of(pool_id)
-        if any(name in known for name in needs):
-            needed = set(needs)
-            self._change(pool_id, lambda known: {name: item for name, item in known.items() if name not in needed})
+        """Note that a launch got narrow resources that it needed: their freezes are over, or soon will be."""
+        known, now = self.of(pool_id), self._context.now()
+        needed = {name for name in needs if name in known}
+
+        def less(known: dict[str, Freeze]) -> dict[str, Freeze]:
+            after = {name: got(item, now) if name in needed else item for name, item in known.items()}
+            return {name: item for name, item in after.items() if item is not None}
+
+        if needed:
+            self._change(pool_id, less)
 
     def narrow(self, pool_id: str) -> dict[str, Reason]:
         """Return narrow resource → why nothing, or only one launch as a trial, may need it now."""
@@ -125,8 +132,8 @@ class Freezes:
             if is_narrow(name) and is_remembered(freeze, now)
         }
 
-    def trials(self, pool_id: str, tried: Collection[str]) -> set[str]:
-        """Return the narrow resources that one launch may try now; see :func:`.narrow.trials`."""
+    def trials(self, pool_id: str, tried: Mapping[str, int]) -> dict[str, int]:
+        """Return which narrow resources may be tried now, and by how many; see :func:`.narrow.trials`."""
         now = self._context.now()
         known = self.of(pool_id).items()
         return trials({name: item for name, item in known if is_narrow(name) and is_remembered(item, now)}, tried, now)
@@ -207,7 +214,8 @@ class Freezes:
             before, after = self._change(pool_id, partial(self._looked_at_all, actor, now))
             for name in before:
                 if now == after[name].until < before[name].until:
-                    line = f"{self._where(pool_id)}: the limit for {name} was raised, trying again"
+                    what = "servers are gone" if is_narrow(name) else f"the limit for {name} was raised"
+                    line = f"{self._where(pool_id)}: {what}, trying again"
                     self._context.account.say(Line(line, **self._subject(pool_id)))
 
     def _looked_at_all(self, actor: ProviderActor, now: float, known: dict[str, Freeze]) -> dict[str, Freeze]:
@@ -216,6 +224,8 @@ class Freezes:
     def _looked_at(self, freeze: Freeze, actor: ProviderActor, now: float) -> Freeze:
         if now >= freeze.until:
             return freeze
+        if is_narrow(freeze.resource):
+            return followed(freeze, _active(actor), now)
         evidence = self._evidence(actor, freeze.resource)
         if is_raised(freeze, evidence):
             return replace(freeze, until=now)
@@ -293,3 +303,8 @@ class Freezes:
     def _subject(self, pool_id: str) -> Subject:
         provider, pool = self._context.pool_names(pool_id)
         return Subject(provider=provider, pool=pool)
+
+
+def _active(actor: ProviderActor) -> int:
+    """Return how many servers of the project are ACTIVE by the latest list, those of others included."""
+    return sum(1 for server in actor.view.servers.values() if server.status == "ACTIVE")

@@ -59,6 +59,8 @@ class LaunchInProgress:
     """Marks of creates that a thread of this cycle still waits for."""
     sent: dict[str, float] = field(default_factory=dict)
     """Mark → when this cycle sent its create."""
+    has_host: bool = False
+    """True when the list has shown the host of its server."""
     build: Build | None = None
     """The build of the current attempt's server, if this cycle has sent the create."""
     flavors_seen: list[Flavor] | None = None
@@ -81,6 +83,11 @@ class LaunchInProgress:
     def key(self) -> tuple[str, str]:
         """(provider, pool)."""
         return (self.launch.provider, self.launch.pool)
+
+    @property
+    def witness(self) -> str:
+        """For whom the launch is: two of the same request are no independent signs."""
+        return self.launch.request_id or self.launch.node_id
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -228,10 +235,22 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         """Return provider → number of servers that were asked for and are not yet ACTIVE."""
         return Counter(ongoing.actor.provider.name for ongoing in self.values() if ongoing.is_on_its_way)
 
-    def needed(self, key: tuple[str, str]) -> set[str]:
-        """Return the narrow resources that the launches of a pool try or are about to try; key: (provider, pool)."""
-        trying = (one for one in self.values() if one.key == key and (one.is_on_its_way or one.is_queued))
-        return {name for one in trying for name in one.narrow}
+    def needed(self, key: tuple[str, str], besides: str | None = None) -> Counter[str]:
+        """Return the narrow resources that the launches of a pool try, and for how many requests.
+
+        Launches that are about to try them count, too, unless they are asked for to judge one of these.
+
+        :param key: (provider, pool).
+        :param besides: for whom the launch is that wants to try now; others that are queued do not count then.
+        """
+        trying = (
+            one
+            for one in self.values()
+            if one.key == key
+            and one.witness != besides
+            and ((one.is_on_its_way and not one.has_host) or (one.is_queued and besides is None))
+        )
+        return Counter(name for _unused, name in {(one.witness, name) for one in trying for name in one.narrow})
 
     def queued(self) -> Counter[tuple[str, str]]:
         """Return (provider, pool) → number of launches whose create is not sent yet."""

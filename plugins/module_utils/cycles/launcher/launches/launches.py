@@ -267,6 +267,8 @@ class Launches:
         ongoing.list_seen = actor.view.listed_from
         if server is not None:
             launch.volume_ids = list(server.volume_ids)
+            if server.host_id and not ongoing.has_host and server.status == "BUILD":
+                self._outcomes.placed(ongoing, active=False)
         before, first = launch.phase, launch.active_at is None
         longest_boot = max(actor.experience.boot_times.samples, default=0.0)
         if launch.mark not in ongoing.pending and machine.is_half_made(launch, server, longest_boot, now):
@@ -318,7 +320,7 @@ class Launches:
             cycle_counts.counters.observe(SERVER_ACTIVE, *ongoing.key, seconds=now - launch.asked_at)
         if launch.created_at is not None and server is not None:
             ongoing.actor.experience.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
-        self._outcomes.placed(ongoing)
+        self._outcomes.placed(ongoing, active=True)
         ongoing.build_is_active(self.in_progress.late(ongoing.actor, now), now)
         if launch.phase == Phase.REACHING:
             self._reaching.begin(ongoing, batch)

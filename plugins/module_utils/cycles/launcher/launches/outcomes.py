@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ....clients.zookeeper.batch import Batch
 from ....launching import machine, record
-from ....launching.classifier import COURSES, LABEL_BREAKER, Seen, Verdict
+from ....launching.classifier import COURSES, HOSTS, LABEL_BREAKER, Seen, Verdict
 from ....launching.harvest import CREATED, WASTED
 from ....launching.harvest import READY as READY_NODE
 from ....launching.machine import Failure
@@ -41,9 +41,12 @@ class Outcomes:
         """Return what else is seen at the time of a launch's failure."""
         return self._signs.seen_by(ongoing, now)
 
-    def placed(self, ongoing: LaunchInProgress) -> None:
-        """Note that its server has become ACTIVE: there were a host and an address for it."""
-        self._gates.freezes.served(pool_id_of(self._context, ongoing), ongoing.narrow)
+    def placed(self, ongoing: LaunchInProgress, *, active: bool) -> None:
+        """Note that its server has a host, or is ACTIVE: then it also has its addresses."""
+        pool_id, hosts = pool_id_of(self._context, ongoing), ongoing.shape.narrow_name(HOSTS, ongoing.launch.az)
+        needs = [name for name in ongoing.narrow if name != hosts or not ongoing.has_host] if active else [hosts]
+        ongoing.has_host = True
+        self._gates.freezes.served(pool_id, needs)
 
     def is_ours(self, ongoing: LaunchInProgress) -> bool:
         """Return False if the launch was dropped before an answer came: only the cycle that has it now may act."""
@@ -102,6 +105,7 @@ class Outcomes:
             self._freeze(ongoing, verdict, text, failing)
         if failure is Failure.REFUSED and not verdict.wrong:
             ongoing.actor.known.forget_names()
+        ongoing.has_host = False
         ongoing.build_failed(failure, now)
         if launch.server_id is not None:
             self.count(ongoing, WASTED)
@@ -124,7 +128,7 @@ class Outcomes:
         launch, pool_id = ongoing.launch, pool_id_of(self._context, ongoing)
         for kind in narrow:
             name = ongoing.shape.narrow_name(kind, launch.az)
-            self._gates.freezes.refuse_narrow(pool_id, name, text, verdict.owner, launch.asked_at)
+            self._gates.freezes.refuse_narrow(pool_id, ongoing.actor, name, text, verdict.owner, launch.asked_at)
 
     def _count(self, ongoing: LaunchInProgress, failure: Failure, verdict: Verdict, text: str) -> None:
         """Count the failure in the breaker of those whose fault it may be."""

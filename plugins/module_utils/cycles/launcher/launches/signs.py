@@ -47,13 +47,13 @@ class Signs:
         """Note that a node became ready."""
         launch = ongoing.launch
         found = self._successes.setdefault(launch.provider, deque(maxlen=MOST_SUCCESSES))
-        found.append(_Success(now, witness_of(ongoing), launch.label, _kind(ongoing)))
+        found.append(_Success(now, ongoing.witness, launch.label, _kind(ongoing)))
 
     def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
         """Return what is seen besides the failure of a launch, before that failure is counted."""
         launch, kind = ongoing.launch, _kind(ongoing)
         mine = launch.first_failed or now
-        witness = witness_of(ongoing)
+        witness = ongoing.witness
         known = {key: item for key, item in self._breakers.known(launch.provider).items() if item.is_fresh(now)}
         same = known.get(kind)
         since = min(mine, same.since) if same is not None else mine
@@ -77,7 +77,7 @@ class Signs:
         """Return the failure of a launch as a sign for the breakers."""
         launch = ongoing.launch
         place = f"{launch.pool}/{launch.label}"
-        return Sign(text, witness_of(ongoing), place, print_of_launch(ongoing), whose)
+        return Sign(text, ongoing.witness, place, print_of_launch(ongoing), whose)
 
     def _fails_elsewhere(self, provider: str, label: str, now: float) -> bool:
         return any(
@@ -89,11 +89,6 @@ class Signs:
 
     def _known_elsewhere(self, provider: str) -> list[Breaker]:
         return list(self._breakers.known(provider).values())
-
-
-def witness_of(ongoing: LaunchInProgress) -> str:
-    """Return for whom the launch is: two of the same request are no independent signs."""
-    return ongoing.launch.request_id or ongoing.launch.node_id
 
 
 def print_of_launch(ongoing: LaunchInProgress) -> str:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +15,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow 
     FIRST_PAUSE,
     Shape,
     family,
+    followed,
+    got,
     refused_narrow,
     split,
     trials,
@@ -54,13 +58,14 @@ def test_all_zones_together_are_tried_rarely_and_each_in_its_turn(zones, delays)
         known = refuse(known, name, NOW, NOW - 1)
     now, tries, tried = NOW, [], []
     for delay in delays:
-        allowed = trials(known, (), now)
+        allowed = trials(known, {}, now)
         assert len(allowed) <= 1
         if not allowed:
             now = min(freeze.until for freeze in known.values())
             continue
-        (name,) = allowed
-        assert trials(known, allowed, now) == set(), "one at a time"
+        ((name, room),) = allowed.items()
+        assert room == 1
+        assert trials(known, {name: 1}, now) == {}, "one at a time"
         tries.append(now)
         tried.append(name)
         known = refuse(known, name.rpartition(" ")[2], now + delay, now)
@@ -82,3 +87,30 @@ def test_the_first_pause_is_short_and_the_next_ones_are_those_of_a_quota():
     assert FIRST_PAUSE <= once.until - NOW <= 1.5 * FIRST_PAUSE
     twice = refuse({once.resource: once}, "az1", NOW + 5, NOW + 4)[once.resource]
     assert 24 <= twice.until - (NOW + 5) <= 30
+
+
+def test_what_is_given_back_is_tried_at_once_unless_others_take_it():
+    name = "hosts for m1 with debian in zone az1"
+    known = refused_narrow({}, name, "full", "capacity", NOW, 0.5, NOW - 1, 3)
+    freeze = known[name]
+    assert followed(freeze, 3, NOW + 1) is freeze
+    more = followed(freeze, 5, NOW + 1)
+    assert more.until == freeze.until
+    back = followed(more, 4, NOW + 2)
+    assert back.until == NOW + 2
+    taken = refused_narrow({name: back}, name, "full", "capacity", NOW + 5, 0.5, NOW + 3, 4)[name]
+    assert taken.blind and followed(taken, 1, NOW + 6) is taken
+    account = replace(freeze, owner="account")
+    assert followed(account, 0, NOW + 1) is account
+
+
+def test_more_at_once_after_each_success_until_it_is_forgotten():
+    name = "hosts for m1 with debian in zone az1"
+    freeze = refused_narrow({}, name, "full", "capacity", NOW, 0.5, NOW - 1, 3)[name]
+    rooms = []
+    after: Freeze | None = freeze
+    while after is not None:
+        rooms.append(trials({name: after}, {}, NOW + 100)[name])
+        after = got(after, NOW + 100)
+    assert rooms == [1, 1, 2, 3]
+    assert trials({name: freeze}, {}, NOW + 1) == {}

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
-from tests.support.virtual_cloud import Fate
+from tests.support.virtual_cloud import Fate, Machine
 from tests.support.world import Cycle, Habit, World, label, one_provider, provider_document, site
 
 CREATE = "POST /servers"
@@ -90,6 +90,23 @@ def test_what_is_used_up_for_one_flavor_for_ever_waits_and_touches_no_other_flav
         reason = cycle.account.waiting[stuck[0]]
         assert (reason["code"], reason["owner"]) == ("frozen", "capacity")
         assert "east/main has no hosts for large with debian in zone az" in reason["text"]
+
+
+def test_hosts_that_are_given_back_are_used_at_once():
+    """Bare metal: three machines, and more requests than machines for an hour."""
+    with World(one_provider()) as world:
+        cloud = world.clouds["east"]
+
+        def fate(one: Machine) -> Fate:
+            others = [other for other in cloud.machines.values() if other is not one and other.status != "ERROR"]
+            return Fate("ERROR", NO_HOST, 1.0) if len(others) >= 3 else Fate(boot=5.0)
+
+        cloud.fate = fate
+        cycle = world.start()
+        habit = Habit(work=lambda chance: 100.0)
+        requests = [world.request("small", habit=habit) for _unused in range(30)]
+        assert world.run(2400, until=lambda: all(request in world.fulfilled for request in requests))
+        assert len(creates(cycle)) <= 100
 
 
 def test_another_zone_goes_first_when_one_has_no_hosts():
