@@ -40,6 +40,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudUnavailable,
 )
 from tests.support.virtual_cloud import VirtualCloud
+from tests.support.virtual_refusals import refuse_invalid
 from tests.support.virtual_time import Killed
 
 T = TypeVar("T")
@@ -185,8 +186,7 @@ class VirtualClient:
         )
 
     def _refuse(self, spec: ServerSpec) -> None:
-        self._cloud.refuse_invalid(spec)
-        self._cloud.refuse_unknown_flavor(spec)
+        refuse_invalid(self._cloud, spec)
         self._cloud.refuse_unknown_image(spec)
         self._cloud.refuse_unknown_zone(spec)
         self._cloud.refuse_over_quota(spec, self.provider)

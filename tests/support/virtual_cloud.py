@@ -9,7 +9,6 @@ it: once when the create arrives and once when the server is made, so that creat
 
 from __future__ import annotations
 
-import base64
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -270,34 +269,6 @@ class VirtualCloud:
                 status=403,
             )
 
-    def refuse_invalid(self, spec: ServerSpec) -> None:
-        """nova's schema, and its scope of unique names.
-
-        :raises CloudRefused: in nova's words, which repeat the value.
-        """
-        wrong = [(key, value) for key, value in spec.metadata.items() if len(value) > 255]
-        if spec.userdata is not None and len(base64.b64encode(spec.userdata.encode())) > 65535:
-            wrong.append(("user_data", spec.userdata))
-        for key, value in wrong:
-            text = f"Invalid input for field/attribute {key}. Value: {value[:100]}. {value[:100]!r} is too long"
-            raise _refused(400, text, "badRequest")
-        names = {machine.name.lower() for machine in self.machines.values()}
-        if self.unique_names and spec.name.lower() in names | self.taken_names:
-            raise CloudConflict(
-                f"POST /servers was answered with 409: Instance {spec.name} already exists.",
-                call="POST /servers",
-                status=409,
-                error_type="conflictingRequest",
-            )
-
-    def refuse_unknown_flavor(self, spec: ServerSpec) -> None:
-        """nova looks the flavor up by its id.
-
-        :raises CloudRefused: in nova's words.
-        """
-        if not any(spec.flavor_id in (flavor.id, flavor.name) for flavor in self.flavors):
-            raise _refused(400, f"Flavor {spec.flavor_id} could not be found.", "badRequest")
-
     def refuse_unknown_image(self, spec: ServerSpec) -> None:
         """nova asks glance for the image of each create.
 
@@ -497,8 +468,3 @@ class VirtualCloud:
             host_id=f"host-{machine.id}" if machine.has_host else None,
             updated=f"{datetime.fromtimestamp(max(machine.created, machine.touched), UTC):%Y-%m-%dT%H:%M:%SZ}",
         )
-
-
-def _refused(status: int, text: str, kind: str) -> CloudRefused:
-    prefix = f"POST /servers was answered with {status}"
-    return CloudRefused(f"{prefix}: {text}", call="POST /servers", status=status, error_type=kind)
