@@ -9,6 +9,7 @@ it: once when the create arrives and once when the server is made, so that creat
 
 from __future__ import annotations
 
+import base64
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
