@@ -259,9 +259,13 @@ class VirtualClient:
             self._cloud.machines[gone[1] or ""].floating = ""
         return gone is not None
 
-    def console_log(self, server_id: str, lines: int | None = None) -> str:
+    def console_log(self, server_id: str, lines: int | None = None, seconds: float = 10.0) -> list[str] | None:
         """What the guest wrote."""
-        return self._call("POST /servers/{id}/action", lambda: "kernel panic\n")
+        return self._call("POST /servers/{id}/action", lambda: ["kernel panic"], auxiliary=True, patience=seconds)
+
+    def remarks(self) -> dict[str, str]:
+        """Nothing is odd."""
+        return {}
 
     def reached_addresses(self, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
         """As the real client."""
@@ -280,6 +284,7 @@ class VirtualClient:
         changes: bool = False,
         first: Callable[[], Any] = lambda: None,
         patience: float | None = None,
+        auxiliary: bool = False,
     ) -> T:
         agenda, cloud = self._cloud.agenda, self._cloud
         self._check()
@@ -290,7 +295,7 @@ class VirtualClient:
         agenda.sleep(start - agenda.now)
         self._check()
         self.calls.append((agenda.now, kind))
-        self.counters.started(kind)
+        self.counters.started(kind, auxiliary=auxiliary)
         began = agenda.now
         length = self._length(kind, seconds)
 

@@ -34,7 +34,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.c
     LauncherOptions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider import actor as provider
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider import create_lane
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider import (
+    auxiliary_lane,
+    create_lane,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
@@ -240,6 +243,7 @@ class World:
     def __enter__(self) -> Self:
         self._stack.enter_context(mock.patch.object(provider, "WorkerSet", VirtualWorkers))
         self._stack.enter_context(mock.patch.object(create_lane, "WorkerSet", VirtualWorkers))
+        self._stack.enter_context(mock.patch.object(auxiliary_lane, "WorkerSet", VirtualWorkers))
         self._stack.enter_context(
             mock.patch.object(
                 launcher_pass, "Scanner", lambda on_result: VirtualScanner(self.agenda, self._scan, on_result)

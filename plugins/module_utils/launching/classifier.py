@@ -246,7 +246,7 @@ RULES = (
         "the network could not be allocated or bound",
         calls=FAULT,
         words=r"failed to allocate the network|virtual interface creation failed|binding failed for port"
-        r"|unexpected vif_type|port binding",
+        r"|unexpected vif_type|port binding|cannot bind a port|did not say in time that the ports",
         resource=ADDRESSES,
     ),
     Rule(
@@ -255,7 +255,8 @@ RULES = (
         calls=FAULT,
         words=r"timed out|timeout|unable to establish connection|connection (refused|to \S+ failed|aborted|reset)"
         r"|max retries exceeded|service unavailable|keystoneauth1|messagingtimeout|amqp|dberror|pymysql"
-        r"|unexpected api error|remote error",
+        r"|unexpected api error|remote error|cannot reach|cannot use its database|by the message queue"
+        r"|when nova called it",
     ),
     Rule(
         owner.IMAGE,

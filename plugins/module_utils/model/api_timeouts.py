@@ -9,6 +9,10 @@ from dataclasses import dataclass
 
 LONGEST_ABSENCE = 60.0
 """Maximum seconds for which calls are stopped when an API asks for a pause (``Retry-After``)."""
+AUXILIARY_SECONDS = 10.0
+"""Maximum seconds for a call that no decision needs, such as that for a console's log."""
+MOST_AUXILIARY = 4
+"""Maximum number of a provider's auxiliary calls without an answer."""
 MOST_CREATES = 64
 """Maximum number of a provider's creates without an answer; each of them needs a thread and a connection."""
 

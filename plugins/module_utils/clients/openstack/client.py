@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from ...model.api_timeouts import AUXILIARY_SECONDS
+from ...model.bounded_text import printable_lines
 from ...model.cloud import (
     CloudLimits,
     Flavor,
@@ -28,7 +30,7 @@ from ...model.config.types import Provider
 from ...model.errors import CloudNotFound, CloudRefused
 from ...model.resources import Limits, Resources
 from ..proc import has_routed_ipv6
-from . import addresses, shapes
+from . import addresses, reading, shapes
 from .api_names import ApiCall
 from .clouds import load_cloud_entry
 from .counters import CallCounters
@@ -36,7 +38,7 @@ from .images import CloudImages
 from .paging import pages
 from .ratelimit import RateLimiter
 from .rest import Rest
-from .transport import AnswerTimes, Transport
+from .transport import AnswerTimes, AuxiliaryTimes, Transport
 
 T = TypeVar("T")
 
@@ -127,6 +129,10 @@ class CloudClient:
         """Return the seconds that a thread has waited so far for the provider's rate limit."""
         return self._transport.waited(ident)
 
+    def remarks(self) -> dict[str, str]:
+        """Return what is odd about the cloud although its calls succeed: subject → text. Any thread may call it."""
+        return self._rest.odd()
+
     def abort_uploads(self) -> None:
         """End running uploads of images; other calls are not interrupted."""
         self._transport.abort_uploads()
@@ -198,7 +204,7 @@ class CloudClient:
         answer = self._rest.call(
             "compute", "POST", "/servers", body=shapes.create_body(spec), key="server", times=times
         )
-        return self._made("POST /servers", lambda server: str(server["id"]), answer.document["server"])
+        return self._made("POST /servers", reading.ident, answer.document["server"])
 
     def delete_server(self, server_id: str) -> bool:
         """Ask nova to delete the server; return False when it was already gone."""
@@ -218,14 +224,24 @@ class CloudClient:
             raise
         return True
 
-    def console_log(self, server_id: str, lines: int | None = None) -> str:
-        """Return the last *lines* lines of the console, or all when None; "" when the server is gone."""
+    def console_log(
+        self, server_id: str, lines: int | None = None, seconds: float = AUXILIARY_SECONDS
+    ) -> list[str] | None:
+        """Return the last *lines* lines of the console that have words, or all when None; each is bounded.
+
+        :param seconds: longest time for the whole call. It is auxiliary: it says nothing about the cloud's health.
+        :return: None when nova has no console of the server.
+        """
         body = {"os-getConsoleOutput": {} if lines is None else {"length": lines}}
+        path, times = f"/servers/{server_id}/action", AuxiliaryTimes(seconds)
         try:
-            answer = self._rest.call("compute", "POST", f"/servers/{server_id}/action", body=body, key="output")
+            answer = self._rest.call("compute", "POST", path, body=body, key="output", times=times)
         except CloudNotFound:
-            return ""
-        return str(answer.document["output"] or "")
+            return None
+        output = self._made(
+            "POST /servers/{id}/action", lambda document: reading.whole_text(document, "output"), answer.document
+        )
+        return printable_lines(output)
 
     # Flavors, zones, keypairs and images
 
@@ -243,8 +259,12 @@ class CloudClient:
             return []
         return self._made(
             "GET /os-availability-zone",
-            lambda zones: [str(zone["zoneName"]) for zone in zones if every or zone["zoneState"]["available"]],
-            answer.document["availabilityZoneInfo"],
+            lambda document: [
+                name
+                for name, available in map(shapes.zone_from, reading.sequence(document, "availabilityZoneInfo"))
+                if every or available
+            ],
+            answer.document,
         )
 
     def list_keypairs(self) -> list[str]:
@@ -252,8 +272,8 @@ class CloudClient:
         answer = self._rest.call("compute", "GET", "/os-keypairs", key="keypairs")
         return self._made(
             "GET /os-keypairs",
-            lambda items: [str(item["keypair"]["name"]) for item in items],
-            answer.document["keypairs"],
+            lambda document: [shapes.keypair_name(item) for item in reading.sequence(document, "keypairs")],
+            answer.document,
         )
 
     def find_image(self, name_or_id: str) -> Image | None:
@@ -285,8 +305,10 @@ class CloudClient:
         answer = self._rest.call("image", "GET", "/images", params={"limit": PAGE, "sort": "name"}, key="images")
         return self._made(
             "GET /images",
-            lambda images: sorted({str(image["name"]) for image in images if image.get("name")}),
-            answer.document["images"],
+            lambda document: sorted(
+                {name for name in reading.readable(reading.sequence(document, "images"), shapes.image_name) if name}
+            ),
+            answer.document,
         )
 
     def list_own_images(self) -> list[Image]:
@@ -444,8 +466,9 @@ class CloudClient:
             page,
             key,
             PAGE,
-            lambda document: self._made(kind, make, document),
+            make,
             lambda what: self._rest.senseless(kind, what),
+            lambda what: self._rest.remarks.put(kind, what and f"{kind}: {what}"),
         )
 
     def _delete(self, service: str, path: str) -> bool:
@@ -461,8 +484,6 @@ class CloudClient:
         :raises CloudUnavailable: *make* cannot read it, which is the cloud's fault.
         """
         try:
-            return make(document)
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise self._rest.senseless(
-                kind, f"its answer lacks what the API promises ({type(problem).__name__}: {problem})"
-            ) from problem
+            return reading.read(make, document)
+        except reading.Unreadable as problem:
+            raise self._rest.senseless(kind, str(problem)) from problem

@@ -77,6 +77,11 @@ class CloudEntry:
         return str((self.region.config.get("auth") or {}).get("auth_url") or "")
 
     @property
+    def auth_type(self) -> str:
+        """The kind of login: password, v3applicationcredential …"""
+        return str(self.region.config.get("auth_type") or "password")
+
+    @property
     def api_timeout(self) -> float:
         """Seconds that the entry allows for a call; 0 where it has no usable value."""
         try:

@@ -47,18 +47,27 @@ class CallCounters:
         self._answers: dict[str, deque[float]] = {}
         self._answered_at: float | None = None
         self._late: dict[str, int] = {}
+        self._auxiliary: set[int] = set()
 
-    def started(self, kind: str = "") -> None:
-        """Note that this thread begins a call of *kind*."""
+    def started(self, kind: str = "", *, auxiliary: bool = False) -> None:
+        """Note that this thread begins a call of *kind*. An *auxiliary* call is counted, and nothing else."""
+        ident = threading.get_ident()
         with self._lock:
-            self._running[threading.get_ident()] = (kind, self._clock())
+            self._running[ident] = (kind, self._clock())
+            if auxiliary:
+                self._auxiliary.add(ident)
 
     def ended(self, kind: str, status: str, seconds: float) -> None:
         """Count a call of *kind* that ended with *status* after *seconds*, without the wait for the rate limit."""
         with self._lock:
-            self._running.pop(threading.get_ident(), None)
+            ident = threading.get_ident()
+            self._running.pop(ident, None)
+            auxiliary = ident in self._auxiliary
+            self._auxiliary.discard(ident)
             old = self._counts.get((kind, status), CallCount(0, 0.0, 0.0))
             self._counts[kind, status] = CallCount(old.calls + 1, old.seconds + seconds, max(old.longest, seconds))
+            if auxiliary:
+                return
             if status.isdecimal():
                 self._answers.setdefault(kind, deque(maxlen=RECENT)).append(seconds)
                 self._answered_at = self._clock()
@@ -75,11 +84,14 @@ class CallCounters:
     def longest_wait(self, *, only: str = "", but: str = "") -> tuple[str, float]:
         """Return (kind, seconds) of the call that has waited longest for its answer; ("", 0.0) when there is none.
 
+        Auxiliary calls are ignored.
+
         :param only: look at calls of this kind only.
         :param but: ignore calls of this kind.
         """
         with self._lock:
-            waiting = [item for item in self._running.values() if only in ("", item[0]) and item[0] != (but or None)]
+            counted = (item for ident, item in self._running.items() if ident not in self._auxiliary)
+            waiting = [item for item in counted if only in ("", item[0]) and item[0] != (but or None)]
             if not waiting:
                 return "", 0.0
             kind, began = min(waiting, key=lambda running: running[1])
@@ -96,8 +108,10 @@ class CallCounters:
             now = self._clock()
             waiting = [
                 (now - began, kind)
-                for kind, began in self._running.values()
-                if kind != (but or None) and now - began >= max(least, times * self._usual(kind))
+                for ident, (kind, began) in self._running.items()
+                if ident not in self._auxiliary
+                and kind != (but or None)
+                and now - began >= max(least, times * self._usual(kind))
             ]
         seconds, kind = max(waiting, default=(0.0, ""))
         return kind, seconds

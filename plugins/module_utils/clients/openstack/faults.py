@@ -28,6 +28,7 @@ from .quota import (
     is_quota_text,
     quota_resources,
 )
+from .sentences import explained, service_of
 
 _MOST_HTML = 256 * 1024
 """Letters of a page of HTML that are looked at."""
@@ -125,6 +126,22 @@ def retry_after_seconds(value: str | None, now: Callable[[], datetime]) -> float
     return max(0.0, (when - now()).total_seconds())
 
 
+def proxy_of(status: int, headers: Mapping[str, str]) -> str:
+    """Return words that name the proxy on the way to the cloud if it gave the answer itself, "" if it did not.
+
+    :param headers: headers of the answer, case-insensitive.
+    """
+    error = headers.get("X-Squid-Error")
+    if status != 407 and not error:
+        return ""
+    name = clean(headers.get("Server") or "")
+    detail = ", ".join(part for part in (name, clean(error or "")) if part)
+    return (
+        " by the proxy on the way to the cloud" + (f" ({detail})" if detail else "") + ", not by the cloud: look at"
+        " http_proxy, https_proxy and no_proxy"
+    )
+
+
 def changes_something(method: str) -> bool:
     """Return True for a method whose call may have taken effect although it had no good answer."""
     return method.upper() not in ("GET", "HEAD", "OPTIONS")
@@ -146,14 +163,16 @@ def error_from_answer(
     :param headers: headers of the answer, case-insensitive; only Retry-After is used.
     """
     said = message_of(body, secrets)
+    hop = proxy_of(status, headers or {})
     retry_after = retry_after_seconds((headers or {}).get("Retry-After"), now)
-    message = f"provider {provider}: {call} was answered with {status}" + (f": {said}" if said else "")
+    told = bounded(explained(said, service_of(call)))
+    message = f"provider {provider}: {call} was answered with {status}{hop}" + (f": {told}" if told else "")
     context: dict[str, Any] = {"provider": provider, "call": call, "status": status, "retry_after": retry_after}
     context["error_type"] = error_type(body)
     changing = changes_something(call.split(" ", 1)[0])
     if status == 401:
         return CloudAuthError(message, **context)
-    if status >= 500 or status in (408, 425, 429) or status < 400:
+    if status >= 500 or status in (407, 408, 425, 429) or status < 400:
         return CloudUnavailable(message, unclear=changing and (status >= 500 or status < 400), **context)
     if status in (400, 403, 409, 413) and changing and is_quota_text(said):
         return CloudQuotaRefused(message, resources=quota_resources(said), **context)

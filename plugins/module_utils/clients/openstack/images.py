@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...model.backoff import backoff
 from ...model.cloud import Image, ImageSpec
@@ -24,7 +24,7 @@ from ...model.errors import (
     CloudRefused,
     CloudUnavailable,
 )
-from . import shapes
+from . import reading, shapes
 from .disk_file import DiskFile
 from .paging import pages
 from .rest import Rest
@@ -100,7 +100,7 @@ class CloudImages:
             )
         body = {**self._properties, **shapes.image_body(spec)}
         answer = self._rest.call("image", "POST", "/images", body=body, key="id")
-        return str(answer.document["id"])
+        return self._read("POST /images", reading.ident, answer.document)
 
     def get(self, image_id: str) -> Image | None:
         """Return the image, None when it is gone."""
@@ -108,7 +108,7 @@ class CloudImages:
             answer = self._rest.call("image", "GET", f"/images/{image_id}", key="id")
         except CloudNotFound:
             return None
-        return self._made("GET /images/{id}", answer.document)
+        return self._read("GET /images/{id}", shapes.image_from, answer.document)
 
     def find(self, marks: Mapping[str, str]) -> list[Image]:
         """Return the project's images that have all these properties, even where glance does not filter by them."""
@@ -123,8 +123,9 @@ class CloudImages:
             page,
             "images",
             PAGE,
-            lambda document: self._made(kind, document),
+            shapes.image_from,
             lambda what: self._rest.senseless(kind, what),
+            lambda what: self._rest.remarks.put(kind, what and f"{kind}: {what}"),
         )
         return [image for image in found if all(image.properties.get(key) == value for key, value in marks.items())]
 
@@ -254,13 +255,15 @@ class CloudImages:
             return False
         return True
 
-    def _made(self, kind: str, document: object) -> Image:
+    def _read(self, kind: str, make: Callable[[Any], T], document: Any) -> T:
+        """Return ``make(document)``.
+
+        :raises CloudUnavailable: *make* cannot read it.
+        """
         try:
-            return shapes.image_from(document)  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise self._rest.senseless(
-                kind, f"its answer lacks what the API promises ({type(problem).__name__}: {problem})"
-            ) from problem
+            return reading.read(make, document)
+        except reading.Unreadable as problem:
+            raise self._rest.senseless(kind, str(problem)) from problem
 
     def _broken(self, image_id: str, what: str) -> CloudImageBroken:
         return CloudImageBroken(

@@ -11,16 +11,30 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from datetime import UTC
 from typing import Any
 
 from ...model.backoff import backoff
+from ...model.lines import span
 from .clouds import CloudEntry
+from .reading import UNUSABLE
+from .remarks import Remarks
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0
 """Seconds for which a refused login is not tried again; doubled with each refusal, up to LONGEST_PAUSE. Without the
 pause, an identity service that counts failed logins would lock the account."""
 REFUSED = frozenset({401, 403})
+FIRST_RENEWAL = 1.0
+"""Seconds without a login after a service refused a token that was new; doubled each time, up to LONGEST_PAUSE."""
+MARGIN = 120.0
+"""Seconds before its end at which a token is replaced, or a tenth of its life if that is less."""
+SHORT_LIFE = 300.0
+"""A token that lives for fewer seconds than this gets a remark."""
+CLOCK_OFFSET = 60.0
+"""Seconds of difference between the identity service's clock and ours from which on there is a remark."""
+_LIFE = "tokens"
+_CLOCK = "clock"
 
 
 class Login:
@@ -30,52 +44,122 @@ class Login:
     not answer, the last of sixteen threads would wait for sixteen time-outs. Here the threads that waited for a failed
     attempt share its failure. A refused login is not repeated before a pause is over; changed login options in
     clouds.yaml make another login.
+
+    keystoneauth replaces a token 120 s before its end by our clock: tokens that live for less, or a clock of the
+    identity service that is behind ours, would cost a login for each call. Here a token is used for nine tenths of its
+    life at least, and its life is the difference of two times of the identity service's clock.
+
+    :param clock: monotonic seconds.
+    :param wall: UNIX time.
+    :ivar remarks: says that tokens live for a short time only, or that a clock is wrong.
     """
 
-    def __init__(self, plugin: Any, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        plugin: Any,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
         self._plugin = plugin
         self._clock = clock
+        self._wall = wall
         self._lock = threading.Lock()
         self._failed_at = float("-inf")
         self._failure: Exception | None = None
         self._refusals = 0
+        self._access: Any = None
+        self._fetched_at = float("-inf")
+        self._life: float | None = None
+        self._renewals = 0
+        self.remarks = Remarks()
 
     def access(self, session: Any) -> Any:
-        """Return keystoneauth's AccessInfo with a valid token; fetch one over *session* when there is none.
+        """Return keystoneauth's AccessInfo with a token; fetch one over *session* when there is none.
 
         :raises keystoneauth1.exceptions.ClientException: the identity service refused or did not answer.
         """
         asked = self._clock()
         with self._lock:
+            if self._access is not None and not self._ends_within(0.0):
+                return self._access
             if self._failure is not None and asked <= self._failed_at + self._pause:
                 raise self._failure
             try:
+                self._plugin.invalidate()
                 access = self._plugin.get_access(session)
             except Exception as problem:
                 self._failed_at, self._failure = self._clock(), problem
                 self._refusals = self._refusals + 1 if getattr(problem, "http_status", None) in REFUSED else 0
                 raise
             self._failure, self._refusals = None, 0
+            self._take(access)
             return access
 
-    def renew(self, access: Any, seconds: float) -> None:
-        """Make the next access fetch a new token when the token of *access* expires within *seconds*."""
-        if access.will_expire_soon(stale_duration=seconds):
-            self.reject(access.auth_token)
+    def renew(self, seconds: float) -> None:
+        """Make the next access fetch a new token when the present one ends within *seconds*."""
+        with self._lock:
+            if self._access is not None and self._ends_within(seconds):
+                self._access = None
+
+    def reject(self, token: str) -> None:
+        """Make the next access fetch a new token, because *token* was answered with 401.
+
+        Does nothing when another thread has already fetched one. If services refuse tokens that are new, there is a
+        pause between two logins.
+        """
+        with self._lock:
+            if self._access is None or self._access.auth_token != token:
+                return
+            age = self._clock() - self._fetched_at
+            if age > LONGEST_PAUSE:
+                self._renewals = 0
+            if age >= backoff(self._renewals, first=FIRST_RENEWAL, most=LONGEST_PAUSE):
+                self._renewals += 1
+                self._access = None
+
+    def _take(self, access: Any) -> None:
+        self._access, self._fetched_at = access, self._clock()
+        issued, ends = _moment(access, "issued"), _moment(access, "expires")
+        self._life = ends - issued if issued is not None and ends is not None and ends > issued else None
+        short = offset = ""
+        if self._life is not None and self._life < SHORT_LIFE:
+            short = (
+                f"the tokens of the identity service live for {self._life:.0f} s, so that there is a login every"
+                f" {self._life - self._margin:.0f} s: have [token] expiration of keystone made longer"
+            )
+        if issued is not None and abs(issued - self._wall()) > CLOCK_OFFSET:
+            seconds = issued - self._wall()
+            offset = (
+                f"the clock of the identity service is {span(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'}"
+                " the clock of this machine: synchronize both by NTP"
+            )
+        self.remarks.put(_LIFE, short)
+        self.remarks.put(_CLOCK, offset)
+
+    @property
+    def _margin(self) -> float:
+        return MARGIN if self._life is None else min(MARGIN, self._life / 10)
+
+    def _ends_within(self, seconds: float) -> bool:
+        """Return True if the token ends within *seconds* and a margin; one of unknown life is used until a 401."""
+        if self._life is None:
+            return False
+        return self._clock() - self._fetched_at + max(seconds, self._margin) >= self._life
 
     @property
     def _pause(self) -> float:
         return backoff(self._refusals, first=FIRST_PAUSE, most=LONGEST_PAUSE)
 
-    def reject(self, token: str) -> None:
-        """Make the next access fetch a new token, because *token* was answered with 401.
 
-        Does nothing when another thread has already fetched one.
-        """
-        with self._lock:
-            current = getattr(self._plugin, "auth_ref", None)
-            if current is None or current.auth_token == token:
-                self._plugin.invalidate()
+def _moment(access: Any, name: str) -> float | None:
+    """Return a time of the token as UNIX time, None when it has none that can be read."""
+    try:
+        when = getattr(access, name, None)
+        if when is None:
+            return None
+        return float((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
+    except UNUSABLE:
+        return None
 
 
 _logins: weakref.WeakValueDictionary[str, Login] = weakref.WeakValueDictionary()

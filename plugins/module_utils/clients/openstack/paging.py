@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...model.errors import CloudError, CloudRefused
+from .reading import Unreadable, ident, read
 
 MOST_PAGES = 1000
 _RESTARTS = 2
@@ -22,6 +23,7 @@ def pages(
     asked: int,
     make: Callable[[Any], T],
     senseless: Callable[[str], CloudError],
+    unread: Callable[[str], None] = lambda _text: None,
 ) -> list[T]:
     """Return all items of a list that is read page by page; each page begins after the id of the last item before.
 
@@ -33,17 +35,28 @@ def pages(
     :param make: makes the returned item from its document. Documents are many times larger than items: at most one
         page of documents is kept in memory.
     :param senseless: makes the error for a list that makes no sense, e.g. one that does not end.
+    :param unread: called once per list: with a text about the items that cannot be read and are left out, or with ""
+        when there are none. A page of which no item can be read makes no sense.
 
     The last item of a page may be deleted before the next page is read. Nova then answers 400, and the list is read
     again.
     """
     for attempt in range(_RESTARTS + 1):
         try:
-            return _once(fetch, key, asked, make, senseless)
+            items, unreadable = _once(fetch, key, asked, make, senseless)
         except CloudRefused as refusal:
             if refusal.status not in (400, 404) or "marker" not in str(refusal).lower() or attempt == _RESTARTS:
                 raise
+        else:
+            unread(_about(key, len(items), unreadable))
+            return items
     raise AssertionError("unreachable")
+
+
+def _about(key: str, items: int, unreadable: list[str]) -> str:
+    if not unreadable:
+        return ""
+    return f"{len(unreadable)} of {items + len(unreadable)} {key} cannot be read and are left out ({unreadable[0]})"
 
 
 def _once(
@@ -52,23 +65,31 @@ def _once(
     asked: int,
     make: Callable[[Any], T],
     senseless: Callable[[str], CloudError],
-) -> list[T]:
-    items: dict[Any, T] = {}
+) -> tuple[list[T], list[str]]:
+    items: dict[str, T] = {}
+    unreadable: list[str] = []
     marker: str | None = None
     for _page in range(MOST_PAGES):
         document = fetch(marker)
         found = document[key]
-        if not isinstance(found, list) or not all(isinstance(item, dict) and item.get("id") for item in found):
+        if not isinstance(found, list):
             raise senseless(f"{key!r} is not a list of objects with ids")
         # The same id may come twice when the list changed between two pages.
-        before = len(items)
-        items.update((item["id"], make(item)) for item in found)
+        before, problems = len(items), len(unreadable)
+        marker = None
+        for item in found:
+            try:
+                marker = ident(item)
+                items[marker] = read(make, item)
+            except Unreadable as problem:
+                unreadable.append(str(problem))
+        if found and len(unreadable) - problems == len(found):
+            raise senseless(f"none of its {key} can be read ({unreadable[-1]})")
         if not found or not _has_next(document, key, len(found), asked):
-            return list(items.values())
+            return list(items.values()), unreadable
         if len(items) == before:
             raise senseless("its pages repeat themselves")
-        marker = str(found[-1]["id"])
-        del document, found  # keep them out of memory while the next page is read
+        del document, found, item  # keep them out of memory while the next page is read
     raise senseless(f"more than {MOST_PAGES} pages")
 
 

@@ -24,6 +24,12 @@ from .faults import (
     error_from_answer,
     error_without_answer,
 )
+from .hops import (
+    checked_access,
+    login_remedy,
+    proxy_for,
+    token_remedy,
+)
 from .kinds import call_kind
 from .library import (
     HttpSession,
@@ -32,6 +38,9 @@ from .library import (
     requests,
 )
 from .login import shared_login
+from .reading import UNUSABLE, Unreadable
+from .remarks import Remarks
+from .sentences import service_of
 from .transport import (
     AnswerTimes,
     Transport,
@@ -47,6 +56,7 @@ _HAS_VERSION = re.compile(r"/v\d+(\.\d+)?(/|$)")
 SIZE_HEADER = "X-OpenStack-Image-Size"
 """Newer versions of glance compare the number of received bytes with it; others ignore it."""
 _NEVER_SENT = ("no-connection", "tls")
+LOGIN = "POST /auth/tokens"
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,11 @@ class _Http(HttpSession):
             self._merged[key] = super().merge_environment_settings(url, {}, stream, verify, cert)
         return dict(self._merged[key])
 
+    def proxies_for(self, url: str) -> Mapping[str, str]:
+        """Return the proxies that calls to *url* use, by scheme."""
+        found = self.merge_environment_settings(url, {}, False, None, None)
+        return found.get("proxies") or {}
+
 
 class Rest:
     """The session of one provider. Thread-safe.
@@ -104,6 +119,8 @@ class Rest:
             auth=None, session=self._http, verify=verify, cert=cert, app_name="stackci.nodepool"
         )
         self._login = shared_login(entry)
+        self._checked: Any = None
+        self.remarks = Remarks()
         self._endpoints: dict[str, str] = {}
         self._types: dict[str, str] = {}
         self._project_id: str | None = None
@@ -119,6 +136,10 @@ class Rest:
         """Return the id of the token's project."""
         return str(self._access().project_id or "")
 
+    def odd(self) -> dict[str, str]:
+        """Return what is odd about the cloud although its calls succeed, by subject."""
+        return {**self._login.remarks.document(), **self.remarks.document()}
+
     def renew(self, seconds: float) -> None:
         """Make the next call fetch a new token when the present one expires within *seconds*.
 
@@ -126,7 +147,8 @@ class Rest:
 
         :raises CloudError: the client could not get a token.
         """
-        self._login.renew(self._access(), seconds)
+        self._access()
+        self._login.renew(seconds)
 
     def has(self, service: str) -> bool:
         """Return True when the cloud's catalog (or clouds.yaml) has *service* in the provider's region."""
@@ -171,7 +193,22 @@ class Rest:
         if response.status_code == 401:
             self._login.reject(access.auth_token)
             response = self._send(call, url, method, self._access(), options)
+            if response.status_code == 401:
+                raise self._token_refused(call, response)
         return self._answer(call, response, key)
+
+    def _token_refused(self, call: str, response: Any) -> CloudError:
+        """Return the error for a service that refuses a token that the identity service has just given."""
+        error = error_from_answer(
+            provider=self._provider,
+            call=call,
+            status=401,
+            body=response.content.decode("utf-8", "replace"),
+            headers=response.headers,
+            secrets=self._entry.secrets,
+        )
+        remedy = token_remedy(service_of(call), self._entry.where, self._entry.auth_type)
+        return CloudAuthError(f"{error}: {remedy}", provider=self._provider, call=call, status=401)
 
     def _send(self, call: str, url: str, method: str, access: Any, options: Mapping[str, Any]) -> Any:
         headers = {"Accept": "application/json", "X-Auth-Token": access.auth_token}
@@ -225,7 +262,8 @@ class Rest:
         told = None
         if status in _NEVER_SENT:
             url = str(getattr(getattr(cause, "request", None), "url", "") or "")
-            told = unreached(cause, status == "tls", url, self._entry.where, self._entry.auth_url)
+            proxy = proxy_for(url, self._http.proxies_for(url))
+            told = unreached(cause, status == "tls", url, self._entry.where, self._entry.auth_url, proxy)
         return error_without_answer(
             provider=self._provider,
             call=call,
@@ -252,7 +290,7 @@ class Rest:
         if key is not None:
             try:
                 document = json.loads(response.content)
-            except ValueError:
+            except (ValueError, RecursionError):
                 document = None
             if not isinstance(document, dict) or key not in document:
                 raise self.senseless(call, f"its answer ({status}) is not JSON with {key!r}")
@@ -265,34 +303,51 @@ class Rest:
         )
 
     def _access(self) -> Any:
+        """Return a token that can be used; raise the CloudError that tells why there is none."""
         try:
-            return self._login.access(self._session)
+            access = self._login.access(self._session)
+            if access is not self._checked:
+                self._checked = checked_access(access)
+            return access
         except ks_exceptions.HttpError as problem:
-            status = int(problem.http_status or 0)
-            if status in (401, 403, 404):
-                raise CloudAuthError(
-                    f"provider {self._provider}: the cloud does not accept the login of {self._entry.where}"
-                    f" ({status}): correct its credentials, project and auth_url",
-                    provider=self._provider,
-                    call="POST /auth/tokens",
-                    status=status,
-                ) from problem
-            body = getattr(problem.response, "text", "") or str(problem.message or "")
-            error = error_from_answer(
-                provider=self._provider,
-                call="POST /auth/tokens",
-                status=status,
-                body=body,
-                headers=getattr(problem.response, "headers", None),
-                secrets=self._entry.secrets,
-            )
-            error.unclear = False
-            raise error from problem
+            raise self._login_refused(problem) from problem
         except ks_exceptions.ClientException as problem:
             # The caller's own call has not been sent yet.
-            error = self._no_answer("POST /auth/tokens", problem)
+            error = self._no_answer(LOGIN, problem)
             error.unclear = False
             raise error from problem
+        except UNUSABLE as problem:
+            said = str(problem) if isinstance(problem, Unreadable) else type(problem).__name__
+            raise error_without_answer(
+                provider=self._provider,
+                call=LOGIN,
+                what=f"its answer is not that of an identity service ({said}): see whether auth_url of"
+                f" {self._entry.where} is right",
+                sent=False,
+                secrets=self._entry.secrets,
+            ) from problem
+
+    def _login_refused(self, problem: Any) -> CloudError:
+        """Return the error for a login that was answered with another status than success."""
+        status = int(problem.http_status or 0)
+        if status in (401, 403, 404):
+            return CloudAuthError(
+                f"provider {self._provider}: the cloud does not accept the login of {self._entry.where}"
+                f" ({status}): {login_remedy(status, self._entry.auth_type)}",
+                provider=self._provider,
+                call=LOGIN,
+                status=status,
+            )
+        error = error_from_answer(
+            provider=self._provider,
+            call=LOGIN,
+            status=status,
+            body=getattr(problem.response, "text", "") or str(problem.message or ""),
+            headers=getattr(problem.response, "headers", None),
+            secrets=self._entry.secrets,
+        )
+        error.unclear = False
+        return error
 
     def _url(self, service: str, path: str, access: Any, call: str) -> str:
         endpoint = self._endpoint(service, access)
@@ -315,12 +370,15 @@ class Rest:
         if known is not None:
             return known
         region = self._entry.region
-        url: str | None = region.get_endpoint(service) or self._catalog_url(service, access)
-        if not url:
-            return None
-        url = url.rstrip("/")
-        if not _HAS_VERSION.search(urlsplit(url).path + "/"):
-            url = f"{url}/{_VERSIONS[service]}"
+        try:
+            url: str | None = region.get_endpoint(service) or self._catalog_url(service, access)
+            if not url:
+                return None
+            url = url.rstrip("/")
+            if not _HAS_VERSION.search(urlsplit(url).path + "/"):
+                url = f"{url}/{_VERSIONS[service]}"
+        except UNUSABLE as problem:
+            raise self.senseless(LOGIN, f"its catalog cannot be read ({problem}): have it corrected") from problem
         self._project_id = access.project_id
         self._types[url] = region.get_service_type(service)
         self._endpoints[service] = url
@@ -349,6 +407,6 @@ class Rest:
                 interface=region.get_interface(service) or "public",
                 region_name=region.get_region_name(service) or None,
             )
-        except (ValueError, ks_exceptions.ClientException):
+        except ks_exceptions.ClientException:
             return None
         return next((str(entry.url) for entries in found.values() for entry in entries if entry.url), None)

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ...model.bounded_text import bounded
 from ...model.cloud import (
@@ -34,8 +34,11 @@ from ...model.resources import (
     VOLUMES,
     Resources,
 )
+from . import reading
+from .reading import Json
+from .sentences import explained
 
-Json = Mapping[str, Any]
+T = TypeVar("T")
 
 # (name in model/resources.py, key of the limit, key of the usage)
 NOVA_LIMITS = (
@@ -51,42 +54,72 @@ NEUTRON_QUOTAS = ((PORTS, "port"), (FLOATING_IPS, "floatingip"))
 
 
 def server_from(document: Json) -> Server:
-    """Return a server of GET /servers/detail. From microversion 2.47 on, the document has the sizes of the flavor."""
-    flavor = document.get("flavor") or {}
-    fault = document.get("fault") or {}
+    """Return a server of GET /servers/detail. From microversion 2.47 on, the document has the sizes of the flavor.
+
+    Only a server without an id cannot be read. Any other value that makes no sense is left out: a server that is
+    missing from the list would look as if it were gone.
+    """
+    server_id = reading.ident(document)
+    flavor = document.get("flavor") if isinstance(document.get("flavor"), Mapping) else {}
     return Server(
-        id=str(document["id"]),
-        name=str(document.get("name") or ""),
-        status=str(document.get("status") or "UNKNOWN").upper(),
-        metadata={str(key): str(value) for key, value in (document.get("metadata") or {}).items()},
-        addresses=_addresses(document.get("addresses") or {}),
-        task_state=document.get("OS-EXT-STS:task_state"),
-        fault=bounded(str(fault.get("message") or "")) if fault else None,
-        fault_code=fault["code"] if isinstance(fault.get("code"), int) else None,
-        flavor_id=str(flavor["id"]) if flavor.get("id") else None,
-        resources=size(int(flavor["vcpus"]), int(flavor["ram"])) if "vcpus" in flavor else None,
-        volume_ids=tuple(str(volume["id"]) for volume in document.get("os-extended-volumes:volumes_attached") or ()),
-        az=document.get("OS-EXT-AZ:availability_zone") or None,
-        host_id=document.get("hostId") or None,
-        created=document.get("created"),
-        updated=document.get("updated"),
-        launched_at=document.get("OS-SRV-USG:launched_at"),
-        access_ipv4=str(document.get("accessIPv4") or ""),
-        access_ipv6=str(document.get("accessIPv6") or ""),
+        id=server_id,
+        name=_said(document, "name"),
+        status=(_said(document, "status") or "UNKNOWN").upper(),
+        metadata=_or_none(lambda: reading.texts(document, "metadata")) or {},
+        addresses=tuple(_addresses(document.get("addresses"))),
+        task_state=_said(document, "OS-EXT-STS:task_state") or None,
+        fault=_fault(document.get("fault")),
+        fault_code=_or_none(lambda: reading.number(document.get("fault"), "code")),
+        flavor_id=_or_none(lambda: reading.ident(flavor)),
+        resources=_or_none(lambda: size(reading.number(flavor, "vcpus"), reading.number(flavor, "ram"))),
+        volume_ids=tuple(_volume_ids(document.get("os-extended-volumes:volumes_attached"))),
+        az=_said(document, "OS-EXT-AZ:availability_zone") or None,
+        host_id=_said(document, "hostId") or None,
+        created=_said(document, "created") or None,
+        updated=_said(document, "updated") or None,
+        launched_at=_said(document, "OS-SRV-USG:launched_at") or None,
+        access_ipv4=_said(document, "accessIPv4"),
+        access_ipv6=_said(document, "accessIPv6"),
     )
 
 
-def _addresses(document: Json) -> tuple[Address, ...]:
-    return tuple(
-        Address(
-            network=str(network),
-            address=str(entry["addr"]),
-            version=int(entry["version"]),
-            floating=entry.get("OS-EXT-IPS:type") == "floating",
-            mac=str(entry.get("OS-EXT-IPS-MAC:mac_addr") or ""),
-        )
-        for network, entries in document.items()
-        for entry in entries
+def _or_none(make: Callable[[], T]) -> T | None:
+    try:
+        return make()
+    except reading.Unreadable:
+        return None
+
+
+def _said(document: Json, key: str) -> str:
+    """Return a text of a server; "" for anything else."""
+    value = document.get(key)
+    return bounded(value) if isinstance(value, str) else ""
+
+
+def _fault(fault: Any) -> str | None:
+    """Return the message of a server's fault, None when it has none."""
+    return bounded(explained(_said(fault, "message"))) if isinstance(fault, Mapping) and fault else None
+
+
+def _volume_ids(attached: Any) -> Iterator[str]:
+    return reading.readable(attached if isinstance(attached, list) else [], reading.ident)
+
+
+def _addresses(document: Any) -> Iterator[Address]:
+    for network, entries in document.items() if isinstance(document, Mapping) else ():
+        for entry in entries if isinstance(entries, list) else ():
+            found = _or_none(lambda entry=entry, network=network: _address(network, entry))  # type: ignore[misc]
+            if found is not None:
+                yield found
+
+
+def _address(network: str, entry: Any) -> Address:
+    return Address(
+        network=bounded(network),
+        address=reading.text(entry, "addr"),
+        version=reading.number(entry, "version"),
+        floating=entry.get("OS-EXT-IPS:type") == "floating",
+        mac=_said(entry, "OS-EXT-IPS-MAC:mac_addr"),
     )
 
 
@@ -99,26 +132,34 @@ def size(cores: int, ram: int) -> Resources:
 def flavor_from(document: Json) -> Flavor:
     """Return a flavor of GET /flavors/detail."""
     return Flavor(
-        id=str(document["id"]),
-        name=str(document["name"]),
-        cores=int(document["vcpus"]),
-        ram=int(document["ram"]),
-        disk=int(document.get("disk") or 0),
+        id=reading.ident(document),
+        name=reading.text(document, "name"),
+        cores=reading.number(document, "vcpus"),
+        ram=reading.number(document, "ram"),
+        disk=reading.number(document, "disk") if document.get("disk") else 0,
     )
 
 
 def image_from(document: Json) -> Image:
     """Return an image of glance; every text value that is not a field of Image counts as a property."""
+    image_id = reading.ident(document)
     own = ("id", "name", "status")
-    properties = {key: value for key, value in document.items() if key not in own and isinstance(value, str)}
+    properties = {
+        bounded(key): bounded(value) for key, value in document.items() if key not in own and isinstance(value, str)
+    }
     return Image(
-        id=str(document["id"]),
-        name=str(document.get("name") or ""),
-        status=str(document["status"]),
+        id=image_id,
+        name=reading.optional_text(document, "name"),
+        status=reading.text(document, "status"),
         properties=properties,
-        created=document.get("created_at"),
-        size=None if document.get("size") is None else int(document["size"]),
+        created=reading.optional_text(document, "created_at") or None,
+        size=None if document.get("size") is None else reading.number(document, "size"),
     )
+
+
+def image_name(document: Json) -> str:
+    """Return the name of an image of glance, "" when it has none."""
+    return reading.optional_text(reading.mapping(document), "name")
 
 
 def image_body(spec: ImageSpec) -> Json:
@@ -143,8 +184,8 @@ def image_body(spec: ImageSpec) -> Json:
 def network_from(document: Json) -> Network:
     """Return a network of neutron."""
     return Network(
-        id=str(document["id"]),
-        name=str(document.get("name") or ""),
+        id=reading.ident(document),
+        name=reading.optional_text(document, "name"),
         external=bool(document.get("router:external")),
         physical=bool(document.get("provider:physical_network")),
     )
@@ -152,66 +193,80 @@ def network_from(document: Json) -> Network:
 
 def security_group_from(document: Json) -> SecurityGroup:
     """Return a security group of neutron."""
-    return SecurityGroup(str(document["id"]), str(document.get("name") or ""))
+    return SecurityGroup(reading.ident(document), reading.optional_text(document, "name"))
 
 
 def port_from(document: Json) -> Port:
     """Return a port of neutron."""
     return Port(
-        id=str(document["id"]),
-        server_id=str(document.get("device_id") or ""),
-        network_id=str(document["network_id"]),
-        fixed_addresses=tuple(str(entry["ip_address"]) for entry in document.get("fixed_ips") or ()),
-        status=str(document.get("status") or ""),
-        device_owner=str(document.get("device_owner") or ""),
-        description=str(document.get("description") or ""),
-        created=document.get("created_at"),
+        id=reading.ident(document),
+        server_id=reading.optional_text(document, "device_id"),
+        network_id=reading.ident(document, "network_id"),
+        fixed_addresses=tuple(
+            reading.text(entry, "ip_address") for entry in reading.optional_sequence(document, "fixed_ips")
+        ),
+        status=reading.optional_text(document, "status"),
+        device_owner=reading.optional_text(document, "device_owner"),
+        description=reading.optional_text(document, "description"),
+        created=reading.optional_text(document, "created_at") or None,
     )
 
 
 def floating_ip_from(document: Json) -> FloatingIp:
     """Return a floating IP of neutron."""
     return FloatingIp(
-        id=str(document["id"]),
-        address=str(document["floating_ip_address"]),
-        status=str(document.get("status") or ""),
-        port_id=document.get("port_id") or None,
-        description=str(document.get("description") or ""),
-        created=document.get("created_at"),
+        id=reading.ident(document),
+        address=reading.text(document, "floating_ip_address"),
+        status=reading.optional_text(document, "status"),
+        port_id=reading.optional_text(document, "port_id") or None,
+        description=reading.optional_text(document, "description"),
+        created=reading.optional_text(document, "created_at") or None,
     )
 
 
 def volume_from(document: Json) -> Volume:
     """Return a volume of cinder's detailed list."""
     return Volume(
-        id=str(document["id"]),
-        name=str(document.get("name") or ""),
-        status=str(document.get("status") or ""),
-        server_ids=tuple(str(entry["server_id"]) for entry in document.get("attachments") or ()),
-        metadata={str(key): str(value) for key, value in (document.get("metadata") or {}).items()},
-        created=document.get("created_at"),
+        id=reading.ident(document),
+        name=reading.optional_text(document, "name"),
+        status=reading.optional_text(document, "status"),
+        server_ids=tuple(
+            reading.ident(entry, "server_id") for entry in reading.optional_sequence(document, "attachments")
+        ),
+        metadata=reading.texts(document, "metadata"),
+        created=reading.optional_text(document, "created_at") or None,
     )
+
+
+def keypair_name(document: Json) -> str:
+    """Return the name of a keypair of GET /os-keypairs."""
+    return reading.text(reading.mapping(document, "keypair"), "name")
+
+
+def zone_from(document: Json) -> tuple[str, bool]:
+    """Return the name of a zone of GET /os-availability-zone, and whether it is available."""
+    state = reading.mapping(document, "zoneState")
+    return reading.text(document, "zoneName"), bool(state.get("available"))
 
 
 def absolute_limits(
     document: Json, names: tuple[tuple[str, str, str], ...]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return (limits, usage) of nova's or cinder's limits; no limit (-1) and a missing number are left out."""
-    absolute = document["limits"]["absolute"]
-    bounds: dict[str, float] = {
-        name: int(absolute[limit]) for name, limit, _used in names if int(absolute.get(limit, -1)) >= 0
-    }
-    used: dict[str, float] = {name: int(absolute[key]) for name, _limit, key in names if key in absolute}
+    absolute = reading.mapping(reading.mapping(document, "limits"), "absolute")
+    limits = {name: reading.number(absolute, limit) for name, limit, _used in names if limit in absolute}
+    bounds: dict[str, float] = {name: limit for name, limit in limits.items() if limit >= 0}
+    used: dict[str, float] = {name: reading.number(absolute, key) for name, _limit, key in names if key in absolute}
     return bounds, used
 
 
 def network_quota(document: Json) -> tuple[dict[str, float], dict[str, float]]:
     """Return (limits, usage) of neutron's quota details; no limit (-1) is left out."""
-    quota = document["quota"]
-    bounds: dict[str, float] = {
-        name: int(quota[key]["limit"]) for name, key in NEUTRON_QUOTAS if int(quota[key]["limit"]) >= 0
-    }
-    used: dict[str, float] = {name: int(quota[key]["used"]) for name, key in NEUTRON_QUOTAS}
+    quota = reading.mapping(document, "quota")
+    details = {name: reading.mapping(quota, key) for name, key in NEUTRON_QUOTAS}
+    limits = {name: reading.number(detail, "limit") for name, detail in details.items()}
+    bounds: dict[str, float] = {name: limit for name, limit in limits.items() if limit >= 0}
+    used: dict[str, float] = {name: reading.number(detail, "used") for name, detail in details.items()}
     return bounds, used
 
 

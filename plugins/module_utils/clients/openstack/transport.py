@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from ...model.api_timeouts import MOST_CREATES
+from ...model.api_timeouts import MOST_AUXILIARY, MOST_CREATES
 from .counters import LATE, CallCounters
 from .kinds import call_kind
 from .library import (
@@ -60,6 +60,11 @@ class AnswerTimes:
     """
 
     total: float
+
+
+@dataclass(frozen=True)
+class AuxiliaryTimes(AnswerTimes):
+    """The time limit of one auxiliary call, which has slots of its own and says nothing about the cloud's health."""
 
 
 class _Call:
@@ -208,10 +213,11 @@ class Transport(HTTPAdapter):
         self._total = total_timeout
         self._slots = threading.BoundedSemaphore(concurrency)
         self._slow_slots = threading.BoundedSemaphore(slow)
+        self._auxiliary_slots = threading.BoundedSemaphore(MOST_AUXILIARY)
         self._clock = clock
         self._uploads: set[_Call] = set()
         self.on_call: OnCall | None = None
-        super().__init__(pool_connections=10, pool_maxsize=concurrency + slow, max_retries=0)
+        super().__init__(pool_connections=10, pool_maxsize=concurrency + slow + MOST_AUXILIARY, max_retries=0)
 
     def waited(self, ident: int) -> float:
         """Return the seconds that a thread has waited so far for the rate limit (RateLimiter.waited)."""
@@ -239,9 +245,12 @@ class Transport(HTTPAdapter):
         :raises requests.exceptions.RequestException: no answer; ReadTimeout also when the total time is over.
         """
         kind = call_kind(request.method, request.url)
-        slots = self._slow_slots if isinstance(options.get("timeout"), AnswerTimes) else self._slots
+        times = options.get("timeout")
+        auxiliary = isinstance(times, AuxiliaryTimes)
+        slots = self._slow_slots if isinstance(times, AnswerTimes) else self._slots
+        slots = self._auxiliary_slots if auxiliary else slots
         if not slots.acquire(timeout=self._total):
-            self._counters.started(kind)
+            self._counters.started(kind, auxiliary=auxiliary)
             self._counters.ended(kind, "queue-timeout", self._total)
             raise requests.exceptions.ConnectTimeout(
                 f"no free slot within {self._total:g} s: all calls allowed side by side are waiting for answers",
@@ -249,7 +258,7 @@ class Transport(HTTPAdapter):
             )
         try:
             self._limiter.wait()
-            self._counters.started(kind)
+            self._counters.started(kind, auxiliary=auxiliary)
             began = self._clock()
             status = "error"
             code: int | None = None

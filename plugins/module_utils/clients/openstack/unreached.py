@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -14,8 +15,17 @@ _KINDS = (
     (("Connection refused",), "no connection: {place} refuses it", "up"),
     (("No route to host", "Network is unreachable"), "no connection: there is no way to {place}", "up"),
     (("ConnectTimeout", "timed out"), "no connection: {place} does not answer", "up"),
-    (("ProxyError",), "no connection: the proxy on the way to {place} does not do it", "proxy"),
 )
+_PROXY = (
+    (("NameResolutionError", "gaierror"), "its name cannot be resolved"),
+    (("Connection refused",), "it refuses the connection"),
+    (("No route to host", "Network is unreachable"), "there is no way to it"),
+    (("407",), "it wants a login (407)"),
+    (("Tunnel connection failed",), "it does not connect to {place}"),
+    (("ConnectTimeout", "timed out"), "it does not answer"),
+    (("",), "it does not pass the call on"),
+)
+_TUNNEL = re.compile(r"Tunnel connection failed: ([\w ]{1,60})")
 _TLS = (
     (("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"), "{place} does not speak TLS", "http"),
     (
@@ -27,9 +37,8 @@ _TLS = (
     (("CERTIFICATE_VERIFY_FAILED", "certificate verify failed"), "the certificate of {place} is not trusted", "ca"),
 )
 _REMEDIES = {
-    "spell": "correct auth_url of {where}",
+    "spell": "correct auth_url of {where}, or the resolver of this machine",
     "up": "see whether auth_url of {where} is right and the cloud is up",
-    "proxy": "look at http_proxy, https_proxy and no_proxy",
     "http": "write http:// in auth_url of {where}, or correct its port",
     "name": "use that name in auth_url of {where}",
     "renew": "have it renewed",
@@ -41,30 +50,61 @@ _ELSEWHERE = {
     "http": "the catalog of the cloud names it: correct the catalog",
     "name": "have the catalog or the certificate corrected",
 }
+_INSIDE = (
+    "the catalog of the cloud names this internal address: set 'interface' of {where} to public, have the catalog"
+    " corrected, or see whether this machine should reach it"
+)
 _POOL = re.compile(r"^\w*Pool\([^)]*\): ")
 _DETAIL = re.compile(r"certificate verify failed: ([^(']+)")
 
 
-def unreached(problem: BaseException, tls: bool, url: str, where: str, login_url: str) -> str | None:
+def unreached(problem: BaseException, tls: bool, url: str, where: str, login_url: str, proxy: str = "") -> str | None:
     """Return the sentence for *problem* of requests; None when its kind is not known.
 
     :param tls: True for a problem of TLS.
     :param url: URL of the call.
     :param where: names the entry of clouds.yaml.
     :param login_url: auth_url of that entry; a call to another host or port has its URL from the cloud's catalog.
+    :param proxy: host and port of the proxy by which the URL is called, "" when there is none.
     """
     host, port = _place(url)
     place = host if port is None else f"{host}:{port}"
     text = " ".join(_texts(problem))
+    if "ProxyError" in text:
+        return _by_proxy(text, place, proxy)
     for words, sentence, remedy in _TLS if tls else _KINDS:
         if any(word in text for word in words):
             told = sentence.format(host=repr(host), place=place)
             detail = _DETAIL.search(text) if remedy == "ca" else None
             told = f"no TLS connection: {told}" if tls else told
             told += f" ({detail[1].strip()})" if detail else ""
-            remedies = _REMEDIES if _place(login_url) == (host, port) else {**_REMEDIES, **_ELSEWHERE}
-            return f"{told}: {remedies[remedy].format(where=where)}"
+            own, asked = _place(login_url), (host, port)
+            remedies = _REMEDIES if own == asked else {**_REMEDIES, **_ELSEWHERE}
+            remedy_words = (
+                _INSIDE if remedy == "up" and _is_inside(host) and not _is_inside(own[0]) else remedies[remedy]
+            )
+            return f"{told}: {remedy_words.format(where=where)}"
     return None
+
+
+def _by_proxy(text: str, place: str, proxy: str) -> str:
+    """Return the sentence for a proxy that cannot be used: the cloud itself was not asked."""
+    why = next(sentence for words, sentence in _PROXY if any(word in text for word in words)).format(place=place)
+    answer = _TUNNEL.search(text)
+    detail = f" ({answer[1].strip()})" if answer and "407" not in why else ""
+    named = f"the proxy {proxy}" if proxy else "the proxy"
+    return (
+        f"no connection: {named} on the way to {place} cannot be used: {why}{detail}: correct http_proxy, https_proxy"
+        " or no_proxy of this process, or see whether the proxy is up"
+    )
+
+
+def _is_inside(host: str) -> bool:
+    """Return True for a private address, which only machines of the same site reach."""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return False
 
 
 def innermost_words(problem: BaseException) -> str:

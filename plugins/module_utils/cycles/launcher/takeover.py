@@ -42,6 +42,7 @@ class Takeover:
         self._changes = self._acting_providers.changes
         self._warming = Warming(self._images_of)
         self._troubled: set[str] = set()
+        self._remarked: set[tuple[str, str]] = set()
         self._remembered_at = context.now()
         self.inherited = Inherited(context)
         self.acted_for: set[str] = set()
@@ -69,6 +70,7 @@ class Takeover:
             actor.health.follow(now)
             actor.probe(now)
             self._tell_health(actor, now)
+            self._tell_remarks(actor)
             actor.view.settle(now)
 
     def gain_min_ready(self) -> None:
@@ -148,6 +150,14 @@ class Takeover:
             self._troubled.discard(name)
             self._remembered_at = float("-inf")
             self._context.account.say(Line(f"provider {name}: its API works again", provider=name))
+
+    def _tell_remarks(self, actor: ProviderActor) -> None:
+        """Report once per cycle what is odd about the cloud although its calls succeed."""
+        name = actor.provider.name
+        for subject, text in actor.client.remarks().items():
+            if (name, subject) not in self._remarked:
+                self._remarked.add((name, subject))
+                self._context.account.say(Trouble(f"provider {name}: {text}", provider=name))
 
     # -- the configuration changes -------------------------------------------------------------------------------
 

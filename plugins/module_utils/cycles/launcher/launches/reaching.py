@@ -14,6 +14,7 @@ from ....launching import machine, record
 from ....launching.classifier import Verdict
 from ....launching.machine import Failure
 from ....model import owner
+from ....model.bounded_text import bounded
 from ....model.errors import CloudError
 from ....model.launch import Phase
 from ..context.context import Context
@@ -109,12 +110,24 @@ class Reaching:
         ongoing.busy = True
         client, server_id = ongoing.actor.client, ongoing.launch.server_id or ""
 
-        def answered(text: str | None, trouble: CloudError | None) -> None:
+        def answered(lines: list[str] | None, trouble: CloudError | None) -> None:
             ongoing.busy = False
-            lines = (text or str(trouble)).strip().splitlines()
-            self._unreached(ongoing, f"{error}; console: {' | '.join(lines[-SHOWN_LINES:])}")
+            if trouble is not None:
+                told = f"; the console cannot be read: {trouble}"
+            elif lines is None:
+                told = "; nova has no console of the server"
+            else:
+                told = f"; console: {' | '.join(lines[-SHOWN_LINES:])}" if lines else "; the console is empty"
+            self._unreached(ongoing, bounded(error + told))
 
-        ongoing.actor.call("POST /servers/{id}/action", lambda: client.console_log(server_id, CONSOLE_LINES), answered)
+        lane = ongoing.actor.auxiliary
+        if not lane.ask(
+            "POST /servers/{id}/action", lambda: client.console_log(server_id, CONSOLE_LINES, lane.seconds), answered
+        ):
+            ongoing.busy = False
+            self._unreached(
+                ongoing, f"{error}; the console was not read: earlier calls for consoles have no answer yet"
+            )
 
     def _reached(self, ongoing: LaunchInProgress, host_keys: tuple[str, ...]) -> None:
         now = self._context.now()

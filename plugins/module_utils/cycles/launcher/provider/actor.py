@@ -31,6 +31,7 @@ from ....model.reasons import Reason
 from ....model.resources import Resources
 from ...frame.inbox import Inbox
 from ...frame.workers import Done, WorkerSet
+from .auxiliary_lane import AuxiliaryLane
 from .create_lane import CreateLane
 from .experience import Experience
 from .facts import Fact
@@ -102,6 +103,7 @@ class ProviderActor:
         # pylint: disable=unnecessary-lambda
         self.creates = CreateLane(provider.name, inbox, self.timeouts, lambda: self.client, self.heard)
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
+        self.auxiliary = AuxiliaryLane(provider.name, inbox, self.timeouts, self.creates.waited)
         self.health = Health(provider.name, client.counters, self.timeouts)
         self.known = Knowledge(provider.name, lambda: self.client, inbox.clock, self._fact)
         self.usage = Usage(provider.name, site, lambda: self.known.flavors.value)
@@ -168,7 +170,7 @@ class ProviderActor:
         """Answer the jobs that have overrun their time; jobs at a slow cloud get more of it."""
         usual = self.client.counters.usual(but=CREATE)
         self.workers.seconds = min(MOST_JOB * self.timeouts.job, max(self.timeouts.job, JOB_CALLS * usual))
-        for workers in (self.workers, self.creates.workers):
+        for workers in (self.workers, self.creates.workers, self.auxiliary.workers):
             workers.check(now)
 
     def describe(self) -> list[Line]:
@@ -185,7 +187,7 @@ class ProviderActor:
 
     def dismiss(self) -> None:
         """End the threads."""
-        for workers in (self.workers, self.creates.workers):
+        for workers in (self.workers, self.creates.workers, self.auxiliary.workers):
             workers.close()
 
     def close(self) -> None:

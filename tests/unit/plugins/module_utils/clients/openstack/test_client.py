@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.bounded_text import LONGEST
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import FloatingIp, ServerSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudAuthError,
@@ -368,11 +369,15 @@ def test_zones_that_are_not_available_are_left_out(cloud, make_client) -> None:
 
 
 def test_the_console_is_asked_for_its_last_lines(cloud, make_client) -> None:
-    cloud.on("POST", "/v2.1/servers/s/action", (200, {"output": "boot\n"}), (404, ""))
+    output = "\x1b[1mboot\x1b[0m\r\n\n" + "x" * 600_000 + " end\n"
+    cloud.on("POST", "/v2.1/servers/s/action", (200, {"output": output}), (200, {"output": None}), (404, ""))
     client = make_client()
-    assert client.console_log("s", 20) == "boot\n"
+    first, long = client.console_log("s", 20)
+    assert first == "boot"
+    assert len(long.encode()) <= LONGEST and long.endswith("x end")
     assert cloud.seen[-1].body == {"os-getConsoleOutput": {"length": 20}}
-    assert client.console_log("s") == ""
+    assert client.console_log("s") == []
+    assert client.console_log("s") is None
 
 
 def test_a_secret_that_the_cloud_echoes_is_not_in_the_message(cloud, make_client) -> None:

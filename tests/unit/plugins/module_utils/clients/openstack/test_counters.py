@@ -101,3 +101,18 @@ def test_the_next_cycle_knows_the_usual_times_and_ignores_what_is_odd() -> None:
     later.counters.learn_usual(["no mapping"])
     later.answered(LIST, 1.0, 1.0, 1.0)
     assert later.counters.usual() == 1.0
+
+
+def test_an_auxiliary_call_is_counted_and_its_wait_is_ignored() -> None:
+    now = [0.0]
+    counters = CallCounters(lambda: now[0])
+    counters.started("POST /servers/{id}/action", auxiliary=True)
+    now[0] = 30.0
+    assert counters.longest_wait() == ("", 0.0)
+    assert counters.overdue(10.0, 3.0) == ("", 0.0)
+    counters.ended("POST /servers/{id}/action", "200", 30.0)
+    assert (counters.usual(), counters.quiet_for()) == (0.0, float("inf"))
+    counters.started("POST /servers/{id}/action")
+    now[0] = 31.0
+    assert counters.longest_wait() == ("POST /servers/{id}/action", 1.0)
+    assert counters.total == 1

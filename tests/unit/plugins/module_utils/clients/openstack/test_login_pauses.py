@@ -24,6 +24,9 @@ class Identity:
         self.now = 0.0
         self.login = Login(self, clock=lambda: self.now)
 
+    def invalidate(self) -> None:
+        """The login alone decides when a token is fetched."""
+
     def get_access(self, session: object) -> str:
         self.asked.append(self.now)
         if self.problem is not None:
@@ -65,6 +68,7 @@ def test_after_a_success_the_first_pause_is_short_again():
     identity.problem = None
     identity.now += LONGEST_PAUSE + 1
     identity.want()
+    identity.login._access = None
     identity.problem = exceptions.Unauthorized()
     identity.now += 1
     identity.want()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.reading import number
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
     CloudRefused,
@@ -92,6 +93,30 @@ def test_a_listing_that_never_ends_is_given_up() -> None:
 
     with pytest.raises(CloudError, match="repeat"):
         pages(fetch, "things", 1000, same, CloudUnavailable)
+
+
+def test_an_item_that_cannot_be_read_does_not_lose_the_others() -> None:
+    items: list[Any] = [{"id": str(number), "size": number} for number in range(500)]
+    items[77] = {"id": "77", "size": None}
+    items[78] = {"name": "no id"}
+    items[499] = None
+    told: list[str] = []
+    made = pages(
+        lambda _marker: {"things": items},
+        "things",
+        1000,
+        lambda item: number(item, "size"),
+        CloudUnavailable,
+        told.append,
+    )
+    assert made == [size for size in range(499) if size not in (77, 78)]
+    assert told == ["3 of 500 things cannot be read and are left out (size is null where a number belongs)"]
+
+
+def test_of_a_list_that_can_be_read_nothing_is_told() -> None:
+    told: list[str] = []
+    pages(lambda _marker: {"things": [{"id": 1}]}, "things", 1000, same, CloudUnavailable, told.append)
+    assert told == [""]
 
 
 @pytest.mark.parametrize("things", [{}, "x", [1], [{}], [{"id": None}]])

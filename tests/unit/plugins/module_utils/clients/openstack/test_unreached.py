@@ -42,7 +42,40 @@ def test_a_name_that_cannot_be_resolved():
         pass
 
     text = told(NameResolutionError("Failed to resolve"))
-    assert text == f"no connection: the name 'cloud.example' cannot be resolved: correct auth_url of {WHERE}"
+    said = "no connection: the name 'cloud.example' cannot be resolved"
+    assert text == f"{said}: correct auth_url of {WHERE}, or the resolver of this machine"
+
+
+class ProxyError(Exception):
+    """By its name alone it is known."""
+
+
+@pytest.mark.parametrize(
+    ("cause", "why"),
+    [
+        ("[Errno 111] Connection refused", "it refuses the connection"),
+        ("NameResolutionError: Failed to resolve 'proxy'", "its name cannot be resolved"),
+        ("Tunnel connection failed: 407 Proxy Authentication Required", "it wants a login (407)"),
+        ("Tunnel connection failed: 403 Forbidden", "it does not connect to nova.example:8774 (403 Forbidden)"),
+        ("timed out", "it does not answer"),
+        ("something new", "it does not pass the call on"),
+    ],
+)
+def test_a_proxy_in_trouble_is_named_and_not_the_cloud(cause: str, why: str) -> None:
+    text = unreached(ProxyError("Unable to connect to proxy", cause), False, NOVA, WHERE, LOGIN, "proxy.example:3128")
+    assert text is not None
+    assert text.startswith(
+        f"no connection: the proxy proxy.example:3128 on the way to nova.example:8774 cannot be used: {why}: correct"
+    )
+    assert "https_proxy" in text
+
+
+@pytest.mark.parametrize("problem", ["Connection refused", "No route to host", "timed out"])
+def test_an_internal_address_in_the_catalog_is_told(problem: str) -> None:
+    text = told(OSError(problem), "http://10.1.2.3:8774/v2.1/servers")
+    assert text is not None and "names this internal address: set 'interface'" in text
+    inside = unreached(OSError(problem), False, "http://10.1.2.3:8774/", WHERE, "http://10.1.2.3:5000/v3")
+    assert inside is not None and "internal" not in inside
 
 
 @pytest.mark.parametrize(

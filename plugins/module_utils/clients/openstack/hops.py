@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Name what stands between a call and its service: the login, the token, the proxy. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from .reading import Unreadable, wrong
+
+_CREDENTIAL = "applicationcredential"
+
+
+def checked_access(access: Any) -> Any:
+    """Return keystoneauth's AccessInfo unchanged if everything that the client reads of it can be read.
+
+    :raises Unreadable: it has no token, or a value of the wrong type.
+    """
+    if not isinstance(access.auth_token, str) or not access.auth_token:
+        raise wrong("X-Subject-Token", access.auth_token, "a text")
+    if access.project_id is not None and not isinstance(access.project_id, str):
+        raise wrong("project.id", access.project_id, "a text")
+    if not access.has_service_catalog():
+        raise Unreadable("the token has no catalog, which is so when the entry names no project")
+    access.service_catalog.get_endpoints_data()
+    return access
+
+
+def login_remedy(status: int, auth_type: str) -> str:
+    """Return what to do about a login that keystone answered with *status*."""
+    if status == 404:
+        return "auth_url leads to no identity service, or its version is missing: correct auth_url, and the credentials"
+    if _CREDENTIAL in auth_type:
+        return (
+            "the application credential does not exist, has expired, or its secret is wrong; it ends also when its user"
+            " loses the role: make a new one, and write its id and secret into the entry"
+        )
+    return "correct its credentials, project and auth_url"
+
+
+def token_remedy(service: str, where: str, auth_type: str) -> str:
+    """Return what to do about a service that refuses a token that keystone has just given."""
+    if _CREDENTIAL in auth_type:
+        return (
+            f"keystone accepts the login of {where} and {service} refuses its token: the access rules of the"
+            " application credential do not allow this call; make one without access rules, or with a rule for it"
+        )
+    return (
+        f"keystone accepts the login of {where} and {service} refuses its token: the operators of the cloud must see"
+        f" why (their clocks, or the account of {service} at keystone)"
+    )
+
+
+def proxy_for(url: str, proxies: Mapping[str, str]) -> str:
+    """Return the host and port of the proxy by which *url* is called, without its login; "" when there is none.
+
+    :param proxies: as requests has them: by scheme, or by scheme and host.
+    """
+    try:
+        parts = urlsplit(url)
+        keys = (f"{parts.scheme}://{parts.hostname}", parts.scheme, f"all://{parts.hostname}", "all")
+        found = next((proxies[key] for key in keys if proxies.get(key)), "")
+        proxy = urlsplit(found if "://" in found else f"//{found}")
+        return f"{proxy.hostname}:{proxy.port}" if proxy.port else proxy.hostname or ""
+    except ValueError:
+        return ""
