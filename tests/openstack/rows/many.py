@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.openstack.control_plane import ControlPlane, wait_for
-from tests.openstack.lab import Lab, row
+from tests.openstack.lab import Lab, RealSite, one, pool, row, tiny
 
 FIXED = (20, 5)
 """Numbers in flight that are tried by hand, the best on most machines first; the launcher is compared with the best."""
@@ -116,3 +117,46 @@ def crowd(lab: Lab) -> str:
     assert rate >= SHARE * max(best.values()), told
     assert calls <= CALLS + MORE_CALLS / number or median(creates) >= QUICK_CREATE, told
     return told
+
+
+WAVES, IN_WAVE, SPARES = 5, 8, 10
+THROWN_AWAY = 0.05
+
+
+@row(
+    "two-providers",
+    "two providers of one label, a crowd at once and then waves beside min-ready: all served, hardly a server too many",
+    alone=True,
+)
+def two_providers(lab: Lab) -> str:
+    plane, number = lab.plane, lab.crowd // 2
+    most = number + SPARES + IN_WAVE
+    pools = [one(pool("main", tiny(), max_servers=most), name=name) for name in ("one", "two")]
+    site = lab.site(*pools, labels={"tiny": {"min-ready": SPARES}})
+    since, began = plane.mark(), time.time()
+    with site.launcher(launcher_duration=1500):
+        asked = site.ask_many(number)
+        site.wait_served(asked, 900)
+        crowd_in = time.time() - began
+        site.give_all_back(asked)
+        waits = []
+        for _number in range(WAVES):
+            wave_began = time.time()
+            wave = site.ask_many(IN_WAVE)
+            site.wait_served(wave, 600)
+            waits.append(time.time() - wave_began)
+            site.give_all_back(wave)
+            asked += wave
+        wait_for("all spares", lambda: _states(site) == ["ready"] * SPARES, 600, 1.0)
+    created, needed = plane.calls(since)["POST /servers 202"], len(asked) + SPARES
+    providers = Counter(str(node["provider"]) for node in site.requestor.nodes().values())
+    told = (
+        f"{len(asked)} served, {created} creates for {needed} nodes; the crowd of {number} in {crowd_in:.0f} s,"
+        f" a wave of {IN_WAVE} in {', '.join(f'{seconds:.0f}' for seconds in waits)} s; spares at {dict(providers)}"
+    )
+    assert created <= (1 + THROWN_AWAY) * needed, f"thrown away: {told}"
+    return told
+
+
+def _states(site: RealSite) -> list[str]:
+    return [str(node["state"]) for node in site.requestor.nodes().values()]

@@ -161,7 +161,9 @@ class ProviderActor:
         if client is not None:
             self.client = client
             self.creates.renew()
+            now, before = self.inbox.clock(), self.health
             self.health = Health(provider.name, client.counters, self.timeouts)
+            self.health.learn(before.trouble_ended(now), now)
             self.view.renew()
             for fact in (*self._facts, *self.known.names):
                 fact.renew()
@@ -210,6 +212,7 @@ class ProviderActor:
             "list_seconds": self.view.list.document(),
             **self.creates.document(),
             "zones": self.known.denials.document(),
+            "trouble_ended": self.health.trouble_ended(self.inbox.clock()),
             "call_seconds": self.client.counters.usual_document(),
             "shared_keys": self.shared_keys.document(),
             "health": self.health.record(self.inbox.clock()),
@@ -221,6 +224,7 @@ class ProviderActor:
         self.view.list.learn(document.get("list_seconds"))
         self.creates.learn(document)
         self.known.learn_zones(document.get("zones"))
+        self.health.learn(document.get("trouble_ended"), self.inbox.clock())
         self.client.counters.learn_usual(document.get("call_seconds"))
         self.shared_keys.learn(document.get("shared_keys"))
 

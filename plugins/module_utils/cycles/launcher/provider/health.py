@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....clients.openstack.counters import CallCounters
@@ -18,6 +19,7 @@ from ....model.errors import (
     CloudUnavailable,
 )
 from ....model.reasons import Reason
+from ....model.stored import is_number
 
 CREATE = "POST /servers"
 FIRST_PAUSE = 2.0
@@ -99,9 +101,12 @@ class Health:
         suspect = self._timeouts.suspect
         # A call that waits no longer than calls of its kind usually do shows nothing.
         kind, seconds = self._counters.overdue(suspect, PATIENT, but=CREATE)
-        if not seconds and now - self._heard_at >= max(suspect, PATIENT * self._counters.usual(but=CREATE)):
+        bound = max(suspect, PATIENT * self._counters.usual(but=CREATE))
+        if not seconds and now - self._heard_at >= bound:
+            # Time in which nothing was asked is no silence, so the call itself must have waited as long.
             kind, seconds = self._counters.longest_wait()
-        self._silent = (kind, seconds) if seconds >= suspect else ("", 0.0)
+            seconds = seconds if seconds >= bound else 0.0
+        self._silent = (kind, seconds) if seconds else ("", 0.0)
         if self.blocked(now) is None:
             if self.since is not None:
                 self._well_since = now
@@ -136,11 +141,24 @@ class Health:
         """Return what decides whether requests leave this provider."""
         counters = self._counters
         answered = not self._silent[1] and (self._error is None or self._error.status is not None)
-        return Standing(self.troubled_for(now), answered, counters.quiet_for(), counters.usual(but=CREATE))
+        troubled = self.troubled_for(now)
+        # Before the trouble, perhaps nothing was asked.
+        return Standing(troubled, answered, min(troubled, counters.quiet_for()), counters.usual(but=CREATE))
 
     def is_long_well(self, now: float) -> bool:
-        """Return True if requests may move here: it is well, and was not in trouble a moment ago."""
-        return self.blocked(now) is None and not 0 <= now - self._well_since < WELL
+        """Return True if requests may move here: it answers, and was not in trouble a moment ago."""
+        answers = math.isfinite(self._counters.quiet_for())
+        return answers and self.blocked(now) is None and not 0 <= now - self._well_since < WELL
+
+    def trouble_ended(self, now: float) -> float | None:
+        """Return when the last trouble ended, for the next cycle: now if there still is one, None if there was none."""
+        ended = self._well_since if self.since is None else now
+        return None if ended == float("-inf") else round(ended, 1)
+
+    def learn(self, trouble_ended: Any, now: float) -> None:
+        """Take over when the last trouble of an earlier cycle ended; ignore what is no time, or is in the future."""
+        if is_number(trouble_ended) and trouble_ended <= now:
+            self._well_since = max(self._well_since, float(trouble_ended))
 
     def document(self, now: float) -> dict[str, Any]:
         """Return the health for the result: ``state`` is ok or trouble."""

@@ -141,3 +141,39 @@ def test_a_request_does_not_move_to_a_provider_that_was_in_trouble_a_moment_ago(
         assert not any("taken back from east/main" in line for _when, line in world.cycles[0].lines)
         assert world.run(60, until=lambda: request in world.fulfilled)
         assert any("taken back from east/main" in line for _when, line in world.cycles[0].lines)
+
+
+def test_the_next_cycle_knows_that_a_provider_was_in_trouble_a_moment_ago():
+    shared, own = label("small"), label("own")
+    east = provider_document("east", {"name": "main", "priority": 1, "labels": [shared]})
+    west = provider_document("west", {"name": "main", "labels": [shared, own]})
+    with World(site(east, west)) as world:
+        before = world.start(duration=30)
+        world.run(5)
+        trouble = world.fault("west")
+        world.request("own")
+        world.run(15)
+        trouble.left = 0
+        assert world.run(60, until=lambda: before.ended)
+        ended = world.agenda.now
+        after = world.start()
+        world.run(3)
+        world.fault("east", hang=True)
+        request = world.request("small")
+        world.run(ended + WELL - 20 - world.agenda.now)
+        assert not any("taken back from east/main" in line for _when, line in after.lines)
+        assert world.run(60, until=lambda: request in world.fulfilled)
+        assert any("taken back from east/main" in line for _when, line in after.lines)
+
+
+@pytest.mark.parametrize("seed", range(105, 125) if EFFORT > 1 else range(105, 107))
+def test_a_slow_provider_that_was_asked_nothing_for_a_while_keeps_its_requests(seed: int):
+    names = ("quick", "slow")
+    document = site(*(provider_document(name, {"name": "main", "labels": [label("small")]}) for name in names))
+    with World(document, clouds={"slow": {"timing": slow(45, 13)}}, seed=seed) as world:
+        world.start()
+        world.run(90)
+        asked = [world.request("small") for _unused in range(REQUESTS)]
+        assert world.run(600, until=lambda: all(request in world.fulfilled for request in asked))
+        calls = [kind for client in world.cycles[0].clients for _when, kind in client.calls]
+        assert calls.count("POST /servers") == REQUESTS

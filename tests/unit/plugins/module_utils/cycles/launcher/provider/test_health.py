@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.health import CREATE, Health
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.moving import is_dead
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import LONGEST_ABSENCE, ApiTimeouts
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudQuotaRefused,
@@ -132,3 +135,48 @@ def test_answers_to_creates_do_not_hide_that_nothing_else_is_answered():
     one.heard(None, 3.0, CREATE)
     one.follow(3.1)
     assert one.blocked(3.1) is not None
+
+
+def test_what_has_answered_nothing_yet_is_no_place_to_move_to():
+    counters = CallCounters()
+    one = Health("east", counters)
+    assert not one.is_long_well(0.0)
+    counters.started("GET /limits")
+    counters.ended("GET /limits", "200", 0.1)
+    assert one.is_long_well(0.0)
+
+
+def test_the_end_of_the_last_trouble_outlives_the_cycle():
+    one, later = health(), health()
+    assert one.trouble_ended(0.0) is None
+    one.heard(AWAY, 10.0)
+    one.follow(10.0)
+    assert one.trouble_ended(15.0) == 15.0, "it is in trouble still"
+    one.heard(None, 20.0)
+    one.follow(20.0)
+    later.learn(one.trouble_ended(50.0), 55.0)
+    assert later.trouble_ended(55.0) == one.trouble_ended(50.0) == 20.0
+
+
+@pytest.mark.parametrize("stored", [None, "x", True, 1e9, float("nan"), []])
+def test_an_end_that_is_no_past_time_is_ignored(stored: object):
+    one = health()
+    one.learn(stored, 55.0)
+    assert one.trouble_ended(55.0) is None
+
+
+def test_time_in_which_a_slow_provider_was_asked_nothing_is_no_silence():
+    now = [0.0]
+    counters = CallCounters(clock=lambda: now[0])
+    one = Health("east", counters)
+    counters.started("GET /servers/detail")
+    now[0] = 13.0
+    counters.ended("GET /servers/detail", "200", 13.0)
+    one.heard(None, 13.0, "GET /servers/detail")
+    now[0] = 100.0
+    counters.started(CREATE)
+    for moment, silent in ((115.0, False), (138.5, False), (139.5, True)):
+        now[0] = moment
+        one.follow(moment)
+        assert (one.blocked(moment) is not None) == silent, moment
+        assert is_dead(one.standing(moment), 15.0) == silent
