@@ -34,6 +34,20 @@ options:
       - Port to listen on, instead of C(port) of the section C(webapp). 0 takes a free one.
       - When neither is set, 8005.
     type: int
+  cross_origin:
+    description:
+      - Whether pages of other sites may read the answers in a browser, as with Nodepool's own web service. The service
+        then sends C(Access-Control-Allow-Origin) with the endpoints that Nodepool has.
+    type: bool
+    default: false
+  allowed_hosts:
+    description:
+      - Names and addresses by which the service may be called, without ports. It answers other ones with 421. This
+        keeps off pages of foreign sites whose names were made to lead to this address.
+      - An empty list permits all. Include the name that a proxy or Prometheus uses.
+    type: list
+    elements: str
+    default: []
   duration:
     description:
       - Seconds after which the service ends. When unset, it runs until it is stopped.

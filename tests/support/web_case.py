@@ -24,7 +24,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture import Picture
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.routing import Route
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import ROUTES, Application
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import (
+    ROUTES,
+    Application,
+    Visitors,
+)
 from tests.support import populated_tree
 from tests.support.tree_reading import NOW, Written, tree_of
 
@@ -79,6 +83,7 @@ class WebCase:
         *,
         config: NodepoolConfig | None = None,
         routes: Iterable[Route] = ROUTES,
+        visitors: Visitors | None = None,
     ) -> None:
         self.now = NOW
         found = populated_tree.documents(NOW) if documents is None else documents
@@ -92,7 +97,7 @@ class WebCase:
         )
         self.session.on_change(self.picture.changed)
         self.session.turn(CONNECTED)
-        self.client = Client(Application(self.picture, routes))
+        self.client = Client(Application(self.picture, routes, visitors))
 
     def lose(self) -> None:
         """ZooKeeper is away."""

@@ -11,6 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.zookeeper.session_file import default_folder
 from ..web.libraries import require_libraries
+from ..web.server.application import Visitors
 from ..web.server.service import WebOptions, serve
 from .arguments import CONFIG_ARGUMENTS, PROGRESS_ARGUMENTS, options_of
 from .control import controlled
@@ -21,6 +22,8 @@ WEBAPP_ARGUMENTS: dict[str, Any] = {
     **PROGRESS_ARGUMENTS,
     "listen_address": {"type": "str"},
     "port": {"type": "int"},
+    "cross_origin": {"type": "bool", "default": False},
+    "allowed_hosts": {"type": "list", "elements": "str", "default": []},
     "duration": {"type": "float"},
     "control_file": {"type": "path"},
     "heartbeat_file": {"type": "path"},
@@ -42,6 +45,7 @@ def webapp(module: AnsibleModule) -> dict[str, Any]:
             host=params["listen_address"],
             port=params["port"],
             state_dir=default_folder(),
+            visitors=Visitors(params["cross_origin"], tuple(params["allowed_hosts"])),
             duration=params["duration"],
             say=Progress(params["progress_file"]).line,
         )

@@ -9,6 +9,7 @@ import gc
 import logging
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from .. import exposition, health, nodepool_endpoints
@@ -45,6 +46,29 @@ HEADERS = {
 }
 
 
+CROSS_ORIGIN = "Access-Control-Allow-Origin"
+"""Header by which browsers let pages of other sites read an answer. Nodepool's web service always sends it."""
+
+
+@dataclass(frozen=True)
+class Visitors:
+    """Who may read the answers in a browser.
+
+    :ivar cross_origin: True: pages of any other site, as with Nodepool's web service.
+    :ivar hosts: names by which the service is called, without ports; empty for any. A page of a foreign site whose name
+        was made to lead here (DNS rebinding) calls the service by that name.
+    """
+
+    cross_origin: bool = False
+    hosts: tuple[str, ...] = ()
+
+    def knows(self, host: str) -> bool:
+        """Return True when the service may be called by the name of a header ``Host``."""
+        name, _colon, port = host.rpartition(":")
+        name = name if name and port.isdigit() else host
+        return not self.hosts or name.lower().rstrip(".") in {known.lower().rstrip(".") for known in self.hosts}
+
+
 class Application:
     """The WSGI application.
 
@@ -52,8 +76,9 @@ class Application:
     :param routes: no two may have the same path.
     """
 
-    def __init__(self, picture: Picture, routes: Iterable[Route] = ROUTES) -> None:
+    def __init__(self, picture: Picture, routes: Iterable[Route] = ROUTES, visitors: Visitors | None = None) -> None:
         self._picture = picture
+        self._visitors = visitors or Visitors()
         rules = [Rule(route.path, endpoint=route) for route in routes]
         self._map = Map(rules, strict_slashes=True, merge_slashes=False, redirect_defaults=False)
 
@@ -68,6 +93,8 @@ class Application:
             if not response.is_streamed:
                 response.add_etag()
             response.make_conditional(request)
+        if not self._visitors.cross_origin:
+            response.headers.pop(CROSS_ORIGIN, None)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         if snapshot.contact.age and not snapshot.contact.connected:
@@ -87,6 +114,8 @@ class Application:
     def _answer(self, request: Request, environ: dict[str, Any], snapshot: Snapshot) -> Response:
         if request.method not in METHODS:
             return refusal(405, "this service only shows: GET and HEAD are all it knows", Allow=", ".join(METHODS))
+        if not self._visitors.knows(environ.get("HTTP_HOST", "")):
+            return refusal(421, "this service is not called by this name; see its option allowed_hosts")
         if len(environ.get("QUERY_STRING", "")) > LONGEST_QUERY:
             return refusal(414, f"a query has {LONGEST_QUERY} characters at most")
         try:

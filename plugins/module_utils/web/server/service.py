@@ -19,7 +19,7 @@ from ...cycles.frame.stop import SERVING, Stop
 from ...model.lines import Trouble
 from ..page.rendering import NO_FILES, has_files
 from ..picture import Picture
-from .application import Application
+from .application import Application, Visitors
 from .listening import Listening
 
 STUCK = 60.0
@@ -41,6 +41,7 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     state_dir: str = "",
+    visitors: Visitors | None = None,
     duration: float | None = None,
     say: Callable[[str], None] = lambda line: None,
     started: Callable[[Listening], None] = lambda listening: None,
@@ -52,6 +53,7 @@ def serve(
 
     :param host, port: used instead of ``listen_address`` and ``port`` of the section ``webapp``.
     :param state_dir: where valid configurations are kept; "" for nowhere.
+    :param visitors: who may read the answers in a browser.
     :param say: takes lines for people.
     :param started: called once, when the server answers requests.
     :return: ``address`` and ``seconds``.
@@ -66,7 +68,7 @@ def serve(
     picture = Picture(config)
     wake = threading.Event()
     address = config.webapp_listen_address if host is None else host
-    application = Application(picture)
+    application = Application(picture, visitors=visitors)
     with Listening(application, address, config.webapp_port if port is None else port) as listening:
         picture.open(lambda line: say(Trouble(line)), opened=application.prepare)
         try:

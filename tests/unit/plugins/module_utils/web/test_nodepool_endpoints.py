@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.lists import LISTINGS
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Visitors
 from tests.support import populated_tree
 from tests.support.web_case import WebCase
 
@@ -32,7 +33,7 @@ NODE = f"{paths.NODES}/0000000001"
 def recorded() -> WebCase:
     """The tree of the record at its time."""
     documents = {path: b"" if document == "" else document for path, document in RECORD["tree"].items()}
-    case = WebCase(documents, RECORD["locks"])
+    case = WebCase(documents, RECORD["locks"], visitors=Visitors(cross_origin=True))
     case.now = float(RECORD["now"])
     return case
 

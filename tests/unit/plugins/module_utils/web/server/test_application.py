@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.applic
     ROUTES,
     STATE_AGE,
     Application,
+    Visitors,
 )
 from tests.support.web_case import StillSession, WebCase
 
@@ -74,6 +75,31 @@ def test_another_path_is_404(case, path):
     answer = case.get(path)
     assert answer.status_code == 404
     assert answer.mimetype == "text/plain"
+
+
+@pytest.mark.parametrize("path", ["/ready", "/node-list", "/label-list", "/"])
+def test_pages_of_other_sites_may_read_the_answers_only_when_the_operator_says_so(path):
+    assert "Access-Control-Allow-Origin" not in WebCase().get(path).headers
+    told = WebCase(visitors=Visitors(cross_origin=True)).get(path).headers.get("Access-Control-Allow-Origin")
+    assert told == (None if path == "/" else "*")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("ci.example.org", 200),
+        ("CI.example.org.:8005", 200),
+        ("[::1]:8005", 200),
+        ("[::1]", 200),
+        ("evil.example.org", 421),
+        ("ci.example.org.evil.net", 421),
+        ("", 421),
+    ],
+)
+def test_a_service_answers_to_its_names_only(host, status):
+    case = WebCase({}, routes=PAGES, visitors=Visitors(hosts=("ci.example.org", "[::1]")))
+    assert case.get("/page", Host=host).status_code == status
+    assert WebCase({}, routes=PAGES).get("/page", Host=host).status_code == 200
 
 
 def test_a_long_query_is_refused(case):
