@@ -67,7 +67,7 @@ def _start(lab: Lab) -> tuple[World, Pair]:
         registered = world.site.requestor.register_pool(f"pool-{provider}", "small", "large", provider=provider)
         lab.stack.callback(world.site.requestor.client.delete, registered)
     lab.stack.enter_context(world.stock.beside(path).launcher())
-    options = {"config": str(world.site.config), "port": our_port, "duration": LIVE_SECONDS}
+    options = {"config": str(world.site.config), "port": our_port, "duration": LIVE_SECONDS, "cross_origin": True}
     lab.stack.enter_context(ModuleProcess("nodepool_webapp", options, world.site.folder, "webapp.json"))
     pair = Pair(f"http://{HOST}:{their_port}/", f"http://{HOST}:{our_port}/")
     for address in (pair.theirs, pair.ours):
