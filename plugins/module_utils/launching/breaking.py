@@ -57,12 +57,12 @@ class Breaker(Stored):
     prints: list[str] = field(default_factory=list)
     owner: str = IMAGE
 
-    def failed(self, sign: Sign, now: float, needed: int = FAILURES) -> Breaker:
+    def failed(self, sign: Sign, now: float, needed: int | None = None) -> Breaker:
         """Return the breaker after one more failure. Launches under way when it opened do not keep it open longer.
 
         A failure of which nothing shows whose fault it is opens the breaker only when launches for two have failed.
 
-        :param needed: number of failures after which it opens.
+        :param needed: number of failures after which it opens; None: FAILURES.
         """
         witnesses = [*dict.fromkeys([*self.witnesses, sign.witness])][:MOST_WITNESSES]
         others = [item for item in self.prints if not item.startswith(f"{sign.place} ")]
@@ -78,7 +78,7 @@ class Breaker(Stored):
         )
         if now < self.until:
             return known
-        failures = self.failures + 1
+        failures, needed = self.failures + 1, FAILURES if needed is None else needed
         if failures < needed or not (sign.owner in (IMAGE, LABEL) or len(witnesses) > 1):
             return replace(known, failures=failures)
         pause = backoff(failures - needed + 1, first=FIRST, most=MOST)
