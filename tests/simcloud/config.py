@@ -107,6 +107,7 @@ class Settings:
     :ivar unique_names: nova's osapi_compute_unique_server_name_scope is "project".
     :ivar double_addresses: a second floating IP for the same fixed one is not refused.
     :ivar images_become: disk format to which the cloud converts each image that arrives; "" leaves them alone.
+    :ivar clock_offset: seconds by which the clock of keystone is ahead; its tokens live as long as always.
     :ivar cells_down: no cell answers: listings are empty, a question about one server gets 500, no zone is available.
     """
 
@@ -122,6 +123,7 @@ class Settings:
     latency: dict[str, Duration] = field(default_factory=dict)
     plane: ControlPlane | None = None
     token_life: float = 3600.0
+    clock_offset: float = 0.0
     azs: list[str] = field(default_factory=lambda: ["nova"])
     page_limit: int = 1000
     password: str = "secret"
@@ -140,6 +142,8 @@ class Settings:
                 fresh[name] = bool(value)
             elif name in ("quota_race", "token_life"):
                 fresh[name] = Duration.parse(value).a
+            elif name == "clock_offset":
+                fresh[name] = float(value)
             elif name == "quota":
                 unknown = sorted(set(value) - set(DEFAULT_QUOTA))
                 if unknown:
@@ -235,11 +239,11 @@ def parse(document: Mapping[str, Any]) -> ServiceConfig:
 CLOUD_KEYS = frozenset(
     """region username password project flavors images networks keypairs security_groups
     seed guests identity_of boot delete shown_deleted quota_race quota latency plane token_life azs page_limit
-    faults_in_lists double_addresses cells_down""".split()
+    clock_offset faults_in_lists double_addresses cells_down""".split()
 )
 SETTING_KEYS = (
     *("boot", "delete", "shown_deleted", "quota_race", "quota", "latency", "plane", "token_life", "azs", "page_limit"),
-    *("password", *SWITCHES),
+    *("password", "clock_offset", *SWITCHES),
 )
 
 

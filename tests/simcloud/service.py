@@ -167,6 +167,7 @@ class Service:
         if fault == "status":
             status = int(options.get("status", 500))
             answer = service_error(service, status, str(options.get("message", "simulated failure")))
+            answer.body = options.get("body", answer.body)
             if options.get("retry_after") is not None:
                 answer.headers["Retry-After"] = str(options["retry_after"])
         elif fault == "quota":

@@ -18,6 +18,7 @@ from ...model.errors import CloudAuthError, ConfigError
 from ..text_file import read_text
 from . import library
 from .addresses import NetworkRoles
+from .entry_values import ENCRYPTED, is_encrypted, odd_values
 from .faults import clean
 from .quiet import mask_logs
 
@@ -159,6 +160,9 @@ def load_cloud_entry(
     path = _readable_file(provider, clouds_config)
     where = f"entry {cloud!r} in {path}"
     config = None
+    for secure in _from_here(library.sdk_config.SECURE_FILES):
+        if _begins_encrypted(secure):
+            raise CloudAuthError(f"provider {provider}: {secure} {ENCRYPTED}", provider=provider)
     try:
         config = library.sdk_config.OpenStackConfig(
             config_files=[path],
@@ -181,7 +185,7 @@ def load_cloud_entry(
         # The SDK does not check the types in an entry, so its error does not name the value that is wrong.
         why = (_odd(config.cloud_config["clouds"][cloud]) if config else "") or clean(str(problem))
         raise _not_usable(provider, where, why) from problem
-    why = _lacking(region)
+    why = odd_values(config.cloud_config["clouds"][cloud]) or _lacking(region)
     if why:
         raise _not_usable(provider, where, why)
     if not hasattr(region.get_auth(), "get_access"):
@@ -227,22 +231,36 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
         if clouds_config is None and not os.path.exists(path):
             continue
         try:
-            document = library.yaml.safe_load(read_text(path, lambda _seconds: None))
+            text = read_text(path, lambda _seconds: None)
+            document = None if is_encrypted(text) else library.yaml.safe_load(text)
         except ConfigError as problem:
             raise CloudAuthError(f"provider {provider}: {problem}", provider=provider) from problem
         except library.yaml.YAMLError as problem:
             # The message has only the line number: the text of the problem may show a line with a password.
             mark = getattr(problem, "problem_mark", None)
             why = "is not valid YAML" + (f" (line {mark.line + 1})" if mark else "")
+            if "!vault" in text:
+                raise CloudAuthError(f"provider {provider}: {path} {ENCRYPTED}", provider=provider) from problem
         else:
             if isinstance(document, dict) and isinstance(document.get("clouds"), dict):
                 return path
+            if is_encrypted(text):
+                raise CloudAuthError(f"provider {provider}: {path} {ENCRYPTED}", provider=provider)
             why = "has no mapping 'clouds'"
         raise CloudAuthError(f"provider {provider}: {path} {why}: mend the file", provider=provider)
     looked = ", ".join(dict.fromkeys(path for path in candidates if path.endswith(".yaml")))
     raise CloudAuthError(
         f"provider {provider}: no clouds.yaml was found ({looked}): create one or name it", provider=provider
     )
+
+
+def _begins_encrypted(path: str) -> bool:
+    """Return True if a file of secrets is encrypted with ansible-vault; False also when it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return is_encrypted(file.read(100))
+    except OSError:
+        return False
 
 
 def _not_usable(provider: str, where: str, why: str) -> CloudAuthError:
@@ -265,7 +283,10 @@ def _lacking(region: Any) -> str:
             try:
                 os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
             except OSError as problem:
-                return f"{name!r} names {path}, which cannot be read: {problem.strerror}"
+                told = f"{name!r} names {path}, which cannot be read: {problem.strerror}"
+                if not os.path.isabs(path):
+                    told += f" (a relative path begins at the working directory: {os.path.abspath(path)} was tried)"
+                return told
     return ""
 
 

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values of the wrong type in an entry of clouds.yaml, told without the value. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ENCRYPTED = "is encrypted with ansible-vault: decrypt it, or put only the secrets into secure.yaml, decrypted"
+_VAULT = "$ANSIBLE_VAULT;"
+_TEXTS = ("auth_type", "region_name", "interface", "cacert", "cert", "key", "image_format", "floating_ip_source")
+_SWITCHES = ("private", "force_ipv4", "use_external_network", "use_internal_network", "image_api_use_tasks")
+_NUMBERS = ("api_timeout",)
+
+
+def is_encrypted(text: str) -> bool:
+    """Return True for the text of a file that is encrypted with ansible-vault."""
+    return text.lstrip().startswith(_VAULT)
+
+
+def odd_values(entry: Any) -> str:
+    """Return which values of an entry have the wrong type, and the remedy; "" when there are none.
+
+    Only the keys are looked at whose wrong type no call could be made with, or which would be ignored.
+    """
+    if not isinstance(entry, Mapping):
+        return "it is not a mapping"
+    auth = entry.get("auth")
+    found = [
+        _told(f"auth.{key}", value, "a text") for key, value in (auth.items() if isinstance(auth, Mapping) else ())
+    ]
+    found += [_told(key, entry.get(key), "a text") for key in _TEXTS]
+    found += [_told(key, entry.get(key), "true or false") for key in _SWITCHES]
+    found += [_told(key, entry.get(key), "a number of seconds") for key in _NUMBERS]
+    return ", ".join(text for text in found if text)
+
+
+def _told(key: str, value: Any, wanted: str) -> str:
+    """Return the sentence about a value of the wrong type, "" for a good one or none."""
+    if value is None:
+        return ""
+    if wanted == "a text":
+        if isinstance(value, (str, bool)) or not isinstance(value, (int, float, list, Mapping)):
+            return ""
+        remedy = ": put it into quotes" if isinstance(value, (int, float)) else ""
+        return f"{key!r} is {_kind(value)} where {wanted} belongs{remedy}"
+    if wanted == "true or false":
+        good = isinstance(value, (bool, int, str))
+    else:
+        good = not isinstance(value, bool) and _is_number(value)
+    return "" if good else f"{key!r} is {_kind(value)} where {wanted} belongs"
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return "a number" if isinstance(value, (int, float)) else "a text"
