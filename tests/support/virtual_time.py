@@ -23,6 +23,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.work
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudError, CloudUnavailable
 
 START = 1_700_000_000.0
+TICK = 1e-6
+"""Seconds by which a cycle's clock goes on with each reading."""
 STANDSTILL = 200_000
 """So many calls without a moment passing are a loop without an end."""
 
@@ -194,14 +196,20 @@ class VirtualInbox(Inbox):
     """The inbox of a cycle on virtual time: waiting lets others go on."""
 
     def __init__(self, agenda: Agenda) -> None:
-        super().__init__(agenda.clock)
+        super().__init__(self._clock)
         self.agenda = agenda
+        self._read_last = 0.0
         self.closed = False
         self._pending: deque[Callable[[], None]] = deque()
         self._waiter: Fiber | None = None
         self._pauser: Fiber | None = None
         self.starved: Callable[[], float] = lambda: 0.0
         """Draws the seconds for which a woken cycle gets no processor."""
+
+    def _clock(self) -> float:
+        """The agenda's time. It goes on with each reading: a decision that reads it twice compares two moments."""
+        self._read_last = max(self.agenda.now, self._read_last + TICK)
+        return self._read_last
 
     def post(self, call: Callable[[], None]) -> None:
         """Have *call* made by the cycle."""

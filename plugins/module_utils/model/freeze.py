@@ -22,6 +22,10 @@ def is_narrow(resource: str) -> bool:
     return resource.startswith(NARROW)
 
 
+SKEW = 60.0
+"""Seconds by which clocks of hosts may differ."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The known facts about a resource: the cloud's limit, the usage of others, and that of the launcher's servers."""
@@ -63,8 +67,12 @@ class Freeze(Stored):
     served: int = 0
 
     def as_of(self, now: float, longest: float) -> Freeze:
-        """Return the freeze with its times corrected for a clock that was wrong; see :func:`stored.believed`."""
-        until, refusals = believed(self.until, now, longest), [min(moment, now) for moment in self.refusals]
+        """Return the freeze with its times corrected for a clock that was wrong; see :func:`stored.believed`.
+
+        A refusal of the future is left out: counted as one of now, it would be a new one at each reading.
+        """
+        until = believed(self.until, now, longest)
+        refusals = [min(moment, now) for moment in self.refusals if moment <= now + SKEW]
         return (
             self if (until, refusals) == (self.until, self.refusals) else replace(self, until=until, refusals=refusals)
         )

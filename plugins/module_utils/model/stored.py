@@ -133,12 +133,13 @@ def kind_of(value: Any) -> str:
 
 
 def believed(moment: float, now: float, longest: float) -> float:
-    """Return a stored moment if it is plausible, or else *now*.
+    """Return a stored moment if it is plausible, or else 0: it is over.
 
     A moment that is too far in the future was stored by a clock that was ahead, or this clock has been set back: such a
-    moment would delay work for hours or years.
+    moment would delay work for hours or years. It is not replaced by *now*: it would be read as another moment each
+    time, a little later than the one with which a decision compares it, and would never be over.
 
     :param moment: UNIX time until which some work is delayed.
     :param longest: the maximum seconds by which such work is ever delayed.
     """
-    return moment if moment <= now + longest else now
+    return moment if moment <= now + longest else 0.0

@@ -30,7 +30,7 @@ class Breakers:
     def failed(self, provider: str, image: str, flavor: str, sign: Sign) -> None:
         """Count a launch that failed for its image or flavor, or for a reason that nobody knows."""
         now, key = self._context.now(), _key(image, flavor)
-        before, after = self._change(provider, key, lambda breaker: (breaker or Breaker()).failed(sign, now))
+        before, after = self._change(provider, key, now, lambda breaker: (breaker or Breaker()).failed(sign, now))
         before, after = before or Breaker(), after or Breaker()
         if after.is_open(now) and not before.is_open(now):
             line = f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
@@ -40,24 +40,26 @@ class Breakers:
     def label_failed(self, provider: str, pool: str, label: str, sign: Sign) -> None:
         """Note that the cloud refused what this pool's label asks for: it is not asked for again for a while."""
         now, key = self._context.now(), _label_key(pool, label)
-        self._change(provider, key, lambda breaker: (breaker or Breaker()).failed(sign, now, needed=1))
+        self._change(provider, key, now, lambda breaker: (breaker or Breaker()).failed(sign, now, needed=1))
 
     def succeeded(self, provider: str, image: str, flavor: str, pool: str, label: str) -> None:
         """Close the breakers and reset their counts after a launch that succeeded."""
+        now = self._context.now()
         for key in (_key(image, flavor), _label_key(pool, label)):
-            if key in self._known(provider):
-                self._change(provider, key, lambda breaker: None)
+            if key in self._known(provider, now):
+                self._change(provider, key, now, lambda breaker: None)
 
     def known(self, provider: str) -> dict[str, Breaker]:
         """Return the breakers of a provider by "image/flavor", closed ones with failures included."""
-        return self._known(provider)
+        return self._known(provider, self._context.now())
 
     def wrong_label(
         self, provider: str, where: str, pool: str, label: str, print_of: Callable[[], str]
     ) -> Reason | None:
         """Return why this pool can never serve the label with its settings of now; None if nothing is known."""
-        breaker = self._known(provider).get(_label_key(pool, label))
-        if breaker is None or not breaker.is_open(self._context.now()):
+        now = self._context.now()
+        breaker = self._known(provider, now).get(_label_key(pool, label))
+        if breaker is None or not breaker.is_open(now):
             return None
         if breaker.is_corrected(f"{pool}/{label}", print_of()):
             return None
@@ -73,7 +75,7 @@ class Breakers:
         :param print_of: returns the fingerprint of the label's settings; a correction ends the breaker for it.
         """
         now = self._context.now()
-        breaker = self._known(provider).get(_key(image, flavor))
+        breaker = self._known(provider, now).get(_key(image, flavor))
         if breaker is None or not breaker.is_open(now) or breaker.is_corrected(place, print_of()):
             return None
         figures = {
@@ -92,20 +94,16 @@ class Breakers:
         now = self._context.now()
         found: dict[str, dict[str, dict[str, Any]]] = {}
         for provider in self._context.actors:
-            for key, breaker in self._known(provider).items():
+            for key, breaker in self._known(provider, now).items():
                 if breaker.is_open(now):
                     found.setdefault(provider, {})[key] = breaker.document()
         return found
 
-    def _known(self, provider: str) -> dict[str, Breaker]:
-        return self._as_of_now(self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ) or {})
-
-    def _as_of_now(self, known: Mapping[str, Breaker]) -> dict[str, Breaker]:
-        now = self._context.now()
-        return {key: breaker.as_of(now) for key, breaker in known.items()}
+    def _known(self, provider: str, now: float) -> dict[str, Breaker]:
+        return _as_of(self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ) or {}, now)
 
     def _change(
-        self, provider: str, key: str, step: Callable[[Breaker | None], Breaker | None]
+        self, provider: str, key: str, now: float, step: Callable[[Breaker | None], Breaker | None]
     ) -> tuple[Breaker | None, Breaker | None]:
         """Change one breaker with *step* (None: closed) and store it; return the breaker before and after.
 
@@ -115,7 +113,7 @@ class Breakers:
 
         def make(document: Mapping[str, Any] | None) -> dict[str, Any]:
             try:
-                known = self._as_of_now(_READ(document or {}))
+                known = _as_of(_READ(document or {}), now)
             except BadDocument:
                 known = {}
             before = known.pop(key, None)
@@ -127,6 +125,10 @@ class Breakers:
 
         self._context.store.own.change(f"{BREAKERS}/{provider}", make)
         return seen[-1]
+
+
+def _as_of(known: Mapping[str, Breaker], now: float) -> dict[str, Breaker]:
+    return {key: breaker.as_of(now) for key, breaker in known.items()}
 
 
 def _key(image: str, flavor: str) -> str:

@@ -63,12 +63,12 @@ class Creates:
             # The list has shown its server before the answer came.
             if made is not None:
                 launch.answered = True
-                self._accepted(ongoing)
+                self._accepted(ongoing, now)
         elif made is not None:
             ongoing.busy = False
             machine.created(launch, made.server_id, now)
             ongoing.actor.known.denials.confirm(launch.az, now)
-            self._accepted(ongoing)
+            self._accepted(ongoing, now)
             self._started(ongoing, made.server_id, now)
         elif error is not None:
             ongoing.busy = False
@@ -109,10 +109,10 @@ class Creates:
             return Verdict(owner.US, names=verdict.names), f"{text}; what the cloud has is read again first"
         return verdict, text
 
-    def _accepted(self, ongoing: LaunchInProgress) -> None:
+    def _accepted(self, ongoing: LaunchInProgress, now: float) -> None:
         sent_at, size = ongoing.launch.asked_at or ongoing.launch.started, size_of(ongoing.node)
         self._gates.freezes.accepted(pool_id_of(self._context, ongoing), ongoing.actor, size, sent_at)
-        self._outcomes.count(ongoing, CREATED)
+        self._outcomes.count(ongoing, CREATED, now)
 
     def _started(self, ongoing: LaunchInProgress, server_id: str, now: float) -> None:
         """Store that the launch has its server."""

@@ -45,7 +45,7 @@ class Freezes:
     def allowed(self, pool_id: str, actor: ProviderActor) -> int:
         """Return how many creates may wait for an answer at the same time: few near a known or learned limit."""
         now = self._context.now()
-        known = self.of(pool_id).items()
+        known = self.of(pool_id, now).items()
         lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in known if not is_narrow(name)]
         window = actor.creates.windows.get(pool_id, Window())
         allowed = window.allowed(actor.usage.near_limit, min(lessons, default=float("inf")), actor.creates.opened)
@@ -61,9 +61,11 @@ class Freezes:
     def accepted(self, pool_id: str, actor: ProviderActor, size: Resources, sent_at: float) -> None:
         """Note that nova accepted a create that was sent at *sent_at* for a server of *size*."""
         actor.creates.windows.setdefault(pool_id, Window()).accepted()
-        actor.accepted(size, sent_at, self._context.now())
+        now = self._context.now()
+        actor.accepted(size, sent_at, now)
         self._change(
             pool_id,
+            now,
             lambda known: {name: accepted(freeze, size[name], sent_at) for name, freeze in known.items()},
         )
 
@@ -80,21 +82,21 @@ class Freezes:
 
         :param failing: the resources of a server that was accepted first and then failed; its removal is not new room.
         """
-        names = {resource: self._context.random() for resource in list(named) or [INSTANCES]}
+        now, names = self._context.now(), {name: self._context.random() for name in list(named) or [INSTANCES]}
         actor.creates.windows.setdefault(pool_id, Window()).refused()
 
         def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
             return {
                 **known,
                 **{
-                    name: self._refused(known.get(name), actor, name, text, jitter, sent_at, failing)
+                    name: self._refused(known.get(name), actor, name, text, now, jitter, sent_at, failing)
                     for name, jitter in names.items()
                 },
             }
 
-        before, after = self._change(pool_id, refuse_again)
+        before, after = self._change(pool_id, now, refuse_again)
         for name in names:
-            self._say_frozen(pool_id, before.get(name), after[name])
+            self._say_frozen(pool_id, now, before.get(name), after[name])
         actor.capacity.forget()
 
     # -- narrow resources ----------------------------------------------------------------------------------------
@@ -108,12 +110,13 @@ class Freezes:
         def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
             return refused_narrow(known, resource, text, whose, now, jitter, sent_at, active)
 
-        before, after = self._change(pool_id, refuse_again)
-        self._say_frozen(pool_id, before.get(resource), after[resource])
+        before, after = self._change(pool_id, now, refuse_again)
+        self._say_frozen(pool_id, now, before.get(resource), after[resource])
 
     def served(self, pool_id: str, needs: Iterable[str]) -> None:
         """Note that a launch got narrow resources that it needed: their freezes are over, or soon will be."""
-        known, now = self.of(pool_id), self._context.now()
+        now = self._context.now()
+        known = self.of(pool_id, now)
         needed = {name for name in needs if name in known}
 
         def less(known: dict[str, Freeze]) -> dict[str, Freeze]:
@@ -121,21 +124,21 @@ class Freezes:
             return {name: item for name, item in after.items() if item is not None}
 
         if needed:
-            self._change(pool_id, less)
+            self._change(pool_id, now, less)
 
     def narrow(self, pool_id: str) -> dict[str, Reason]:
         """Return narrow resource → why nothing, or only one launch as a trial, may need it now."""
         now = self._context.now()
         return {
             name: self._frozen(pool_id, freeze, now)
-            for name, freeze in self.of(pool_id).items()
+            for name, freeze in self.of(pool_id, now).items()
             if is_narrow(name) and is_remembered(freeze, now)
         }
 
     def trials(self, pool_id: str, tried: Mapping[str, int]) -> dict[str, int]:
         """Return which narrow resources may be tried now, and by how many; see :func:`.narrow.trials`."""
         now = self._context.now()
-        known = self.of(pool_id).items()
+        known = self.of(pool_id, now).items()
         return trials({name: item for name, item in known if is_narrow(name) and is_remembered(item, now)}, tried, now)
 
     def _frozen(self, pool_id: str, freeze: Freeze, now: float) -> Reason:
@@ -156,19 +159,20 @@ class Freezes:
         actor: ProviderActor,
         resource: str,
         text: str,
+        now: float,
         jitter: float,
         sent_at: float,
         failing: Resources | None,
     ) -> Freeze:
-        evidence, now = self._evidence(actor, resource), self._context.now()
+        evidence = self._evidence(actor, resource)
         if failing is not None:
             ours = before.evidence.ours if before is not None and now < before.until else evidence.ours
             evidence = replace(evidence, ours=min(ours, evidence.ours) - failing[resource])
         return refused(before, resource, evidence, text, now, jitter, sent_at)
 
-    def _say_frozen(self, pool_id: str, before: Freeze | None, freeze: Freeze) -> None:
+    def _say_frozen(self, pool_id: str, now: float, before: Freeze | None, freeze: Freeze) -> None:
         if before is None or freeze.until != before.until:
-            seconds = freeze.until - self._context.now()
+            seconds = freeze.until - now
             line = f"{self._where(pool_id)}: frozen for {freeze.resource} for {seconds:.0f} s: {freeze.text}"
             self._context.account.say(Trouble(line, **self._subject(pool_id)))
 
@@ -177,7 +181,7 @@ class Freezes:
         now = self._context.now()
         return {
             resource: self._frozen(pool_id, freeze, now)
-            for resource, freeze in self.of(pool_id).items()
+            for resource, freeze in self.of(pool_id, now).items()
             if now < freeze.until and not is_narrow(resource)
         }
 
@@ -185,7 +189,7 @@ class Freezes:
         """Return True while a pool of the provider is frozen: then it is useful to look often for room."""
         now = self._context.now()
         pools = [pool_id for (name, _unused), pool_id in self._context.pool_ids.items() if name == provider]
-        known = (item for pool_id in pools for item in self.of(pool_id).items())
+        known = (item for pool_id in pools for item in self.of(pool_id, now).items())
         return any(now < freeze.until and not is_narrow(name) for name, freeze in known)
 
     def room(self, pool_id: str, actor: ProviderActor, taken: Resources) -> Resources:
@@ -195,7 +199,7 @@ class Freezes:
         what others use.
         """
         now = self._context.now()
-        known = self.of(pool_id).items()
+        known = self.of(pool_id, now).items()
         frozen = {name: freeze for name, freeze in known if now < freeze.until and not is_narrow(name)}
         if not actor.view.listed_from:
             return Resources(dict.fromkeys(frozen, 0))
@@ -211,7 +215,7 @@ class Freezes:
         now = self._context.now()
         for (provider, _unused), pool_id in self._context.pool_ids.items():
             actor = self._context.actors[provider]
-            before, after = self._change(pool_id, partial(self._looked_at_all, actor, now))
+            before, after = self._change(pool_id, now, partial(self._looked_at_all, actor, now))
             for name in before:
                 if now == after[name].until < before[name].until:
                     what = "servers are gone" if is_narrow(name) else f"the limit for {name} was raised"
@@ -239,7 +243,7 @@ class Freezes:
         ends = [
             end - now
             for pool_id in self._context.pool_ids.values()
-            for freeze in self.of(pool_id).values()
+            for freeze in self.of(pool_id, now).values()
             for end in (freeze.until, try_at(freeze, now))
             if end > now and freeze.until > now
         ]
@@ -250,27 +254,27 @@ class Freezes:
         now = self._context.now()
         found: dict[str, dict[str, dict[str, Any]]] = {}
         for pool_id in self._context.pool_ids.values():
-            for resource, freeze in self.of(pool_id).items():
+            for resource, freeze in self.of(pool_id, now).items():
                 if now < freeze.until:
                     found.setdefault(self._where(pool_id), {})[resource] = freeze.document()
         return found
 
-    def of(self, pool_id: str) -> dict[str, Freeze]:
-        """Return the stored freezes of a pool, by resource."""
-        return self._as_of_now(self._context.store.own.understood(f"{FREEZES}/{pool_id}", _READ))
+    def of(self, pool_id: str, now: float) -> dict[str, Freeze]:
+        """Return the stored freezes of a pool, by resource, as they are at *now*."""
+        return _as_of(self._context.store.own.understood(f"{FREEZES}/{pool_id}", _READ), now)
 
     def _change(
-        self, pool_id: str, step: Callable[[dict[str, Freeze]], dict[str, Freeze]]
+        self, pool_id: str, now: float, step: Callable[[dict[str, Freeze]], dict[str, Freeze]]
     ) -> tuple[dict[str, Freeze], dict[str, Freeze]]:
         """Change the freezes of a pool with *step* and store them; return the freezes before and after.
 
         An operator may end a freeze at the same time: then *step* is called again without that freeze.
         """
-        known = self.of(pool_id)
+        known = self.of(pool_id, now)
         seen = [(known, step(known))]
 
         def make(document: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            stored = self._read(document or {})
+            stored = _read(document or {}, now)
             changed = step(stored)
             seen.append((stored, changed))
             return None if changed == stored else {name: freeze.document() for name, freeze in changed.items()}
@@ -278,16 +282,6 @@ class Freezes:
         if seen[0][0] != seen[0][1]:
             self._context.store.own.change(f"{FREEZES}/{pool_id}", make)
         return seen[-1]
-
-    def _read(self, document: Mapping[str, Any]) -> dict[str, Freeze]:
-        try:
-            return self._as_of_now(_READ(document))
-        except BadDocument:
-            return {}
-
-    def _as_of_now(self, known: Mapping[str, Freeze] | None) -> dict[str, Freeze]:
-        now = self._context.now()
-        return {name: freeze.as_of(now, LONGEST) for name, freeze in (known or {}).items()}
 
     def _evidence(self, actor: ProviderActor, resource: str) -> Evidence:
         bound = actor.usage.bounds[resource] if actor.usage.bounds is not None else float("inf")
@@ -308,3 +302,14 @@ class Freezes:
 def _active(actor: ProviderActor) -> int:
     """Return how many servers of the project are ACTIVE by the latest list, those of others included."""
     return sum(1 for server in actor.view.servers.values() if server.status == "ACTIVE")
+
+
+def _read(document: Mapping[str, Any], now: float) -> dict[str, Freeze]:
+    try:
+        return _as_of(_READ(document), now)
+    except BadDocument:
+        return {}
+
+
+def _as_of(known: Mapping[str, Freeze] | None, now: float) -> dict[str, Freeze]:
+    return {name: freeze.as_of(now, LONGEST) for name, freeze in (known or {}).items()}

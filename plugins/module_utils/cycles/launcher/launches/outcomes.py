@@ -68,9 +68,9 @@ class Outcomes:
         pool_id = pool_id_of(self._context, ongoing)
         self._gates.freezes.refuse(pool_id, ongoing.actor, named, text, sent_at, failing)
 
-    def count(self, ongoing: LaunchInProgress, what: int) -> None:
+    def count(self, ongoing: LaunchInProgress, what: int, now: float) -> None:
         """Count a server that was created, became a node, or was given up; say so when too many are given up."""
-        harvest, now, account = ongoing.actor.experience.harvest, self._context.now(), self._context.account
+        harvest, account = ongoing.actor.experience.harvest, self._context.account
         harvest.add(what, now)
         if what == CREATED:
             account.cycle_counts.counters.add(SERVERS_CREATED, *ongoing.key)
@@ -83,8 +83,9 @@ class Outcomes:
         """Count a launch that is given up after its create was sent, because its request moves or is gone."""
         if ongoing.launch.phase == Phase.CLEARING:
             return  # its failure was counted
-        self.count(ongoing, WASTED)
-        seconds = self._context.now() - (ongoing.launch.started or self._context.now())
+        now = self._context.now()
+        self.count(ongoing, WASTED, now)
+        seconds = now - (ongoing.launch.started or now)
         count_attempt(self._context.account.cycle_counts, ongoing.node, TAKEN_BACK, seconds)
 
     def fail(
@@ -108,7 +109,7 @@ class Outcomes:
         ongoing.has_host = False
         ongoing.build_failed(failure, now)
         if launch.server_id is not None:
-            self.count(ongoing, WASTED)
+            self.count(ongoing, WASTED, now)
         told = f"node {ongoing.node.id}: {failure.value}: {text} [owner: {verdict.owner}]"
         self._context.account.say(Trouble(told, **ongoing.subject))
         cycle_counts, seconds = self._context.account.cycle_counts, now - (launch.started or now)
@@ -147,7 +148,7 @@ class Outcomes:
         launch, image = ongoing.launch, ongoing.label.image_name
         self._gates.breakers.succeeded(launch.provider, image, ongoing.flavor, launch.pool, launch.label)
         self._signs.succeeded(ongoing, now)
-        self.count(ongoing, READY_NODE)
+        self.count(ongoing, READY_NODE, now)
         record.ready(ongoing.node, ongoing.host_keys, now)
         batch = self._context.store.batch()
         self._context.save(ongoing.launch, batch)

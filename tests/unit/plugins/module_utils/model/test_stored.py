@@ -111,5 +111,5 @@ def test_numbers_beyond_all_bounds_are_none():
 def test_a_moment_later_than_can_be_meant_is_not_believed():
     assert believed(NOW + 5, NOW, 60) == NOW + 5
     assert believed(NOW + 60, NOW, 60) == NOW + 60
-    assert believed(NOW + 5000, NOW, 60) == NOW
+    assert believed(NOW + 5000, NOW, 60) == 0.0
     assert believed(NOW - 5000, NOW, 60) == NOW - 5000

@@ -83,7 +83,7 @@ def test_a_launcher_that_does_not_know_of_it_yet_does_not_bring_it_back():
         assert end_throttles(world.store, FREEZES, world.agenda.now, check=False)
         freezes = cycle.launcher._launcher_pass._gates.freezes
         (pool_id,) = world.store.own.children("freezes")
-        assert "instances" in freezes.of(pool_id), "it knows the freeze only"
+        assert "instances" in freezes.of(pool_id, world.agenda.now), "it knows the freeze only"
         freezes.refuse(pool_id, cycle.context.actors["east"], ["cores"], "Quota exceeded for cores", world.agenda.now)
         assert list(world.store.own.read(path)) == ["cores"]
 

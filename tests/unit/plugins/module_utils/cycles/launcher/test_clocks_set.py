@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.clock import SteadyClock
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import Breaker
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import REQUESTOR
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
@@ -161,3 +163,31 @@ def test_a_freeze_of_another_time_of_day_does_not_hold(leap):
         assert second.account.refused <= 6
         world.clouds["east"].limits = Limits({"instances": 100})
         assert world.run(60 / 0.9 + 40, until=lambda: len(world.fulfilled) == len(requests))
+
+
+AHEAD = 86400.0 * 365
+
+
+def test_a_freeze_of_a_clock_that_was_ahead_is_over():
+    with World(one_provider()) as world:
+        first = world.start()
+        world.run(5)
+        pool_id = next(iter(first.context.pool_ids.values()))
+        first.kill()
+        freeze = Freeze(
+            "instances", world.agenda.now + AHEAD, [world.agenda.now + AHEAD - 24.0] * 6, text="Quota exceeded"
+        )
+        world.store.own.put(f"freezes/{pool_id}", {"instances": freeze.document()})
+        world.start()
+        request = world.request("small")
+        assert world.run(90, until=lambda: request in world.fulfilled)
+
+
+def test_a_breaker_of_a_clock_that_was_ahead_is_over():
+    with World(one_provider()) as world:
+        world.store.own.put(
+            "breakers/east", {"debian/small": Breaker(9, world.agenda.now + AHEAD, "broken").document()}
+        )
+        world.start()
+        request = world.request("small")
+        assert world.run(90, until=lambda: request in world.fulfilled)
