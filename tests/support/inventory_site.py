@@ -55,7 +55,7 @@ class Site:
 
     def create(self, cloud: str, number: int, label: str) -> str:
         client = CloudClient(Provider(cloud, cloud, rate=0.0), clouds_config=str(self.clouds.clouds_yaml))
-        image = client.find_image("debian-12")
+        image = next(iter(client.images_named("debian-12")), None)
         assert image is not None
         flavor = next(flavor for flavor in client.list_flavors() if flavor.name == "small")
         network = next(network for network in client.list_networks() if network.name == "private")

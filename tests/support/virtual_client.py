@@ -36,7 +36,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
     CloudNotFound,
-    CloudRefused,
     CloudUnavailable,
 )
 from tests.support.virtual_cloud import VirtualCloud
@@ -136,17 +135,15 @@ class VirtualClient:
         """Names of zones."""
         return self._call("GET /os-availability-zone", self._cloud.available_zones)
 
-    def find_image(self, name_or_id: str) -> Image | None:
+    def images_named(self, name_or_id: str) -> list[Image]:
         """By name or id."""
+        cloud = self._cloud
         return self._call(
             "GET /images",
-            lambda: self._only([image for image in self._cloud.images if name_or_id in (image.id, image.name)]),
+            lambda: [
+                image for image in [*cloud.images, *cloud.own_images.values()] if name_or_id in (image.id, image.name)
+            ],
         )
-
-    def _only(self, images: list[Image]) -> Image | None:
-        if len(images) > 1:
-            raise CloudRefused(f"{len(images)} images are named {images[0].name!r}", provider=self.provider)
-        return images[0] if images else None
 
     def image_names(self) -> list[str]:
         """Names of images."""
@@ -159,7 +156,10 @@ class VirtualClient:
     def list_security_groups(self) -> list[SecurityGroup]:
         """The security groups."""
         names = self._cloud.security_groups
-        return self._call("GET /security-groups", lambda: [SecurityGroup(f"sg-{name}", name) for name in names])
+        ids = [f"sg-{name}" if name not in names[:place] else f"sg-{name}-{place}" for place, name in enumerate(names)]
+        return self._call(
+            "GET /security-groups", lambda: [SecurityGroup(*pair) for pair in zip(ids, names, strict=True)]
+        )
 
     def list_networks(self) -> list[Network]:
         """The networks."""

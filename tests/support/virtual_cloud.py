@@ -147,6 +147,7 @@ class VirtualCloud:
     :param away: servers in a cell that is down: the list leaves them out, and a question for one is answered with 500.
     :param first: its ids begin after this number: no two clouds have the same ones.
     :param direct: servers have public addresses; False: they need a floating IP.
+    :param nets: the networks that neutron shows; None: those that go with *direct*.
     """
 
     agenda: Agenda
@@ -157,6 +158,7 @@ class VirtualCloud:
     images: tuple[Image, ...] = (Image("img-1", "debian", "active"),)
     keypairs: tuple[str, ...] = ("ci",)
     security_groups: tuple[str, ...] = ("default", "web")
+    nets: tuple[Network, ...] | None = None
     timing: Timing = field(default_factory=Timing)
     fate: Callable[[Machine], Fate] = lambda machine: Fate()
     undying: Callable[[Machine], bool] = lambda machine: False
@@ -389,6 +391,8 @@ class VirtualCloud:
 
     def networks(self) -> list[Network]:
         """What the project sees."""
+        if self.nets is not None:
+            return list(self.nets)
         return [PUBLIC] if self.direct else [PRIVATE, PUBLIC]
 
     def create_floating_ip(self, port_id: str, description: str) -> FloatingIp:

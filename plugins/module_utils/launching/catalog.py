@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..clients.openstack.flavors import choose_flavor
 from ..model import reasons
 from ..model.cloud import Flavor, Image, Network, SecurityGroup
 from ..model.config.types import ImageSettings, Pool, PoolLabel
@@ -16,13 +15,14 @@ from ..model.errors import CloudRefused
 from ..model.offered import not_offered
 from ..model.reasons import Reason
 from ..model.resources import Limits, Resources
+from .resolver import choose_flavor, choose_image, group_problems, resolve_networks
 
 
 @dataclass(frozen=True)
 class Catalog:
     """One reading of a cloud. None means unknown: no check uses that field.
 
-    *images*: name or id → the image found, None when there is none. *bounds*: the project's quota.
+    *images*: name or id → the images found, whatever their status. *bounds*: the project's quota.
     """
 
     flavors: Sequence[Flavor] | None = None
@@ -30,26 +30,33 @@ class Catalog:
     zones: Sequence[str] | None = None
     keypairs: Sequence[str] | None = None
     security_groups: Sequence[SecurityGroup] | None = None
-    images: Mapping[str, Image | None] = field(default_factory=dict)
+    images: Mapping[str, Sequence[Image]] = field(default_factory=dict)
     image_names: Sequence[str] | None = None
     bounds: Limits | None = None
 
 
 def misses(pool: Pool, label: PoolLabel, catalog: Catalog) -> list[str]:
-    """Return what the label needs and the cloud does not have, without images and quota; each with a remedy."""
+    """Return what the label needs and the cloud does not have once, each with a remedy; without image and quota."""
     return [
         *_flavor(label, catalog.flavors),
-        *_networks(pool, label, catalog.networks),
+        *resolve_networks(pool, label, catalog.networks)[1],
         *_zones(pool, catalog.zones),
         *_keypair(label, catalog.keypairs),
-        *_security_groups(pool, catalog.security_groups),
+        *group_problems(pool, catalog.security_groups),
     ]
 
 
 def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
-    """Yield a sentence for a cloud-image that the cloud does not have."""
+    """Yield a sentence for a cloud-image that is not one usable image of the cloud."""
     wanted = settings.image_id or settings.image_name
-    if settings.kind != "cloud-image" or wanted is None or catalog.images.get(wanted, wanted) is not None:
+    if settings.kind != "cloud-image" or wanted is None or wanted not in catalog.images:
+        return
+    try:
+        found = choose_image(settings, catalog.images[wanted])
+    except CloudRefused as error:
+        yield str(error)
+        return
+    if found is not None:
         return
     if settings.image_id is not None:
         yield f"the cloud has no image with the id {wanted!r}: correct image-id of cloud-image {settings.name!r}"
@@ -93,17 +100,6 @@ def _flavor(label: PoolLabel, flavors: Sequence[Flavor] | None) -> Iterator[str]
         yield str(error)
 
 
-def _networks(pool: Pool, label: PoolLabel, networks: Sequence[Network] | None) -> Iterator[str]:
-    if not networks:
-        return
-    known = {key for network in networks for key in (network.id, network.name)}
-    names = sorted(network.name or network.id for network in networks)
-    remedy = "correct networks of the label" if label.networks != pool.networks else "correct networks of the pool"
-    for name in label.networks or pool.networks:
-        if name not in known:
-            yield not_offered("network", name, names, remedy)
-
-
 def _zones(pool: Pool, zones: Sequence[str] | None) -> Iterator[str]:
     """Yield sentences when the cloud has none of the pool's zones. One is enough: the others are not used."""
     if not zones or not pool.availability_zones or set(pool.availability_zones) & set(zones):
@@ -115,16 +111,6 @@ def _zones(pool: Pool, zones: Sequence[str] | None) -> Iterator[str]:
 def _keypair(label: PoolLabel, keypairs: Sequence[str] | None) -> Iterator[str]:
     if label.key_name is not None and keypairs is not None and label.key_name not in keypairs:
         yield not_offered("keypair", label.key_name, sorted(keypairs), "correct key-name of the label")
-
-
-def _security_groups(pool: Pool, groups: Sequence[SecurityGroup] | None) -> Iterator[str]:
-    if not groups:
-        return
-    known = {key for group in groups for key in (group.id, group.name)}
-    for name in pool.security_groups:
-        if name not in known:
-            names = sorted(group.name or group.id for group in groups)
-            yield not_offered("security group", name, names, "correct security-groups of the pool")
 
 
 def unused_zones(pool: Pool, zones: Iterable[str] | None) -> list[str]:

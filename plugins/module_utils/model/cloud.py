@@ -114,7 +114,10 @@ class Flavor:
 
 @dataclass(frozen=True)
 class Image:
-    """An image in glance; *size* in bytes, None while it has no data. *properties* include the checksums."""
+    """An image in glance; *size* in bytes, None while it has no data. *properties* include the checksums.
+
+    *unlisted*: why glance's ordinary list does not show it: "hidden" or "community"; "" when that list does.
+    """
 
     id: str
     name: str
@@ -122,6 +125,7 @@ class Image:
     properties: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
     size: int | None = None
+    unlisted: str = ""
 
     @property
     def site(self) -> str:
@@ -147,20 +151,27 @@ class ImageSpec:
 
 @dataclass(frozen=True)
 class Network:
-    """A network; *external* is neutron's router:external; *physical*: it has a provider:physical_network."""
+    """A network; *external* is neutron's router:external; *physical*: it has a provider:physical_network.
+
+    *automatic*: it belongs to the project or is shared, so nova may choose it when a create names no network.
+    *has_subnet*: False if neutron shows that it has none.
+    """
 
     id: str
     name: str
     external: bool = False
     physical: bool = False
+    automatic: bool = False
+    has_subnet: bool = True
 
 
 @dataclass(frozen=True)
 class SecurityGroup:
-    """A security group of neutron."""
+    """A security group of neutron; *own*: it belongs to the project."""
 
     id: str
     name: str
+    own: bool = True
 
 
 @dataclass(frozen=True)

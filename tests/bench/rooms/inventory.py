@@ -114,7 +114,7 @@ def _populate(world: World, nodes: int) -> None:
     client = CloudClient(provider, clouds_config=str(world.cloud.clouds_yaml))
     flavor = next(item.id for item in client.list_flavors() if item.name == "small")
     network = next(item.id for item in client.list_networks() if item.name == "public")
-    image = client.find_image("debian-12")
+    image = next(iter(client.images_named("debian-12")), None)
     if image is None:
         raise BenchError("the simulated cloud has no image")
 

@@ -118,7 +118,7 @@ def _facts(client: CloudClient) -> tuple[str, str, str]:
     """Ids of flavor, image and network."""
     flavor = next(item.id for item in client.list_flavors() if item.name == "small")
     network = next(item.id for item in client.list_networks() if item.name == "public")
-    image = client.find_image("debian-12")
+    image = next(iter(client.images_named("debian-12")), None)
     if image is None:
         raise BenchError("the simulated cloud has no image")
     return flavor, image.id, network

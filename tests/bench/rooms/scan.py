@@ -59,7 +59,7 @@ def _guests(world: World) -> list[str]:
     """Have servers made through the API, as a launcher would; returns their addresses."""
     provider = load_config(str(world.config)).providers["sim"]
     client = CloudClient(provider, clouds_config=str(world.cloud.clouds_yaml))
-    image, network = client.find_image("debian-12"), client.list_networks()[0]
+    image, network = client.images_named("debian-12")[0], client.list_networks()[0]
     flavor = client.list_flavors()[0]
     assert image is not None
     for number in range(HOSTS):

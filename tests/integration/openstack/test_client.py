@@ -16,8 +16,8 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import login
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import floating_ip_target
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.flavors import choose_flavor
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quota import quota_resources
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.resolver import choose_flavor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server, ServerSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
@@ -71,7 +71,7 @@ def connect(sim: SimCloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]
 
 
 def spec(client: CloudClient, **more: object) -> ServerSpec:
-    image = client.find_image("debian-12")
+    (image,) = client.images_named("debian-12")
     assert image is not None
     flavor = choose_flavor(client.list_flavors(), "small")
     return ServerSpec("np1", image.id, flavor.id, {"stackci_launch": "1-1-a"}, **more)  # type: ignore[arg-type]
@@ -132,10 +132,10 @@ def test_what_the_cloud_is_made_of(connect: Connect) -> None:
     assert "default" in [group.name for group in client.list_security_groups()]
     assert {"debian-12", "ubuntu"} <= set(client.image_names())
     assert choose_flavor(client.list_flavors(), None, 2000).name == "medium"
-    image = client.find_image("ubuntu")
+    (image,) = client.images_named("ubuntu")
     assert image is not None
-    assert client.find_image(image.id) == image
-    assert client.find_image("no-such-image") is None
+    assert client.images_named(image.id) == [image]
+    assert client.images_named("no-such-image") == []
     bounds = client.limits(volumes=True, network=True).bounds
     assert {name: bounds[name] for name in ("instances", "volumes", "volume-gb", "ports", "floating-ips")} == {
         "instances": 20,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -53,6 +54,9 @@ STALLS = 2.0
 
 _PORT_IDS_PER_CALL = 100
 """Server ids in one call for ports: as many as fit into a URL that every proxy accepts (8 KiB)."""
+
+_UNLISTED = {"hidden": {"os_hidden": "true"}, "community": {"visibility": "community"}}
+"""Why glance's list leaves an image out → the filter that shows it."""
 
 _UUID = re.compile(r"^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECASE)
 
@@ -276,28 +280,30 @@ class CloudClient:
             answer.document,
         )
 
-    def find_image(self, name_or_id: str) -> Image | None:
-        """Return the image with this id or exact name, None when there is none.
+    def images_named(self, name_or_id: str) -> list[Image]:
+        """Return the image with this id, or else all images with this exact name, whatever their status.
 
-        :raises CloudRefused: several images have the name.
+        When none of them is active, also those that glance's ordinary list leaves out, so that they can be named.
         """
         if _UUID.match(name_or_id):
             try:
                 answer = self._rest.call("image", "GET", f"/images/{name_or_id}", key="id")
-                return self._made("GET /images/{id}", shapes.image_from, answer.document)
+                return [self._made("GET /images/{id}", shapes.image_from, answer.document)]
             except CloudNotFound:
                 pass
-        found = self._list("image", "/images", "images", shapes.image_from, params={"name": name_or_id})
-        found = [image for image in found if image.name == name_or_id]
-        if len(found) > 1:
-            ids = ", ".join(sorted(image.id for image in found))
-            raise CloudRefused(
-                f"provider {self.provider}: {len(found)} images are named {name_or_id!r} ({ids}):"
-                " use image-id in the cloud-image",
-                provider=self.provider,
-                call="GET /images",
-            )
-        return found[0] if found else None
+        found = self._images_listed(name_or_id)
+        if any(image.status == "active" for image in found):
+            return found
+        for why, filters in _UNLISTED.items():
+            with suppress(CloudRefused):  # an older glance does not know the filter
+                known = {image.id for image in found}
+                more = self._images_listed(name_or_id, **filters)
+                found += [replace(image, unlisted=why) for image in more if image.id not in known]
+        return found
+
+    def _images_listed(self, name: str, **filters: str) -> list[Image]:
+        found = self._list("image", "/images", "images", shapes.image_from, params={"name": name, **filters})
+        return [image for image in found if image.name == name]
 
     def image_names(self) -> list[str]:
         """Return the names of the images on the first page of those that the project sees, for messages about a wrong
@@ -378,14 +384,21 @@ class CloudClient:
         """Return all networks that the project sees; none when the cloud has no neutron."""
         if not self._rest.has("network"):
             return []
-        return self._list("network", "/networks", "networks", shapes.network_from)
+        project = self._rest.project_id()
+        return self._list("network", "/networks", "networks", lambda item: shapes.network_from(item, project))
 
     def list_security_groups(self) -> list[SecurityGroup]:
         """Return the security groups that the project sees; none when the cloud has no neutron."""
         if not self._rest.has("network"):
             return []
-        params = {"fields": ["id", "name"]}
-        return self._list("network", "/security-groups", "security_groups", shapes.security_group_from, params=params)
+        project = self._rest.project_id()
+        return self._list(
+            "network",
+            "/security-groups",
+            "security_groups",
+            lambda item: shapes.security_group_from(item, project),
+            params={"fields": ["id", "name", "project_id"]},
+        )
 
     def list_ports(self, server_ids: Sequence[str]) -> list[Port]:
         """Return the ports of these servers; one call for each hundred servers."""

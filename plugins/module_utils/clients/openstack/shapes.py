@@ -181,19 +181,27 @@ def image_body(spec: ImageSpec) -> Json:
     }
 
 
-def network_from(document: Json) -> Network:
-    """Return a network of neutron."""
+def network_from(document: Json, project_id: str = "") -> Network:
+    """Return a network of neutron as *project_id* sees it."""
     return Network(
         id=reading.ident(document),
         name=reading.optional_text(document, "name"),
         external=bool(document.get("router:external")),
         physical=bool(document.get("provider:physical_network")),
+        automatic=bool(document.get("shared")) or (project_id != "" and _project(document) == project_id),
+        has_subnet=document.get("subnets") != [],
     )
 
 
-def security_group_from(document: Json) -> SecurityGroup:
-    """Return a security group of neutron."""
-    return SecurityGroup(reading.ident(document), reading.optional_text(document, "name"))
+def security_group_from(document: Json, project_id: str = "") -> SecurityGroup:
+    """Return a security group of neutron as *project_id* sees it."""
+    own = _project(document) in ("", project_id)
+    return SecurityGroup(reading.ident(document), reading.optional_text(document, "name"), own)
+
+
+def _project(document: Json) -> str:
+    """Return the project that owns a thing of neutron; "" when the document does not tell."""
+    return reading.optional_text(document, "project_id") or reading.optional_text(document, "tenant_id")
 
 
 def port_from(document: Json) -> Port:

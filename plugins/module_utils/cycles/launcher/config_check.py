@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ...clients.openstack.client import CloudClient
-from ...clients.openstack.flavors import choose_flavor
 from ...launching.catalog import (
     Catalog,
     grouped,
@@ -21,6 +20,7 @@ from ...launching.catalog import (
     misses,
     too_large,
 )
+from ...launching.resolver import choose_flavor
 from ...model.cloud import Image
 from ...model.config.types import (
     NodepoolConfig,
@@ -102,26 +102,24 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
     looked = Looked([], [])
     pools = [pool for pool in provider.pools.values() if pool.max_servers > 0]
     labels = [(pool, label) for pool in pools for label in pool.labels.values()]
-    images, refused = _images(client, config, provider, labels)
+    images = _images(client, config, provider, labels)
     zoned = any(pool.availability_zones for pool in pools)
     keyed = any(label.key_name is not None for _pool, label in labels)
     guarded = any(pool.security_groups for pool in pools)
     catalog = Catalog(
         flavors=client.list_flavors(),
-        networks=client.list_networks() if any(label.networks or pool.networks for pool, label in labels) else None,
+        networks=_read(looked, client.list_networks) if labels else None,
         zones=_read(looked, lambda: client.availability_zones(every=True)) if zoned else None,
         keypairs=_read(looked, client.list_keypairs) if keyed else None,
         security_groups=_read(looked, client.list_security_groups) if guarded else None,
         images=images,
-        image_names=client.image_names() if None in images.values() else None,
+        image_names=client.image_names() if [] in images.values() else None,
         bounds=client.limits(volumes=any(label.boot_from_volume for _pool, label in labels), network=True).bounds,
     )
     for pool, label in labels:
         where = f"{provider.name}/{pool.name}"
         for text in _problems(config, provider, pool, label, catalog):
             looked.rows.append((where, label.name, text))
-        if label.image_name in refused:
-            looked.rows.append((where, label.name, refused[label.image_name]))
     return looked
 
 
@@ -136,20 +134,15 @@ def _read(looked: Looked, read: Callable[[], T]) -> T | None:
 
 def _images(
     client: CloudClient, config: NodepoolConfig, provider: Provider, labels: list[tuple[Pool, PoolLabel]]
-) -> tuple[dict[str, Image | None], dict[str, str]]:
-    """Return the image found for each name or id, and by nodepool's name of an image why it cannot be resolved."""
-    found: dict[str, Image | None] = {}
-    refused: dict[str, str] = {}
+) -> dict[str, list[Image]]:
+    """Return the images found for each name or id of a cloud-image."""
+    found: dict[str, list[Image]] = {}
     for _pool, label in labels:
         settings = config.image_settings(provider, label)
         wanted = settings.image_id or settings.image_name
-        if settings.kind == "diskimage" or wanted is None or wanted in found or settings.name in refused:
-            continue
-        try:
-            found[wanted] = client.find_image(wanted)
-        except CloudRefused as error:
-            refused[settings.name] = str(error)
-    return found, refused
+        if settings.kind != "diskimage" and wanted is not None and wanted not in found:
+            found[wanted] = client.images_named(wanted)
+    return found
 
 
 def _problems(

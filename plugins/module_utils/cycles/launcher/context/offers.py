@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....clients.openstack.flavors import choose_flavor
 from ....launching.catalog import image_misses
 from ....launching.narrow import Shape
+from ....launching.resolver import choose_flavor, choose_image, is_arriving
 from ....launching.snapshot import LabelOffer
 from ....model import reasons
 from ....model.cloud import Flavor, Image
@@ -33,7 +33,7 @@ from ....model.resources import (
 )
 from ..provider.actor import ProviderActor
 from ..provider.facts import Fact
-from ..provider.usable import SOON, ask_for_names, catalog_of, missing
+from ..provider.usable import MISS_AGE, SOON, ask_for_names, catalog_of, missing
 from .context import Context
 
 
@@ -72,11 +72,15 @@ def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSetting
     if settings.kind == "diskimage":
         return
     now, fact = context.now(), actor.known.image(settings.image_id or settings.image_name or settings.name)
-    found = fact.want(now, max_age)
+    fact.want(now, max_age)
+    found, wrong = _chosen(settings, fact)
     denied = None if found is None else actor.known.denials.images.denied_at(settings.image_id or found.id, now)
     if denied is not None and fact.age(now) > now - denied:
         # nova answered that the image does not exist: ask glance again before either answer is used.
         fact.want(now, now - denied)
+    elif wrong is not None:
+        # Somebody may reactivate the image, or delete one of two.
+        fact.want(now, MISS_AGE)
     elif found is None and fact.answered_at is not None and settings.image_id is None:
         actor.known.image_names.want(now, max_age)
         if _seen_since(actor, settings, fact):
@@ -150,12 +154,16 @@ def image_of(
         building = images.is_building(settings.name)
         return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
     fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
-    found = fact.value
+    found, wrong = _chosen(settings, fact)
     denied = None if found is None else lost.denied_at(settings.image_id or found.id, now)
     if denied is not None and fact.age(now) > now - denied:
         return None, None, _unread(actor, where)
     if found is not None:
         return settings.image_id or found.id, None, None
+    if wrong is not None and is_arriving(fact.value or ()):
+        return None, None, Reason(reasons.IMAGE_BUILDING, figures)
+    if wrong is not None:
+        return None, None, _unread(actor, where) if fact.age(now) > MISS_AGE else _broken(where, label, [str(wrong)])
     if isinstance(fact.error, CloudRefused):
         return None, None, _broken(where, label, [str(fact.error)])
     if fact.answered_at is None:
@@ -167,7 +175,15 @@ def image_of(
     return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
 
 
-def _seen_since(actor: ProviderActor, settings: ImageSettings, fact: Fact[Image | None]) -> bool:
+def _chosen(settings: ImageSettings, fact: Fact[list[Image]]) -> tuple[Image | None, CloudRefused | None]:
+    """Return (the usable image, why there is none although the cloud has the name)."""
+    try:
+        return choose_image(settings, fact.value or ()), None
+    except CloudRefused as error:
+        return None, error
+
+
+def _seen_since(actor: ProviderActor, settings: ImageSettings, fact: Fact[list[Image]]) -> bool:
     """Return True if a later list has the name of an image that was not found: the image was replaced."""
     names = actor.known.image_names
     listed = (settings.image_name or settings.name) in (names.value or ())

@@ -9,9 +9,9 @@ import threading
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ....clients.openstack.flavors import choose_flavor
 from ....launching import machine, record
 from ....launching.create_checks import Unfit, unfit
+from ....launching.resolver import choose_flavor, resolve_networks
 from ....launching.spec import server_spec
 from ....model import reasons
 from ....model.cloud import ServerSpec
@@ -117,12 +117,13 @@ def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> S
 
     :return: the server to create; None while the networks that it needs are not known yet; why nova would refuse it.
     """
-    networks = ongoing.networks
-    known = ongoing.actor.known.networks.want(now) if networks or ongoing.pool.auto_floating_ip else []
+    known = ongoing.actor.known.networks.want(now) if ongoing.networks or ongoing.pool.auto_floating_ip else []
     if known is None:
         return None
-    ids = {network.name: network.id for network in known}
-    network_ids = tuple(ids.get(name, name) for name in networks)
+    network_ids, wrong = resolve_networks(ongoing.pool, ongoing.label, known)
+    if wrong:
+        _lacks(ongoing, "; ".join(wrong))
+        return None
     problem = unfit(_spec(context, ongoing, network_ids), ongoing.label.dynamic_instance_properties)
     if problem is not None:
         return problem

@@ -56,7 +56,7 @@ class Knowledge:
             "GET /security-groups", lambda: client().list_security_groups(), HOUR, heeded=False
         )
         self.image_names: Fact[list[str]] = fact("GET /images", lambda: client().image_names(), HOUR, heeded=False)
-        self.images: dict[str, Fact[Image | None]] = {}
+        self.images: dict[str, Fact[list[Image]]] = {}
         self._looked_up: dict[tuple[str, str], tuple[tuple[object, ...], list[str]]] = {}
 
     @property
@@ -69,10 +69,10 @@ class Knowledge:
         """The facts whose readings say nothing about the health of the API: names that a launch may be refused for."""
         return (self.every_zone, self.keypairs, self.security_groups, self.image_names)
 
-    def image(self, name: str) -> Fact[Image | None]:
-        """Return the fact of an image by name or id."""
+    def image(self, name: str) -> Fact[list[Image]]:
+        """Return the fact of the images with a name, or of the one with an id."""
         if name not in self.images:
-            self.images[name] = self._fact("GET /images", lambda: self._client().find_image(name), IMAGE_AGE)
+            self.images[name] = self._fact("GET /images", lambda: self._client().images_named(name), IMAGE_AGE)
         return self.images[name]
 
     def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:

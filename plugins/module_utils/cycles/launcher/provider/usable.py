@@ -21,9 +21,8 @@ SOON = 5.0
 
 def named_facts(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[Fact[Any]]:
     """Return the facts in which the names of the label are looked up, except flavor and image; only those it needs."""
-    facts: list[Fact[Any]] = []
-    if label.networks or pool.networks:
-        facts.append(actor.known.networks)
+    # The networks are needed even when none is named: nova does not choose between several.
+    facts: list[Fact[Any]] = [actor.known.networks]
     if pool.availability_zones:
         facts.append(actor.known.every_zone)
     if label.key_name is not None:
@@ -41,7 +40,7 @@ def catalog_of(actor: ProviderActor) -> Catalog:
         zones=actor.known.every_zone.value,
         keypairs=actor.known.keypairs.value,
         security_groups=actor.known.security_groups.value,
-        images={name: fact.value for name, fact in actor.known.images.items() if fact.answered_at is not None},
+        images={name: fact.value for name, fact in actor.known.images.items() if fact.value is not None},
         image_names=actor.known.image_names.value,
         bounds=actor.usage.bounds,
     )

@@ -71,14 +71,14 @@ def settings(image_id: str | None, name: str | None, kind: str = "cloud-image") 
 
 
 def test_images():
-    there = Catalog(images={"deb": Image("i", "deb", "active", {})})
-    gone = Catalog(images={"deb": None}, image_names=["debian", "rocky"])
+    there = Catalog(images={"deb": [Image("i", "deb", "active", {})]})
+    gone = Catalog(images={"deb": []}, image_names=["debian", "rocky"])
     assert list(image_misses(settings(None, "deb"), there)) == []
     assert list(image_misses(settings(None, "deb"), Catalog())) == []
     assert list(image_misses(settings(None, "deb", "diskimage"), gone)) == []
     (by_name,) = image_misses(settings(None, "deb"), gone)
     assert "no image named 'deb'; it offers debian, rocky" in by_name
-    lost = Catalog(images={"deb": None}, image_names=["deb", "debian"])
+    lost = Catalog(images={"deb": []}, image_names=["deb", "debian"])
     (since,) = image_misses(settings(None, "deb"), lost)
     assert "no image named 'deb'; it offers debian:" in since, "its name was there when the names were read"
     (by_id,) = image_misses(settings("deb", None), gone)

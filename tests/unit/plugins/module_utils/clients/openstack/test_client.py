@@ -314,17 +314,26 @@ def test_an_image_is_found_by_id_or_by_exact_name(cloud, make_client) -> None:
     cloud.on("GET", f"/v2/images/{IMAGE_ID}", (200, image), (404, ""))
     cloud.on("GET", "/v2/images", (200, {"images": [image]}), (200, {"images": []}))
     client = make_client()
-    assert client.find_image(IMAGE_ID).name == "debian"
-    assert client.find_image("debian").id == IMAGE_ID
+    assert [found.name for found in client.images_named(IMAGE_ID)] == ["debian"]
+    assert [found.id for found in client.images_named("debian")] == [IMAGE_ID]
     assert cloud.seen[-1].query["name"] == ["debian"]
-    assert client.find_image(IMAGE_ID) is None
+    assert client.images_named(IMAGE_ID) == []
 
 
-def test_two_images_of_one_name_are_an_error(cloud, make_client) -> None:
-    images = [{"id": number, "name": "debian", "status": "active"} for number in ("a", "b")]
-    cloud.on("GET", "/v2/images", (200, {"images": images}))
-    with pytest.raises(CloudRefused, match=r"2 images are named 'debian' \(a, b\)"):
-        make_client().find_image("debian")
+def test_without_an_active_image_those_that_glance_does_not_list_are_found_too(cloud, make_client) -> None:
+    def answer(seen: Any) -> Any:
+        if "os_hidden" in seen.query:
+            return 200, {"images": [{"id": "b", "name": "debian", "status": "active"}]}
+        if "visibility" in seen.query:
+            return 400, "unknown filter"
+        return 200, {"images": [{"id": "a", "name": "debian", "status": "deactivated"}]}
+
+    cloud.on("GET", "/v2/images", answer)
+    found = make_client().images_named("debian")
+    assert [(image.id, image.status, image.unlisted) for image in found] == [
+        ("a", "deactivated", ""),
+        ("b", "active", "hidden"),
+    ]
 
 
 def test_ports_of_many_servers_take_one_call_per_hundred(cloud, make_client) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.config_check import check_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Image, Network
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused, ConfigError
 from tests.support.check_mode import check_mode
 from tests.support.world import World, WorldOptions, label, provider_document, site
@@ -43,6 +44,73 @@ CASES = [
     (pool(label("small", "large")), ", east can never hold more than 8000"),
     (pool(label("small", "large"), **{"max-ram": 4000}), ", east/main can never hold more than 4000"),
 ]
+
+
+TWINS = (Network("net-1", "private", automatic=True), Network("net-2", "private", automatic=True))
+AMBIGUOUS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    (
+        pool(**{"security-groups": ["web"]}),
+        {"security_groups": ("default", "web", "web")},
+        "2 security groups are named 'web' (sg-web, sg-web-2): use an id in security-groups of the pool",
+    ),
+    (
+        pool(networks=["private"]),
+        {"nets": TWINS},
+        "2 networks are named 'private' (net-1, net-2): use an id in networks of the pool",
+    ),
+    (pool(), {"nets": TWINS}, "it names no networks, and nova does not choose between the 2 that the project may use"),
+    (
+        pool(),
+        {"flavors": (Flavor("f1", "small", 1, 1024), Flavor("f2", "small", 2, 2048))},
+        "2 flavors are named 'small' (f1, f2): use an id as flavor-name",
+    ),
+    (
+        pool(),
+        {"images": (Image("a", "debian", "active"), Image("b", "debian", "active"))},
+        "2 images are named 'debian' (a, b): use image-id in the cloud-image",
+    ),
+    (
+        pool(),
+        {"images": (Image("a", "debian", "deactivated"),)},
+        "image 'debian' is deactivated (a): reactivate it (openstack image set --activate a)",
+    ),
+    (pool(), {"images": (Image("a", "debian", "active", unlisted="community"),)}, "is a community image (a), which"),
+]
+"""Pool, what its cloud has, what is told."""
+
+
+@pytest.mark.parametrize(("wrong", "cloud", "said"), AMBIGUOUS)
+def test_a_name_that_means_several_things_is_refused_by_all_alike_before_a_create(wrong, cloud, said):
+    with World(document(wrong), clouds={"east": cloud}) as world, check_mode(world) as run:
+        for told in (run()["unusable"], check(world)["unusable"]):
+            (text,) = [text for text in told if said in text]
+            assert text.startswith("east/main is not usable for label small: ")
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(60, until=lambda: world.state(request) == "failed")
+        (reason,) = cycle.account.failed[request]
+        assert said in reason["text"]
+        assert not [kind for client in cycle.clients for _when, kind in client.calls if kind == "POST /servers"]
+
+
+def test_an_old_image_that_was_deactivated_does_not_stand_in_the_way_of_the_new_one():
+    images = (Image("old", "debian", "deactivated"), Image("new", "debian", "active"))
+    with World(document(pool()), clouds={"east": {"images": images}}) as world, check_mode(world) as run:
+        assert run()["unusable"] == check(world)["unusable"] == []
+        world.start()
+        request = world.request("small")
+        assert world.run(120, until=partial(done, world, request))
+
+
+def test_an_image_that_is_on_its_way_makes_wait():
+    images = [Image("new", "debian", "saving")]
+    with World(document(pool()), clouds={"east": {"images": tuple(images)}}) as world:
+        world.start()
+        request = world.request("small")
+        assert not world.run(90, until=partial(done, world, request))
+        assert world.state(request) != "failed"
+        world.clouds["east"].images = (Image("new", "debian", "active"),)
+        assert world.run(120, until=partial(done, world, request))
 
 
 def done(world: World, request: str) -> bool:

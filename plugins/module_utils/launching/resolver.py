@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names of the configuration → the one usable thing of the cloud that each means. No I/O.
+
+The launcher, check mode, the check of a configuration and the modules that show labels all ask here: they agree.
+A name that means several things is never resolved: the choice would be arbitrary. The one exception is a flavor with
+min-ram, for which Nodepool documents the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from ..model.cloud import Flavor, Image, Network, SecurityGroup
+from ..model.config.types import ImageSettings, Pool, PoolLabel
+from ..model.errors import CloudRefused
+from ..model.offered import listed, not_offered
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str:
+        """The id in the cloud."""
+
+    @property
+    def name(self) -> str:
+        """The name, which need not be unique."""
+
+
+T = TypeVar("T", bound=_Named)
+
+ACTIVE = "active"
+ARRIVING = frozenset({"saving", "importing", "uploading"})
+"""Statuses of an image that will most likely become active."""
+
+
+def choose_flavor(flavors: Iterable[Flavor], flavor_name: str | None, min_ram: int = 0) -> Flavor:
+    """Return the flavor that Nodepool would choose for a label.
+
+    Without *min_ram* (MiB), *flavor_name* is an exact name or id. With it, *flavor_name* (if any) is a part of
+    the name, and the smallest flavor by (ram, name) with at least *min_ram* is chosen.
+
+    :raises CloudRefused: when none fits, or when several have the exact name; the message names what the label asks
+        for, what the cloud offers, and what to correct.
+    """
+    offered = sorted(flavors, key=lambda flavor: (flavor.ram, flavor.name))
+    if not min_ram:
+        found = _meant(flavor_name or "", offered)
+        if len(found) > 1:
+            raise _refused(
+                "GET /flavors/detail", _several("flavors", flavor_name or "", found, "use an id as flavor-name")
+            )
+        wanted = f"named {flavor_name!r}"
+    else:
+        found = [item for item in offered if item.ram >= min_ram and (not flavor_name or flavor_name in item.name)]
+        wanted = f"with at least {min_ram} MiB ram" + (f" and {flavor_name!r} in its name" if flavor_name else "")
+    if found:
+        return found[0]
+    shown = {flavor.name: f"{flavor.name} ({flavor.ram} MiB)" for flavor in offered}
+    names = listed(flavor_name or "", list(shown), shown)
+    raise _refused(
+        "GET /flavors/detail",
+        f"the cloud has no flavor {wanted}; it offers {names}: correct flavor-name or min-ram of the label",
+    )
+
+
+def resolve_networks(
+    pool: Pool, label: PoolLabel, networks: Sequence[Network] | None
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return (what the create names as networks, what is wrong).
+
+    With an empty list of networks, nothing is known: the names are returned, and nova judges them.
+    """
+    own = label.networks != pool.networks
+    remedy = f"networks of the {'label' if own else 'pool'}"
+    names = label.networks or pool.networks
+    if not networks:
+        return tuple(names), []
+    if not names:
+        return (), list(_left_to_nova(networks))
+    ids: list[str] = []
+    wrong: list[str] = []
+    for name in names:
+        found = _meant(name, networks)
+        usable = [network for network in found if network.has_subnet]
+        if len(usable) == 1:
+            ids.append(usable[0].id)
+        elif usable:
+            wrong.append(_several("networks", name, usable, f"use an id in {remedy}"))
+        elif found:
+            wrong.append(
+                f"network {name!r} ({found[0].id}) has no subnet, and nova connects no server to it: create a subnet,"
+                f" or correct {remedy}"
+            )
+        else:
+            every = sorted(network.name or network.id for network in networks)
+            wrong.append(not_offered("network", name, every, f"correct {remedy}"))
+        if len(usable) != 1:
+            ids.append(name)
+    return tuple(ids), wrong
+
+
+def _left_to_nova(networks: Sequence[Network]) -> Iterator[str]:
+    """Yield a sentence when nova would refuse a create without networks: it chooses among the project's and the shared
+    ones (``_get_available_networks`` of its neutron API), and refuses to choose between several with 409."""
+    choice = [network for network in networks if network.automatic]
+    if len(choice) > 1:
+        shown = ", ".join(sorted(f"{network.name} ({network.id})" for network in choice))
+        yield (
+            f"it names no networks, and nova does not choose between the {len(choice)} that the project may use"
+            f" ({shown}): add networks to the pool"
+        )
+
+
+def group_problems(pool: Pool, groups: Sequence[SecurityGroup] | None) -> Iterator[str]:
+    """Yield a sentence for each security group of the pool that is not exactly one group of the cloud.
+
+    As in nova, the groups of the project come first: an administrator also sees those of other projects.
+    """
+    if not groups:
+        return
+    for name in pool.security_groups:
+        found = _meant(name, groups)
+        found = [group for group in found if group.own] or found
+        if len(found) > 1:
+            yield _several("security groups", name, found, "use an id in security-groups of the pool")
+        elif not found:
+            names = sorted(group.name or group.id for group in groups)
+            yield not_offered("security group", name, names, "correct security-groups of the pool")
+
+
+def choose_image(settings: ImageSettings, images: Sequence[Image]) -> Image | None:
+    """Return the usable image that a cloud-image means; None when the cloud has none.
+
+    As in Nodepool, only active images count, and by name only those that glance's list shows.
+
+    :param images: those that have the id or the name.
+    :raises CloudRefused: several are usable; or there are some, and none is usable.
+    """
+    named = settings.image_id is None
+    usable = [image for image in images if image.status == ACTIVE and not (named and image.unlisted)]
+    remedy = f"{'image-name' if named else 'image-id'} of cloud-image {settings.name!r}"
+    wanted = settings.image_id or settings.image_name or settings.name
+    if len(usable) > 1:
+        raise _refused("GET /images", _several("images", wanted, usable, "use image-id in the cloud-image"))
+    if usable or not images:
+        return usable[0] if usable else None
+    nearest = min(images, key=lambda image: (image.status not in ARRIVING, image.status != ACTIVE, image.id))
+    raise _refused("GET /images", f"image {wanted!r} {unusable_image(nearest)}; or correct {remedy}")
+
+
+def is_arriving(images: Iterable[Image]) -> bool:
+    """Return True if none of the images is usable yet, and one is on its way."""
+    statuses = {image.status for image in images}
+    return ACTIVE not in statuses and bool(ARRIVING & statuses)
+
+
+def unusable_image(image: Image) -> str:
+    """Return why no server is made of the image, and the remedy: ``is deactivated (1f…): reactivate it (…)``."""
+    if image.status == ACTIVE and image.unlisted == "community":
+        return f"is a community image ({image.id}), which glance does not list by name: use image-id"
+    if image.status == ACTIVE and image.unlisted:
+        return f"is hidden ({image.id}): use image-id, or show it again (openstack image set --unhidden {image.id})"
+    if image.status == "deactivated":
+        return f"is deactivated ({image.id}): reactivate it (openstack image set --activate {image.id})"
+    if image.status == "queued":
+        return f"is queued ({image.id}), it has no data yet: upload its data"
+    if image.status in ARRIVING:
+        return f"is {image.status} ({image.id}), it is not complete yet: wait until it is active"
+    return f"is {image.status} ({image.id}): upload it anew"
+
+
+def _meant(wanted: str, items: Iterable[T]) -> list[T]:
+    """Return what *wanted* may mean: the one with this id, or else all with this name."""
+    known = list(items)
+    return [item for item in known if item.id == wanted][:1] or [item for item in known if item.name == wanted]
+
+
+def _several(what: str, name: str, found: Sequence[_Named], remedy: str) -> str:
+    ids = ", ".join(sorted(item.id for item in found))
+    return f"{len(found)} {what} are named {name!r} ({ids}): {remedy}"
+
+
+def _refused(call: str, text: str) -> CloudRefused:
+    return CloudRefused(text, call=call)

@@ -1,0 +1,230 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names of the configuration against what a cloud offers: one usable thing, or a refusal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.resolver import (
+    choose_flavor,
+    choose_image,
+    group_problems,
+    resolve_networks,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Image, Network, SecurityGroup
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ImageSettings, Pool, PoolLabel
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
+
+FLAVORS = [
+    Flavor("1", "m1.large", 4, 8192),
+    Flavor("2", "m1.small", 1, 2048),
+    Flavor("3", "ssd-b", 2, 4096),
+    Flavor("4", "ssd-a", 2, 4096),
+    Flavor("5", "small", 1, 1024),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "min_ram", "found"),
+    [
+        ("m1.small", 0, "2"),
+        ("small", 0, "5"),
+        ("3", 0, "3"),
+        (None, 2000, "2"),
+        (None, 2049, "4"),
+        ("ssd", 1, "4"),
+        ("ssd-b", 1, "3"),
+        ("small", 1025, "2"),
+    ],
+)
+def test_exact_name_or_smallest_with_enough_ram(name: str | None, min_ram: int, found: str) -> None:
+    assert choose_flavor(FLAVORS, name, min_ram).id == found
+
+
+@pytest.mark.parametrize(("name", "min_ram"), [("m1", 0), ("SSD", 1), (None, 8193), ("ssd", 5000)])
+def test_none_that_fits_is_an_error_that_shows_what_there_is(name: str | None, min_ram: int) -> None:
+    with pytest.raises(CloudRefused, match=r"m1\.small \(2048 MiB\)") as caught:
+        choose_flavor(FLAVORS, name, min_ram)
+    assert str(name or min_ram) in str(caught.value)
+
+
+@given(st.permutations(FLAVORS), st.integers(1, 9000))
+def test_the_order_of_the_list_does_not_matter(flavors: list[Flavor], min_ram: int) -> None:
+    fitting = [flavor for flavor in FLAVORS if flavor.ram >= min_ram]
+    if fitting:
+        assert choose_flavor(flavors, None, min_ram) == min(fitting, key=lambda flavor: (flavor.ram, flavor.name))
+    else:
+        with pytest.raises(CloudRefused):
+            choose_flavor(flavors, None, min_ram)
+
+
+def test_two_flavors_of_one_name_are_refused_and_an_id_is_exact():
+    twins = [*FLAVORS, Flavor("6", "small", 8, 512)]
+    with pytest.raises(CloudRefused, match=r"2 flavors are named 'small' \(5, 6\): use an id as flavor-name"):
+        choose_flavor(twins, "small")
+    assert choose_flavor(twins, "6").ram == 512
+    assert choose_flavor(twins, "small", 1).id == "6", "for min-ram Nodepool documents the choice"
+
+
+LABEL = PoolLabel("small")
+A = Network("id-a", "a", automatic=True)
+TWIN = Network("id-twin", "a", automatic=True)
+EXTERNAL = Network("id-ext", "ext", external=True)
+BARE = Network("id-bare", "bare", has_subnet=False)
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "ids", "words"),
+    [
+        (("a",), [A, EXTERNAL], ("id-a",), []),
+        (("id-twin",), [A, TWIN], ("id-twin",), []),
+        (("a", "ext"), [A, EXTERNAL], ("id-a", "id-ext"), []),
+        (("a",), [], ("a",), []),
+        ((), [A, EXTERNAL], (), []),
+        ((), [EXTERNAL], (), []),
+        (("a",), [A, TWIN], ("a",), ["2 networks are named 'a' (id-a, id-twin): use an id in networks of the pool"]),
+        (("bare",), [BARE], ("bare",), ["network 'bare' (id-bare) has no subnet"]),
+        (("b",), [A], ("b",), ["the cloud has no network named 'b'; it offers a: correct networks of the pool"]),
+        ((), [A, TWIN], (), ["does not choose between the 2 that the project may use (a (id-a), a (id-twin))"]),
+    ],
+)
+def test_networks(names, known, ids, words):
+    found, wrong = resolve_networks(Pool("main", networks=names), PoolLabel("small", networks=names), known)
+    assert found == ids
+    assert len(wrong) == len(words) and all(word in text for word, text in zip(words, wrong, strict=True))
+
+
+def test_of_two_networks_of_a_name_the_one_that_can_be_used_is_meant():
+    without = Network("id-old", "a", has_subnet=False)
+    assert resolve_networks(Pool("main", networks=("a",)), LABEL, [without, A]) == (("id-a",), [])
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([SecurityGroup("1", "web")], None),
+        ([SecurityGroup("web", "x"), SecurityGroup("2", "web")], None),
+        ([SecurityGroup("1", "web"), SecurityGroup("2", "web", own=False)], None),
+        ([SecurityGroup("2", "web", own=False)], None),
+        ([SecurityGroup("1", "web"), SecurityGroup("2", "web")], "2 security groups are named 'web' (1, 2): use an id"),
+        ([SecurityGroup("1", "ssh")], "no security group named 'web'; it offers ssh"),
+    ],
+)
+def test_security_groups(groups, words):
+    told = list(group_problems(Pool("main", security_groups=("web",)), groups))
+    assert told == [] if words is None else words in told[0]
+
+
+NAMED = st.builds(
+    Network,
+    st.uuids().map(str),
+    st.sampled_from("abc"),
+    automatic=st.booleans(),
+    has_subnet=st.booleans(),
+)
+
+
+@given(st.lists(NAMED, unique_by=lambda network: network.id), st.lists(st.sampled_from("abcd"), max_size=3))
+def test_a_network_that_is_resolved_is_the_only_usable_one_of_its_name(networks, names):
+    pool = Pool("main", networks=tuple(names))
+    ids, wrong = resolve_networks(pool, PoolLabel("small"), networks)
+    if not networks:
+        return
+    for name, found in zip(names, ids, strict=True):
+        usable = [network.id for network in networks if network.name == name and network.has_subnet]
+        assert usable == [found] or (found == name and wrong)
+    assert bool(wrong) is any(found == name for name, found in zip(names, ids, strict=True)) or not names
+
+
+GROUPS = st.lists(
+    st.builds(SecurityGroup, st.uuids().map(str), st.sampled_from("ab"), st.booleans()),
+    unique_by=lambda group: group.id,
+)
+
+
+@given(GROUPS, st.randoms())
+def test_whether_a_group_is_refused_does_not_depend_on_the_order(groups, random):
+    pool = Pool("main", security_groups=("a",))
+    mixed = list(groups)
+    random.shuffle(mixed)
+    told = list(group_problems(pool, groups))
+    assert told == list(group_problems(pool, mixed))
+    own = [group for group in groups if group.name == "a" and group.own]
+    foreign = [group for group in groups if group.name == "a"]
+    assert bool(told) is (bool(groups) and len(own or foreign) != 1)
+
+
+NAMED_IMAGE = ImageSettings("debian", None, "deb", kind="cloud-image")
+IMAGE_BY_ID = ImageSettings("debian", "i1", None, kind="cloud-image")
+GOOD = Image("i1", "deb", "active")
+HIDDEN = Image("i1", "deb", "active", unlisted="hidden")
+OLD = Image("i0", "deb", "deactivated")
+
+
+@pytest.mark.parametrize(
+    ("settings", "images", "found"),
+    [
+        (NAMED_IMAGE, [], None),
+        (NAMED_IMAGE, [GOOD], GOOD),
+        (NAMED_IMAGE, [OLD, GOOD], GOOD),
+        (NAMED_IMAGE, [Image("i2", "deb", "queued"), GOOD], GOOD),
+        (
+            IMAGE_BY_ID,
+            [Image("i1", "deb", "active", unlisted="hidden")],
+            Image("i1", "deb", "active", unlisted="hidden"),
+        ),
+    ],
+)
+def test_only_an_active_image_is_meant(settings, images, found):
+    assert choose_image(settings, images) == found
+
+
+@pytest.mark.parametrize(
+    ("settings", "images", "words"),
+    [
+        (NAMED_IMAGE, [GOOD, Image("i2", "deb", "active")], "2 images are named 'deb' (i1, i2): use image-id"),
+        (
+            NAMED_IMAGE,
+            [OLD],
+            "is deactivated (i0): reactivate it (openstack image set --activate i0); or correct",
+        ),
+        (NAMED_IMAGE, [Image("i2", "deb", "queued")], "is queued (i2), it has no data yet"),
+        (NAMED_IMAGE, [OLD, Image("i2", "deb", "saving")], "is saving (i2), it is not complete yet"),
+        (NAMED_IMAGE, [OLD, Image("i2", "deb", "active", unlisted="hidden")], "is hidden (i2): use image-id"),
+        (NAMED_IMAGE, [Image("i2", "deb", "active", unlisted="community")], "is a community image (i2), which glance"),
+        (NAMED_IMAGE, [Image("i2", "deb", "killed")], "is killed (i2): upload it anew"),
+        (IMAGE_BY_ID, [Image("i1", "deb", "deactivated")], "or correct image-id of cloud-image 'debian'"),
+    ],
+)
+def test_images_that_are_not_usable_are_named_with_status_and_remedy(settings, images, words):
+    with pytest.raises(CloudRefused) as caught:
+        choose_image(settings, images)
+    assert words in str(caught.value)
+
+
+IMAGES = st.lists(
+    st.builds(
+        Image,
+        st.uuids().map(str),
+        st.just("deb"),
+        st.sampled_from(["active", "queued", "saving", "deactivated", "killed"]),
+        unlisted=st.sampled_from(["", "hidden", "community"]),
+    ),
+    unique_by=lambda image: image.id,
+    max_size=5,
+)
+
+
+@given(IMAGES)
+def test_an_image_that_is_resolved_is_the_only_usable_one(images):
+    usable = [image for image in images if image.status == "active" and not image.unlisted]
+    if images and len(usable) != 1:
+        with pytest.raises(CloudRefused) as caught:
+            choose_image(NAMED_IMAGE, images)
+        assert all(image.id in str(caught.value) for image in usable)
+    else:
+        assert [choose_image(NAMED_IMAGE, images)] == (usable or [None])
