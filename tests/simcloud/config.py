@@ -59,12 +59,17 @@ class FlavorConfig:
 
 @dataclass(frozen=True)
 class ImageConfig:
+    """An image; a community image belongs to another project, so that the ordinary list leaves it out."""
+
     id: str
     name: str
     min_disk: int
     min_ram: int
     size: int
     properties: dict[str, str]
+    status: str = "active"
+    hidden: bool = False
+    visibility: str = "shared"
 
 
 @dataclass(frozen=True)
@@ -75,11 +80,18 @@ class SubnetConfig:
 
 @dataclass(frozen=True)
 class NetworkConfig:
+    """A network.
+
+    :ivar router: of a network of the project: a router connects it to the first external network that has IPv4; of an
+        external network: it may be that one.
+    """
+
     id: str
     name: str
     external: bool
     shared: bool
     subnets: tuple[SubnetConfig, ...]
+    router: bool = True
 
 
 @dataclass(frozen=True)
@@ -265,7 +277,7 @@ def _parse_cloud(name: str, spec: Mapping[str, Any], subnets: _Subnets) -> Cloud
         images=[_parse_image(name, entry) for entry in spec.get("images", [])],
         networks=[_parse_network(name, entry, subnets, guests is not None) for entry in spec.get("networks", [])],
         keypairs=list(spec.get("keypairs", [])),
-        security_groups=list(dict.fromkeys(["default", *spec.get("security_groups", [])])),
+        security_groups=["default", *spec.get("security_groups", [])],
         settings=settings,
         seed=int(spec.get("seed", 1)),
         guests=guests,
@@ -314,6 +326,9 @@ def _parse_image(cloud: str, spec: Mapping[str, Any] | str) -> ImageConfig:
         int(spec.get("min_ram", 0)),
         int(spec.get("size", 1 << 20)),
         dict(spec.get("properties", {})),
+        spec.get("status", "active"),
+        bool(spec.get("hidden", False)),
+        spec.get("visibility", "shared"),
     )
 
 
@@ -321,7 +336,7 @@ def _parse_network(cloud: str, spec: Mapping[str, Any] | str, subnets: _Subnets,
     if isinstance(spec, str):
         spec = {"name": spec}
     name = spec["name"]
-    ranges = [spec.get("cidr") or subnets.take(guests)]
+    ranges = [] if spec.get("ipv4") is False else [spec.get("cidr") or subnets.take(guests)]
     if spec.get("cidr6"):
         ranges.append(spec["cidr6"])
     return NetworkConfig(
@@ -330,4 +345,5 @@ def _parse_network(cloud: str, spec: Mapping[str, Any] | str, subnets: _Subnets,
         bool(spec.get("external", False)),
         bool(spec.get("shared", False)),
         tuple(SubnetConfig(stable_id(cloud, "subnet", name, cidr), ipaddress.ip_network(cidr)) for cidr in ranges),
+        bool(spec.get("router", True)),
     )

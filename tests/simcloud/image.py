@@ -44,6 +44,11 @@ class ImageState:
             digest = hashlib.sha512(item.id.encode()).hexdigest()
             image.update(status="active", size=item.size, virtual_size=item.size, checksum=digest[:32])
             image.update(os_hash_algo="sha512", os_hash_value=digest)
+            image.update(status=item.status, os_hidden=item.hidden, visibility=item.visibility)
+            if item.status == "queued":
+                image.update(size=None, virtual_size=None, checksum=None, os_hash_algo=None, os_hash_value=None)
+            if item.visibility == "community":
+                image["owner"] = "0" * 32
 
     def add(self, ident: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Make a queued image of the fields that the client sent."""
@@ -198,6 +203,9 @@ class ImageApi:
     def _list(self, call: Call) -> Answer:
         hidden = (call.first("os_hidden") or "").lower() == "true"
         chosen = [image for image in self._state.images.values() if image["os_hidden"] is hidden]
+        if call.first("visibility") is None:
+            # Without the filter, glance leaves out the community images of other projects.
+            chosen = [item for item in chosen if item["visibility"] != "community" or item["owner"] != "0" * 32]
         for key, value in call.query:
             if key not in NOT_FILTERS:
                 chosen = [image for image in chosen if _matches(image, key, value)]

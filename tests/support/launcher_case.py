@@ -204,7 +204,11 @@ class Site:
 
     def add_cloud(self, name: str = "one", kind: str = "plain", **entry: Any) -> Cloud:
         """A fresh cloud with an entry in clouds.yaml; *entry* adds to what it says there."""
-        cloud = self.clouds[name] = self.bank.take(kind)
+        return self.use_cloud(self.bank.take(kind), name, **entry)
+
+    def use_cloud(self, cloud: Cloud, name: str = "one", **entry: Any) -> Cloud:
+        """That cloud, with an entry in clouds.yaml; *entry* adds to what it says there."""
+        self.clouds[name] = cloud
         self._entries[name] = {**cloud.entry, "private": True, **entry}
         self.clouds_yaml.write_text(json.dumps({"clouds": self._entries}), encoding="utf-8")
         return cloud

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from ..clients.openstack.addresses import DeadEnds, NetworkRoles, floating_networks, lacks_public_network
 from ..model.cloud import Flavor, Image, Network, SecurityGroup
 from ..model.config.types import ImageSettings, Pool, PoolLabel
 from ..model.errors import CloudRefused
@@ -27,6 +28,18 @@ class _Named(Protocol):
     @property
     def name(self) -> str:
         """The name, which need not be unique."""
+
+
+class Reach(Protocol):
+    """What clouds.yaml says about reaching servers: a client of the cloud has it."""
+
+    @property
+    def private(self) -> bool:
+        """True if servers are reached by private addresses."""
+
+    @property
+    def roles(self) -> NetworkRoles:
+        """The settings of networks."""
 
 
 T = TypeVar("T", bound=_Named)
@@ -170,6 +183,52 @@ def unusable_image(image: Image) -> str:
     if image.status in ARRIVING:
         return f"is {image.status} ({image.id}), it is not complete yet: wait until it is active"
     return f"is {image.status} ({image.id}): upload it anew"
+
+
+def floating_problems(
+    pool: Pool, label: PoolLabel, networks: Sequence[Network] | None, reach: Reach, dead_ends: DeadEnds = ()
+) -> Iterator[str]:
+    """Yield why no floating IP can be had for nodes of the label that need one; the remedy is in clouds.yaml."""
+    names, roles = label.networks or pool.networks, reach.roles
+    if not networks or not pool.auto_floating_ip:
+        return
+    if not lacks_public_network(names, networks, private=reach.private, roles=roles):
+        return
+    if roles.nat_source:
+        found = _meant(roles.nat_source, networks)
+        if not found:
+            every = sorted(network.name or network.id for network in networks if network.external)
+            yield not_offered("network", roles.nat_source, every, "correct the network with nat_source in clouds.yaml")
+        if len(found) > 1:
+            yield _several("networks", roles.nat_source, found, "use its id in clouds.yaml")
+        if len(found) != 1:
+            return
+    fixed = [network for name in names for network in _meant(name, networks)]
+    fixed = fixed or [network for network in networks if network.automatic and not network.external]
+    if roles.nat_destination and len(fixed) > 1:
+        chosen = [network for network in fixed if roles.nat_destination in (network.id, network.name)]
+        if not chosen:
+            yield (
+                f"nat_destination of clouds.yaml is {roles.nat_destination!r}, and the networks of the label are"
+                f" {_shown(fixed)}: correct nat_destination, or add that network"
+            )
+            return
+        fixed = chosen
+    sources = floating_networks(networks, roles)
+    refused = set(dead_ends)
+    if any(not {(one.id, ""), (one.id, other.id)} & refused for one in sources for other in fixed):
+        return
+    if sources and fixed:
+        yield (
+            f"neutron makes no floating IP of {_shown(sources)} for a port in {_shown(fixed)}: no router connects them,"
+            " or the external network has no IPv4 subnet. Connect a router, or name the networks that can be used under"
+            " 'networks' of the cloud in clouds.yaml, with nat_source: true (floating IPs come from it) and"
+            " nat_destination: true (they lead to it)"
+        )
+
+
+def _shown(networks: Iterable[Network]) -> str:
+    return ", ".join(f"{network.name} ({network.id})" for network in networks)
 
 
 def _meant(wanted: str, items: Iterable[T]) -> list[T]:

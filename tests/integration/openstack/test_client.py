@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import login
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import floating_ip_target
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import floating_ip_targets
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quota import quota_resources
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.resolver import choose_flavor
@@ -104,7 +104,7 @@ def test_the_life_of_a_server(sim: SimCloud, connect: Connect) -> None:
     assert client.limits().used["instances"] == 1
     assert client.needs_floating_ip(server, networks)
 
-    target = floating_ip_target(server, networks, client.list_ports([server_id]))
+    (target,) = floating_ip_targets(server, networks, client.list_ports([server_id]))
     assert target is not None
     floating = client.create_floating_ip(target.network_id, target.port_id, target.fixed_address, "mark")
     assert [(one.id, one.description) for one in client.list_floating_ips()] == [(floating.id, "mark")]
@@ -203,7 +203,7 @@ def test_a_floating_ip_beyond_the_quota_is_refused_as_such(sim: SimCloud, connec
     client = connect()
     server_id = client.create_server(spec(client))
     (server,) = until(client, lambda servers: [one.status for one in servers] == ["ACTIVE"])
-    target = floating_ip_target(server, client.list_networks(), client.list_ports([server_id]))
+    (target,) = floating_ip_targets(server, client.list_networks(), client.list_ports([server_id]))
     assert target is not None
     sim.settings("one", quota={"floating_ips": 0})
     with pytest.raises(CloudQuotaRefused) as caught:

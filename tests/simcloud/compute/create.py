@@ -129,9 +129,7 @@ def _networks(fields: dict[str, Any], version: Version, around: Surroundings) ->
         raise _invalid("networks", wanted, f"{wanted!r} is not valid under any of the given schemas")
     if not wanted:
         if len(own) > 1:
-            message = (
-                "More than one possible network found. Specify network ID(s) to select which one(s) to connect to."
-            )
+            message = "Multiple possible networks found, use a Network ID to be more specific."
             raise nova_error(409, message)
         return [("network", item.id) for item in own]
     chosen: list[tuple[str, str]] = []
@@ -205,6 +203,9 @@ def _security_groups(fields: dict[str, Any], around: Surroundings) -> list[str]:
     known = around.network.security_groups
     names = [str(entry.get("name")) for entry in fields.get("security_groups") or [{"name": "default"}]]
     for name in names:
+        if name not in known and list(known.values()).count(name) > 1:
+            message = f"Multiple security_group matches found for name '{name}', use an ID to be more specific."
+            raise nova_error(409, message)
         if name not in known and name not in known.values():
             raise nova_error(400, f"Unable to find security_group with name or id '{name}'")
     return names

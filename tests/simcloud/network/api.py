@@ -161,6 +161,8 @@ class NetworkApi:
         port = self._get("ports", fields["port_id"]) if fields.get("port_id") else None
         if port is not None:
             fixed = fields.get("fixed_ip_address")
+            self._state.refuse_wrong_network(str(fields.get("floating_network_id")))
+            self._state.refuse_unreachable(str(fields.get("floating_network_id")), port)
             self._state.refuse_second(str(fields.get("floating_network_id")), port, fixed)
         floating = self._state.create_floating_ip(
             str(fields.get("floating_network_id")), str(fields.get("description") or "")

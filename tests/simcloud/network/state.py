@@ -60,7 +60,11 @@ class NetworkState:
         changed: Callable[[str], None],
     ) -> None:
         self.networks: dict[str, NetworkConfig] = {network.id: network for network in config.networks}
-        self.security_groups = {stable_id(config.name, "secgroup", name): name for name in config.security_groups}
+        names = config.security_groups
+        self.security_groups = {
+            stable_id(config.name, "secgroup", name, *(["again"] if name in names[:place] else [])): name
+            for place, name in enumerate(names)
+        }
         self.ports: dict[str, dict[str, Any]] = {}
         self.floating_ips: dict[str, dict[str, Any]] = {}
         self.project_id = project_id
@@ -165,10 +169,10 @@ class NetworkState:
             if not any(fixed in other["fixed_ips"] for other in self.ports.values()):
                 self._pools[fixed["subnet_id"]].give_back(fixed["ip_address"])
 
-    def create_floating_ip(self, network_id: str, description: str = "") -> dict[str, Any]:
-        """Allocate a floating IP of an external network, not yet on a port.
+    def refuse_wrong_network(self, network_id: str) -> NetworkConfig:
+        """Return the network, if floating IPs can be taken from it.
 
-        :raises Refusal: over quota, no such network, or no address left.
+        :raises Refusal: they cannot.
         """
         network = self.networks.get(network_id)
         if network is None:
@@ -176,6 +180,17 @@ class NetworkState:
         if not network.external:
             message = f"Bad floatingip request: Network {network_id} is not a valid external network."
             raise neutron_error(400, "BadRequest", message)
+        if not any(subnet.cidr.version == 4 for subnet in network.subnets):
+            message = f"Bad floatingip request: Network {network_id} does not contain any IPv4 subnet."
+            raise neutron_error(400, "BadRequest", message)
+        return network
+
+    def create_floating_ip(self, network_id: str, description: str = "") -> dict[str, Any]:
+        """Allocate a floating IP of an external network, not yet on a port.
+
+        :raises Refusal: over quota, no such network, or no address left.
+        """
+        network = self.refuse_wrong_network(network_id)
         limit = self._settings.quota["floating_ips"]
         if limit != UNLIMITED and len(self.floating_ips) >= limit:
             raise over_quota("floatingip")
@@ -203,6 +218,27 @@ class NetworkState:
         }
         self.floating_ips[floating["id"]] = floating
         return floating
+
+    @property
+    def gateway(self) -> NetworkConfig | None:
+        """The external network that the project's router leads to."""
+        external = [item for item in self.networks.values() if item.external and item.router]
+        return next((item for item in external if any(part.cidr.version == 4 for part in item.subnets)), None)
+
+    def refuse_unreachable(self, network_id: str, port: dict[str, Any]) -> None:
+        """neutron looks for a router between the subnet of the port and the external network.
+
+        :raises Refusal: there is none.
+        """
+        inside = self.networks[port["network_id"]]
+        if inside.router and self.gateway is not None and self.gateway.id == network_id:
+            return
+        subnet_id = next((fixed["subnet_id"] for fixed in port["fixed_ips"] if ":" not in fixed["ip_address"]), None)
+        message = (
+            f"External network {network_id} is not reachable from subnet {subnet_id}.  Therefore, cannot associate Port"
+            f" {port['id']} with a Floating IP."
+        )
+        raise neutron_error(404, "ExternalGatewayForFloatingIPNotFound", message)
 
     def refuse_second(self, network_id: str, port: dict[str, Any], fixed: str | None) -> None:
         """One floating IP of a network for a fixed address is all that neutron makes.

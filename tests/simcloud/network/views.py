@@ -88,7 +88,7 @@ def subnet(state: NetworkState, parent: NetworkConfig, item: SubnetConfig) -> di
 
 
 def router(state: NetworkState) -> dict[str, Any]:
-    external = next((item for item in state.networks.values() if item.external), None)
+    external = state.gateway
     gateway = None
     if external is not None:
         gateway = {
@@ -122,7 +122,7 @@ def router_ports(state: NetworkState) -> list[dict[str, Any]]:
     """Return the router's legs into the project's networks; the SDK looks for them to choose a floating network."""
     legs = []
     for parent in state.networks.values():
-        if parent.external:
+        if parent.external or not parent.router:
             continue
         fixed = [{"subnet_id": item.id, "ip_address": str(item.cidr.network_address + 1)} for item in parent.subnets]
         legs.append(

@@ -11,7 +11,7 @@ first in openstacksdk's order is taken) and asking neutron for floating IPs that
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...model.cloud import (
@@ -49,6 +49,7 @@ class FloatingIpTarget:
     network_id: str
     port_id: str
     fixed_address: str
+    fixed_network_id: str = ""
 
 
 DEFAULT_ROLES = NetworkRoles()
@@ -172,12 +173,16 @@ def _default_interface(server: Server, networks: Sequence[Network], roles: Netwo
     return ""
 
 
-def floating_network(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_ROLES) -> Network | None:
-    """Return the network that floating IPs are taken from, None when there is none."""
-    for network in networks:
-        if _named(network, (roles.nat_source,)) if roles.nat_source else network.external:
-            return network
-    return None
+def floating_networks(networks: Sequence[Network], roles: NetworkRoles = DEFAULT_ROLES) -> list[Network]:
+    """Return the networks that floating IPs can be taken from, the first choice first.
+
+    With nat_source of clouds.yaml only that one. A network without a subnet has no address to give.
+    """
+    return [
+        network
+        for network in networks
+        if network.has_subnet and (_named(network, (roles.nat_source,)) if roles.nat_source else network.external)
+    ]
 
 
 def needs_floating_ip(
@@ -188,7 +193,7 @@ def needs_floating_ip(
         return False
     if not any(address.version == 4 for address in server.addresses):
         return False
-    return not _public_ipv4(server, networks, roles) and floating_network(networks, roles) is not None
+    return not _public_ipv4(server, networks, roles) and bool(floating_networks(networks, roles))
 
 
 def will_need_floating_ip(
@@ -202,7 +207,23 @@ def will_need_floating_ip(
 
     :param names: empty: the networks that nova chooses when the request names none.
     """
-    if private or not roles.floating_ips or floating_network(networks, roles) is None:
+    if not floating_networks(networks, roles):
+        return False
+    return lacks_public_network(names, networks, private=private, roles=roles)
+
+
+def lacks_public_network(
+    names: Sequence[str],
+    networks: Sequence[Network],
+    *,
+    private: bool = False,
+    roles: NetworkRoles = DEFAULT_ROLES,
+) -> bool:
+    """Return True if only a floating IP would make a server on the networks *names* reachable from outside.
+
+    :param names: empty: the networks that nova chooses when the request names none.
+    """
+    if private or not roles.floating_ips:
         return False
     named = [item for item in networks if item.name in names or item.id in names]
     chosen = named if names else [item for item in networks if not item.external]
@@ -210,16 +231,23 @@ def will_need_floating_ip(
     return bool(chosen) and all(item in internal for item in chosen)
 
 
-def floating_ip_target(
-    server: Server, networks: Sequence[Network], ports: Sequence[Port], *, roles: NetworkRoles = DEFAULT_ROLES
-) -> FloatingIpTarget | None:
-    """Return the target of a floating IP for *server*; None when none of its ports can have one.
+DeadEnds = Collection[tuple[str, str]]
+"""Pairs (id of an external network, id of a fixed network, "" for any) that no floating IP can connect."""
 
-    With several ports, nat_destination of clouds.yaml decides, or else the first internal network.
+
+def floating_ip_targets(
+    server: Server,
+    networks: Sequence[Network],
+    ports: Sequence[Port],
+    *,
+    roles: NetworkRoles = DEFAULT_ROLES,
+    dead_ends: DeadEnds = (),
+) -> list[FloatingIpTarget]:
+    """Return what a floating IP for *server* can connect, the first choice first, without *dead_ends*.
+
+    nat_source of clouds.yaml chooses the external network, or else the first one comes first. With several ports,
+    nat_destination chooses the port, or else the port on the first internal network comes first.
     """
-    source = floating_network(networks, roles)
-    if source is None:
-        return None
     candidates = [port for port in ports if port.server_id == server.id]
     if len(candidates) > 1:
         if roles.nat_destination:
@@ -227,11 +255,17 @@ def floating_ip_target(
         else:
             ids = [network.id for network in internal_networks(networks, roles)]
         candidates = [port for network_id in ids for port in candidates if port.network_id == network_id]
-    for port in candidates:
-        for address in port.fixed_addresses:
-            if _is_ipv4(address):
-                return FloatingIpTarget(source.id, port.id, address)
-    return None
+    fixed = [
+        (port, address)
+        for port in candidates
+        if (address := next((one for one in port.fixed_addresses if _is_ipv4(one)), None)) is not None
+    ]
+    return [
+        FloatingIpTarget(source.id, port.id, address, port.network_id)
+        for source in floating_networks(networks, roles)
+        for port, address in fixed
+        if not {(source.id, ""), (source.id, port.network_id)} & set(dead_ends)
+    ]
 
 
 def _is_ipv4(address: str) -> bool:

@@ -20,7 +20,7 @@ from ...launching.catalog import (
     misses,
     too_large,
 )
-from ...launching.resolver import choose_flavor
+from ...launching.resolver import choose_flavor, floating_problems
 from ...model.cloud import Image
 from ...model.config.types import (
     NodepoolConfig,
@@ -118,7 +118,8 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
     )
     for pool, label in labels:
         where = f"{provider.name}/{pool.name}"
-        for text in _problems(config, provider, pool, label, catalog):
+        floating = floating_problems(pool, label, catalog.networks, client)
+        for text in (*_problems(config, provider, pool, label, catalog), *floating):
             looked.rows.append((where, label.name, text))
     return looked
 

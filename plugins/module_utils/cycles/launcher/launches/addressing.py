@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ....clients.openstack.addresses import (
     FloatingIpTarget,
-    floating_ip_target,
+    floating_ip_targets,
     needs_floating_ip,
     reached_addresses,
 )
@@ -143,12 +143,19 @@ class Addressing:
 
         actor.call("GET /ports", lambda: actor.client.list_ports(ids), answered)
 
-    def _attach(self, actor: ProviderActor, wish: _Wish, ports: Sequence[Port]) -> None:
-        networks = actor.known.networks.value or []
-        target = floating_ip_target(wish.server, networks, ports, roles=actor.client.roles)
-        if target is None:
-            wish.done(CloudRefused(f"server {wish.server.id} has no port that a floating IP could be attached to"))
+    def _attach(
+        self, actor: ProviderActor, wish: _Wish, ports: Sequence[Port], refused: CloudError | None = None
+    ) -> None:
+        """Create a floating IP for the first choice of networks that neutron has not refused lately.
+
+        :param refused: the refusal of the choice before.
+        """
+        networks, dead_ends = actor.known.networks.value or [], actor.known.dead_ends.known(self._context.now())
+        targets = floating_ip_targets(wish.server, networks, ports, roles=actor.client.roles, dead_ends=dead_ends)
+        if not targets:
+            wish.done(_nowhere(wish.server, refused))
             return
+        target = targets[0]
 
         def answered(created: FloatingIp | None, error: CloudError | None) -> None:
             if wish.era != self._era:
@@ -162,10 +169,30 @@ class Addressing:
                 again = replace(wish, unheard=(*wish.unheard, error))
                 self._wishes.setdefault(actor.provider.name, []).append(again)
                 return
+            elif error is not None and actor.known.dead_ends.learn(target, error, self._context.now()):
+                self._attach(actor, wish, ports, error)
+                return
             wish.done(error)
 
         text = floating_ip_description(wish.launch.mark, wish.launch.provider, self._context.site)
         actor.call("POST /floatingips", lambda: _create(actor, target, text), answered)
+
+
+def _nowhere(server: Server, refused: CloudError | None) -> CloudRefused:
+    """Return the error of a server for which no pair of networks is left; neutron's last refusal classifies it."""
+    remedy = (
+        "connect a router, or choose the networks with nat_source and nat_destination under 'networks' of the cloud in"
+        " clouds.yaml"
+    )
+    if refused is None:
+        return CloudRefused(f"server {server.id} has no port that a floating IP can be attached to: {remedy}")
+    return CloudRefused(
+        f"{refused} No other external network and no other port of the server is left: {remedy}",
+        provider=refused.provider,
+        call=refused.call,
+        status=refused.status,
+        error_type=refused.error_type,
+    )
 
 
 def _is_second(error: CloudError) -> bool:

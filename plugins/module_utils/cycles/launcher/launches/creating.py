@@ -22,7 +22,7 @@ from ..context.context import Context
 from ..context.offers import ask_for_image, image_of
 from ..provider.denials import denies_image
 from ..provider.facts import Fact
-from ..provider.usable import named_facts
+from ..provider.usable import is_awaited, named_facts
 from .launch_in_progress import LaunchInProgress
 
 
@@ -117,10 +117,12 @@ def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> S
 
     :return: the server to create; None while the networks that it needs are not known yet; why nova would refuse it.
     """
-    known = ongoing.actor.known.networks.want(now) if ongoing.networks or ongoing.pool.auto_floating_ip else []
-    if known is None:
+    fact = ongoing.actor.known.networks
+    known = fact.want(now)
+    if known is None and (ongoing.networks or ongoing.pool.auto_floating_ip or is_awaited(fact, now)):
         return None
     network_ids, wrong = resolve_networks(ongoing.pool, ongoing.label, known)
+    wrong += ongoing.actor.known.floating_problems(ongoing.pool, ongoing.label, now)
     if wrong:
         _lacks(ongoing, "; ".join(wrong))
         return None

@@ -167,6 +167,7 @@ class ProviderActor:
             self.view.renew()
             for fact in (*self._facts, *self.known.names):
                 fact.renew()
+            self.known.dead_ends.forget()
 
     def check(self, now: float) -> None:
         """Answer the jobs that have overrun their time; jobs at a slow cloud get more of it."""

@@ -10,9 +10,11 @@ from typing import Any, Protocol
 
 from ....clients.openstack.addresses import will_need_floating_ip
 from ....clients.openstack.client import CloudClient
+from ....launching.resolver import floating_problems
 from ....model.cloud import Flavor, Image, Network, SecurityGroup
 from ....model.config.types import Pool, PoolLabel
 from ....model.errors import CloudUnavailable
+from .dead_ends import DeadEnds
 from .denials import Denials
 from .facts import Fact
 
@@ -44,6 +46,7 @@ class Knowledge:
         self._clock = clock
         self._fact = fact
         self.denials = Denials()
+        self.dead_ends = DeadEnds()
         self.doubted_at = float("-inf")
         """UNIX time at which the cloud last said that something which the facts have does not exist."""
         self.flavors: Fact[list[Flavor]] = fact("GET /flavors/detail", lambda: client().list_flavors(), HOUR)
@@ -120,6 +123,11 @@ class Knowledge:
             return False
         client, names = self._client(), label.networks or pool.networks
         return will_need_floating_ip(names, self.networks.value or [], private=client.private, roles=client.roles)
+
+    def floating_problems(self, pool: Pool, label: PoolLabel, now: float) -> list[str]:
+        """Return why nodes of the label that need a floating IP can get none; empty while that is not known."""
+        networks, dead_ends = self.networks.value, self.dead_ends.known(now)
+        return list(floating_problems(pool, label, networks, self._client(), dead_ends))
 
     def _read_zones(self) -> list[str]:
         zones = self._client().availability_zones()

@@ -54,7 +54,7 @@ def ask_for_names(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float
     facts = named_facts(actor, pool, label)
     for fact in facts:
         fact.want(now, max_age)
-    if max_age != math.inf and not _is_unread(facts, now) and _misses(actor, pool, label):
+    if max_age != math.inf and not _is_unread(actor, pool, label, now) and _misses(actor, pool, label):
         for fact in _too_old(actor, facts, now):
             fact.want(now, MISS_AGE)
 
@@ -67,14 +67,23 @@ def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_
     :param max_age: the value that was given to :func:`ask_for_names`.
     """
     facts = named_facts(actor, pool, label)
-    if _is_unread(facts, now):
+    if _is_unread(actor, pool, label, now):
         return None
-    found = _misses(actor, pool, label)
+    found = [*_misses(actor, pool, label), *actor.known.floating_problems(pool, label, now)]
     return None if found and max_age != math.inf and _too_old(actor, facts, now) else found
 
 
-def _is_unread(facts: list[Fact[Any]], now: float) -> bool:
-    return any(fact.answered_at is None and fact.error is None and fact.waited(now) < SOON for fact in facts)
+def _is_unread(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> bool:
+    # Without named networks the create looks at them, so that a slow neutron delays no record of a node.
+    named = bool(label.networks or pool.networks)
+    return any(
+        is_awaited(fact, now) for fact in named_facts(actor, pool, label) if named or fact is not actor.known.networks
+    )
+
+
+def is_awaited(fact: Fact[Any], now: float) -> bool:
+    """Return True while the first answer about names may still come soon."""
+    return fact.answered_at is None and fact.error is None and fact.waited(now) < SOON
 
 
 def _misses(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[str]:

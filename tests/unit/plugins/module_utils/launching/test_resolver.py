@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.resolver import (
     choose_flavor,
     choose_image,
+    floating_problems,
     group_problems,
     resolve_networks,
 )
@@ -228,3 +232,53 @@ def test_an_image_that_is_resolved_is_the_only_usable_one(images):
         assert all(image.id in str(caught.value) for image in usable)
     else:
         assert [choose_image(NAMED_IMAGE, images)] == (usable or [None])
+
+
+OUT = [Network("ext1", "out", external=True), Network("ext2", "wan", external=True)]
+INSIDE = [Network("in1", "a", automatic=True), Network("in2", "b", automatic=True)]
+TWIN_OUT = Network("e", "out")
+BLIND = [("ext1", ""), ("ext2", "in1")]
+
+
+def told(names=("a",), *, dead_ends=(), private=False, networks=(*OUT, *INSIDE), floats=True, **roles) -> list[str]:
+    pool = Pool("main", networks=names, auto_floating_ip=floats)
+    reach = SimpleNamespace(private=private, roles=NetworkRoles(**roles))
+    return list(floating_problems(pool, PoolLabel("small", networks=names), networks, reach, dead_ends))
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ({}, None),
+        ({"nat_source": "wan"}, None),
+        ({"nat_source": "wna"}, "no network named 'wna'; it offers wan, out: correct the network with nat_source"),
+        ({"nat_source": "wna", "private": True}, None),
+        ({"nat_source": "wna", "floats": False}, None),
+        ({"nat_source": "wna", "names": ("out",)}, None),
+        (
+            {"nat_source": "out", "networks": (*OUT, *INSIDE, Network("e", "out"))},
+            "2 networks are named 'out' (e, ext1)",
+        ),
+        ({"names": ("a", "b"), "nat_destination": "b"}, None),
+        ({"names": ("a", "b"), "nat_destination": "c"}, "nat_destination of clouds.yaml is 'c'"),
+        ({"nat_destination": "c"}, None),
+        ({"dead_ends": [("ext1", "")]}, None),
+        ({"dead_ends": BLIND}, "no floating IP of out (ext1), wan (ext2) for a port in a (in1)"),
+        ({"dead_ends": BLIND, "names": ("a", "b")}, None),
+        ({"dead_ends": BLIND, "names": ("a", "b"), "nat_destination": "a"}, "nat_source: true"),
+        ({"dead_ends": [("ext2", "")], "nat_source": "wan"}, "no floating IP of wan (ext2)"),
+        ({"dead_ends": BLIND, "networks": ()}, None),
+    ],
+)
+def test_floating_ips_that_cannot_be_had(case, words):
+    assert told(**case) == [] if words is None else words in told(**case)[0]
+
+
+PAIRS = st.sets(st.tuples(st.sampled_from(["ext1", "ext2"]), st.sampled_from(["", "in1", "in2"])))
+
+
+@given(PAIRS, st.sampled_from([("a",), ("b",), ("a", "b")]))
+def test_a_label_is_refused_only_when_every_pair_of_its_networks_is_a_dead_end(dead_ends, names):
+    fixed = [network.id for network in INSIDE if network.name in names]
+    left = [(out.id, one) for out in OUT for one in fixed if not {(out.id, ""), (out.id, one)} & dead_ends]
+    assert bool(told(names, dead_ends=dead_ends)) is not bool(left)

@@ -17,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     FloatingIpTarget,
     NetworkRoles,
     external_networks,
-    floating_ip_target,
+    floating_ip_targets,
     internal_networks,
     needs_floating_ip,
     reached_addresses,
@@ -101,16 +101,33 @@ def test_the_floating_ip_goes_to_the_port_inside() -> None:
         Port("p1", "s1", "ext-id", ("198.51.100.9",)),
         Port("p2", "s1", "net-id", ("2001:db8::9", "10.0.0.5")),
     ]
-    assert floating_ip_target(server(), NETWORKS, ports) == FloatingIpTarget("ext-id", "p2", "10.0.0.5")
-    assert floating_ip_target(server(), NETWORKS, ports[:1]) is None
-    assert floating_ip_target(server(), [NET], ports) is None
+    target = FloatingIpTarget("ext-id", "p2", "10.0.0.5", "net-id")
+    assert floating_ip_targets(server(), NETWORKS, ports) == [target]
+    assert floating_ip_targets(server(), NETWORKS, ports[:1]) == []
+    assert floating_ip_targets(server(), [NET], ports) == []
 
 
 def test_nat_source_and_destination_of_clouds_yaml_decide() -> None:
     networks = [EXT, Network("ext2-id", "ext2", external=True), NET, Network("net2-id", "net2")]
     ports = [Port("p1", "s1", "net-id", ("10.0.0.5",)), Port("p2", "s1", "net2-id", ("10.1.0.5",))]
     roles = NetworkRoles(nat_source="ext2", nat_destination="net2")
-    assert floating_ip_target(server(), networks, ports, roles=roles) == FloatingIpTarget("ext2-id", "p2", "10.1.0.5")
+    decided = FloatingIpTarget("ext2-id", "p2", "10.1.0.5", "net2-id")
+    assert floating_ip_targets(server(), networks, ports, roles=roles) == [decided]
+
+
+def test_without_them_each_choice_has_its_turn_except_dead_ends() -> None:
+    bare = Network("bare-id", "bare", external=True, has_subnet=False)
+    networks = [bare, EXT, Network("ext2-id", "ext2", external=True), NET, Network("net2-id", "net2")]
+    ports = [Port("p2", "s1", "net2-id", ("10.1.0.5",)), Port("p1", "s1", "net-id", ("10.0.0.5",))]
+
+    def chosen(*dead_ends: tuple[str, str]) -> list[tuple[str, str]]:
+        found = floating_ip_targets(server(), networks, ports, dead_ends=dead_ends)
+        return [(target.network_id, target.port_id) for target in found]
+
+    assert chosen() == [("ext-id", "p1"), ("ext-id", "p2"), ("ext2-id", "p1"), ("ext2-id", "p2")]
+    assert chosen(("ext-id", "net-id")) == [("ext-id", "p2"), ("ext2-id", "p1"), ("ext2-id", "p2")]
+    assert chosen(("ext-id", ""), ("ext2-id", "net-id")) == [("ext2-id", "p2")]
+    assert chosen(("ext-id", ""), ("ext2-id", "")) == []
 
 
 NAMES = ["alpha", "beta", "public", "private"]
