@@ -141,8 +141,7 @@ def test_where_no_floating_ip_can_be_had_one_server_is_enough_to_say_so(site: Si
 
 
 def test_a_wrong_nat_source_is_told_before_a_server_is_created(site: Site, sim: SimCloud):
-    entry = {"networks": [{"name": "pubilc", "nat_source": True}]}
-    site.use_cloud(Cloud(sim, "sources"), private=False, **entry)
+    site.use_cloud(Cloud(sim, "sources"), private=False, networks=[{"name": "pubilc", "nat_source": True}])
     site.configure(provider("one", pool("main", label("small"), auto_floating_ip=True)))
     site.cloud.clear_calls()
     status, said = play(site, "config_validate.yml")

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -54,11 +52,6 @@ STALLS = 2.0
 
 _PORT_IDS_PER_CALL = 100
 """Server ids in one call for ports: as many as fit into a URL that every proxy accepts (8 KiB)."""
-
-_UNLISTED = {"hidden": {"os_hidden": "true"}, "community": {"visibility": "community"}}
-"""Why glance's list leaves an image out → the filter that shows it."""
-
-_UUID = re.compile(r"^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECASE)
 
 
 class CloudClient:
@@ -281,29 +274,8 @@ class CloudClient:
         )
 
     def images_named(self, name_or_id: str) -> list[Image]:
-        """Return the image with this id, or else all images with this exact name, whatever their status.
-
-        When none of them is active, also those that glance's ordinary list leaves out, so that they can be named.
-        """
-        if _UUID.match(name_or_id):
-            try:
-                answer = self._rest.call("image", "GET", f"/images/{name_or_id}", key="id")
-                return [self._made("GET /images/{id}", shapes.image_from, answer.document)]
-            except CloudNotFound:
-                pass
-        found = self._images_listed(name_or_id)
-        if any(image.status == "active" for image in found):
-            return found
-        for why, filters in _UNLISTED.items():
-            with suppress(CloudRefused):  # an older glance does not know the filter
-                known = {image.id for image in found}
-                more = self._images_listed(name_or_id, **filters)
-                found += [replace(image, unlisted=why) for image in more if image.id not in known]
-        return found
-
-    def _images_listed(self, name: str, **filters: str) -> list[Image]:
-        found = self._list("image", "/images", "images", shapes.image_from, params={"name": name, **filters})
-        return [image for image in found if image.name == name]
+        """Return the image with this id, or else all images with this exact name: see :meth:`CloudImages.named`."""
+        return self.images.named(name_or_id)
 
     def image_names(self) -> list[str]:
         """Return the names of the images on the first page of those that the project sees, for messages about a wrong

@@ -10,8 +10,11 @@ converts images (its plugin image_conversion).
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ...model.backoff import backoff
@@ -42,6 +45,9 @@ SHA256_KEY = "owner_specified.openstack.sha256"
 OBJECT_KEY = "owner_specified.openstack.object"
 """Properties by which openstacksdk recognises images that it or this collection uploaded."""
 
+_UNLISTED = {"hidden": {"os_hidden": "true"}, "community": {"visibility": "community"}}
+"""Why glance's list leaves an image out → the filter that shows it."""
+_UUID = re.compile(r"^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$", re.IGNORECASE)
 ACTIVE = "active"
 ON_ITS_WAY = frozenset({"saving", "importing", "uploading", "queued"})
 LONGEST_PAUSE = 5.0
@@ -112,14 +118,35 @@ class CloudImages:
 
     def find(self, marks: Mapping[str, str]) -> list[Image]:
         """Return the project's images that have all these properties, even where glance does not filter by them."""
+        found = self._list({"owner": self._rest.project_id(), **marks})
+        return [image for image in found if all(image.properties.get(key) == value for key, value in marks.items())]
+
+    def named(self, name_or_id: str) -> list[Image]:
+        """Return the image with this id, or else all images with this exact name, whatever their status.
+
+        When none of them is active, also those that glance's ordinary list leaves out, so that they can be named.
+        """
+        if _UUID.match(name_or_id):
+            image = self.get(name_or_id)
+            if image is not None:
+                return [image]
+        found = self._list({"name": name_or_id})
+        if not any(image.status == ACTIVE for image in found):
+            for why, filters in _UNLISTED.items():
+                with suppress(CloudRefused):  # an older glance does not know the filter
+                    known = {image.id for image in found}
+                    more = self._list({"name": name_or_id, **filters})
+                    found += [replace(image, unlisted=why) for image in more if image.id not in known]
+        return [image for image in found if image.name == name_or_id]
+
+    def _list(self, filters: Mapping[str, str]) -> list[Image]:
         kind = "GET /images"
-        asked = {"owner": self._rest.project_id(), **marks, "limit": PAGE}
 
         def page(marker: str | None) -> object:
-            params = {**asked, **({"marker": marker} if marker else {})}
+            params = {**filters, "limit": PAGE, **({"marker": marker} if marker else {})}
             return self._rest.call("image", "GET", "/images", params=params, key="images").document
 
-        found = pages(
+        return pages(
             page,
             "images",
             PAGE,
@@ -127,7 +154,6 @@ class CloudImages:
             lambda what: self._rest.senseless(kind, what),
             lambda what: self._rest.remarks.put(kind, what and f"{kind}: {what}"),
         )
-        return [image for image in found if all(image.properties.get(key) == value for key, value in marks.items())]
 
     def fill(self, image_id: str, file: DiskFile, deadline: float) -> Image:
         """Fill an empty image and wait until it is active.
