@@ -400,3 +400,22 @@ def test_not_found_where_something_must_be_is_passed_on(cloud, make_client) -> N
     cloud.on("GET", SERVERS, (404, "<html><body>Not here</body></html>"))
     with pytest.raises(CloudNotFound, match="Not here"):
         make_client().list_servers()
+
+
+def test_a_service_that_refuses_a_new_token_is_told_and_not_the_password(cloud, make_client) -> None:
+    cloud.on("GET", "/v2.1/limits", (401, {"error": {"code": 401, "message": "requires authentication"}}))
+    with pytest.raises(CloudAuthError) as caught:
+        make_client().limits()
+    assert "keystone accepts the login of entry 'east'" in str(caught.value)
+    assert "nova refuses its token" in str(caught.value)
+    assert cloud.tokens == 2
+
+
+def test_what_a_proxy_answers_itself_is_not_the_answer_of_the_cloud(cloud, make_client) -> None:
+    page = "<html><body>Access Denied</body></html>"
+    cloud.on("GET", "/v2.1/limits", (407, page), (503, page, {"X-Squid-Error": "ERR_CONNECT_FAIL 111"}))
+    client = make_client()
+    for words in ("407 by the proxy on the way to the cloud", "ERR_CONNECT_FAIL 111"):
+        with pytest.raises(CloudUnavailable) as caught:
+            client.limits()
+        assert words in str(caught.value) and "look at http_proxy" in str(caught.value)
