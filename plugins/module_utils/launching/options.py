@@ -90,7 +90,7 @@ class Stock:
     def options(self, request: OpenRequest, pools: Sequence[PoolState]) -> Iterator[Option]:
         """Yield every way to serve the request. All nodes of a set are in one pool and zone (Nodepool's rule)."""
         for pool in pools:
-            idle = self._idle[pool.id] if request.reuse else []
+            idle = [node for node in self._idle[pool.id] if not node.doubted] if request.reuse else []
             zones = dict.fromkeys(node.az for node in idle if set(node.labels) & set(request.labels))
             for az in zones:
                 yield self._option(request, pool, az, [node for node in idle if node.az == az])

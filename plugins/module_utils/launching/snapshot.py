@@ -107,7 +107,7 @@ class ReadyNode:
     """A free ready node: unallocated and not locked.
 
     *version*: the version of its record. *unseen*: it may not be handed out yet, because the cloud has not answered
-    whether its server exists.
+    whether its server can be used. *doubted*: requests are served without it, because the cloud does not tell.
     """
 
     id: str
@@ -118,6 +118,7 @@ class ReadyNode:
     since: float
     version: int = -1
     unseen: bool = False
+    doubted: bool = False
 
 
 @dataclass(frozen=True)

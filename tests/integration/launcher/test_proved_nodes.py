@@ -68,3 +68,26 @@ def test_a_request_for_no_nodes_ends_at_once(site: Site):
     assert site.requestor.request(request)["state"] == "fulfilled"
     assert site.requestor.nodes_of(request) == [] == site.cloud.servers()
     assert "1 request fulfilled" in ran.stdout
+
+
+@pytest.mark.parametrize("state", ["spare", "in use"])
+def test_a_spare_that_was_stopped_is_replaced_and_a_node_in_use_is_left_alone(site: Site, state: str):
+    site.configure()
+    requestor = site.requestor
+    first = requestor.ask("small")
+    launch(site)
+    (old,) = requestor.nodes_of(first)
+    if state == "in use":
+        requestor.accept(first)
+    else:
+        requestor.cancel(first)
+    assert site.cloud.stop_servers() == 1
+    second = requestor.ask("small")
+    launch(site)
+    (new,) = requestor.nodes_of(second)
+    assert new != old and requestor.node(new)["state"] == "ready"
+    if state == "in use":
+        assert requestor.node(old)["state"] == "in-use" and len(site.cloud.servers()) == 2
+    else:
+        requestor.wait_gone([old])
+        assert [server["name"] for server in site.cloud.servers()] == [f"np{new}"]

@@ -100,7 +100,7 @@ class LauncherPass:
         self._deletions.step(now)
         self._launches.step(now)
         self._accepted.step(snapshot.all_pools)
-        self._takeover.inherited.ask_for_lists(self._nodes.free.values(), now)
+        self._takeover.inherited.ask_for_lists(now)
         self._first_meeting.step(now)
         self._takeover.remember(now)
         self._sweeps.step(now, tree=self._takeover.keeps_spares)

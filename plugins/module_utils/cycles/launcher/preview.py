@@ -149,12 +149,13 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
     ledger, free = take_stock(nodes), [node for node in nodes if not store.nodes.is_locked(node.id)]
     requests = [request for request in store.requests.list() if not store.requests.is_locked(request.id)]
     others = registry.others(context.pool_ids.values(), context.now())
-    deadline = context.now() + PATIENCE
+    deadline, inherited = context.now() + PATIENCE, Inherited(context)
     while True:
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
         demand = demand_of(context, ledger, requests, in_hand, keep_spares=True)
         readings = read_clouds(context, gates, ledger, demand=bool(demand))
-        snapshot = observe(context, gates, ledger, free, demand, readings, others, in_hand, Inherited(context))
+        snapshot = observe(context, gates, ledger, free, demand, readings, others, in_hand, inherited)
+        inherited.ask_for_lists(context.now())
         plan = place(replace(snapshot, pools=tuple(replace(pool, admissible=math.inf) for pool in snapshot.pools)))
         busy = any(actor.reading or actor.retries for actor in context.actors.values())
         if not busy or context.now() >= deadline:

@@ -29,7 +29,7 @@ from ...model.request import NodeRequest, RequestState
 from ...model.resources import Resources
 from .context.context import LAUNCHES, Context
 from .context.ledger import Ledger, size_of
-from .inherited import Inherited
+from .inherited import Inherited, Standing
 from .launches.gates import Gates
 from .provider.actor import ProviderActor
 from .readings import PoolReading
@@ -60,6 +60,11 @@ class Demand:
 
     requests: Sequence[OpenRequest]
     spares: Sequence[SpareNeed]
+
+    @property
+    def reusable(self) -> set[str]:
+        """The labels of which a ready node may be handed out."""
+        return {label for request in self.requests if request.reuse for label in request.labels}
 
     def __bool__(self) -> bool:
         """True when nodes are wanted."""
@@ -129,7 +134,7 @@ def observe(
         ),
         others=tuple(others),
         requests=tuple(demand.requests),
-        ready=tuple(_ready(context, free, in_hand, inherited)),
+        ready=tuple(_ready(context, free, in_hand, inherited, demand.reusable)),
         spares=tuple(demand.spares),
         tenant_room={
             name: limits.less(ledger.by_tenant[name]) for name, limits in context.config.tenant_limits.items()
@@ -155,15 +160,26 @@ def _open_requests(requests: Iterable[NodeRequest], in_hand: InHand) -> list[Ope
     ]
 
 
-def _ready(context: Context, free: Iterable[Node], in_hand: InHand, inherited: Inherited) -> list[ReadyNode]:
+def _ready(
+    context: Context, free: Iterable[Node], in_hand: InHand, inherited: Inherited, wanted: Collection[str]
+) -> list[ReadyNode]:
+    """Return the free ready nodes.
+
+    :param wanted: labels of which a request may get one.
+    """
     found: list[ReadyNode] = []
+    now = context.now()
     for node in free:
         if node.state != NodeState.READY or node.allocated_to is not None or node.broken:
             continue
         pool_id = context.pool_ids.get((node.provider or "", node.pool or ""))
         if pool_id is not None and node.id not in in_hand.busy_nodes and inherited.lost(node) is None:
-            since, labels, unseen = context.since(node), tuple(node.type), inherited.unseen(node)
-            found.append(ReadyNode(node.id, pool_id, labels, node.az, size_of(node), since, node.version, unseen))
+            since, labels = context.since(node), tuple(node.type)
+            is_wanted = any(label in wanted for label in labels)
+            standing = inherited.standing(node, now) if is_wanted else Standing.PROVED
+            unseen, doubted = standing is Standing.ASKED, standing is Standing.DOUBTED
+            size = size_of(node)
+            found.append(ReadyNode(node.id, pool_id, labels, node.az, size, since, node.version, unseen, doubted))
     return found
 
 

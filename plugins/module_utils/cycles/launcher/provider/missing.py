@@ -46,6 +46,9 @@ class Missing:
     def __len__(self) -> int:
         return len(self._servers)
 
+    def __contains__(self, server_id: object) -> bool:
+        return server_id in self._servers
+
     def leave(self, server_id: str) -> None:
         """Note that the deletion of the server is about to be asked for: lists may leave it out from now on."""
         self._leaving.add(server_id)

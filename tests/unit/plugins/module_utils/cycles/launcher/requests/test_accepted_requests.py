@@ -151,30 +151,83 @@ def test_a_ready_node_whose_server_is_known_to_be_lost_is_deleted_and_not_handed
         assert machine.id not in world.clouds["east"].machines
 
 
-@pytest.mark.parametrize("change", ["other status", "missing, and nobody tells", "list is older"])
-def test_what_a_list_does_not_show_as_lost_is_handed_out(change):
-    with World(one_provider(min_ready={"small": 1})) as world:
+@pytest.mark.parametrize("age", [5, 65], ids=["young list", "old list"])
+def test_a_spare_costs_a_list_only_when_the_last_one_is_older_than_a_minute(age):
+    with World(one_provider(min_ready={"small": 2})) as world:
         cycle = world.start()
+        assert world.run(60, until=lambda: len(world.nodes("ready")) == 2)
+        view = cycle.context.actors["east"].view
+        assert world.run(600, until=lambda: age <= world.agenda.now - view.listed_from < age + 1)
+        calls = sum(len(client.calls) for client in cycle.clients)
+        requests = [world.request("small") for _unused in range(2)]
+        assert world.run(2, until=lambda: world.fulfilled.keys() >= set(requests))
+        assert max(world.fulfilled[one] - world.asked[one] for one in requests) < (0.2 if age == 5 else 0.6)
+        listed = [kind for client in cycle.clients for _at, kind in client.calls][calls:]
+        assert listed.count("GET /servers/detail") == (0 if age == 5 else 1), listed
+
+
+@pytest.mark.parametrize(
+    "status", ["SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED_OFFLOADED", "REBOOT", "VERIFY_RESIZE"]
+)
+@pytest.mark.parametrize("listed", [True, False], ids=["seen in lists", "seen when it is wanted"])
+def test_a_spare_whose_server_is_not_active_is_replaced_and_others_are_left_alone(status, listed):
+    with World(one_provider(min_ready={"small": 1})) as world:
+        world.start()
         assert world.run(60, until=lambda: len(world.nodes("ready")) == 1)
         (idle,) = world.nodes("ready")
+        used = world.request("large")
+        assert world.run(60, until=lambda: used in world.fulfilled)
+        (busy,) = world.take(used)
+        world.run(120)
         cloud = world.clouds["east"]
-        calls = sum(len(client.calls) for client in cycle.clients)
-        if change == "list is older":
-            # Nobody has read a list since: that is not done for this.
-            cloud.machines[idle.external_id].status = "ERROR"
-        elif change == "other status":
-            cloud.machines[idle.external_id].status = "SHUTOFF"
-        else:
-            world.fault("east", "GET /servers/{id}")
-            cloud.remove(cloud.machines[idle.external_id])
-        if change != "list is older":
+        for machine in cloud.machines.values():
+            machine.status, machine.touched = status, world.agenda.now
+        if listed:
             other = world.request("medium")
             assert world.run(60, until=lambda: other in world.fulfilled)
         request = world.request("small")
-        assert world.run(1, until=lambda: request in world.fulfilled)
+        assert world.run(90, until=lambda: request in world.fulfilled)
         done = world.store.requests.read(request)
-        assert done is not None and done.nodes == [idle.id]
-        assert change != "list is older" or sum(len(client.calls) for client in cycle.clients) == calls
+        assert done is not None and done.nodes != [idle.id]
+        assert world.run(60, until=lambda: world.store.nodes.read(idle.id) is None)
+        left = world.store.nodes.read(busy)
+        assert left is not None and left.state == NodeState.IN_USE and left.external_id in cloud.machines
+
+
+@pytest.mark.parametrize("trouble", ["API refuses", "API is silent", "cell is down"])
+def test_a_spare_that_cannot_be_shown_to_be_active_is_kept_and_not_handed_out(trouble):
+    document = site(
+        *(provider_document(name, {"name": "main", "labels": [label("small")]}) for name in ("east", "west"))
+    )
+    with World(document) as world:
+        world.start(providers=("east",))
+        requests = [world.request("small") for _unused in range(2)]
+        assert world.run(60, until=lambda: world.fulfilled.keys() >= set(requests))
+        for request in requests:
+            world.store.requests.delete(request)
+        world.run(120)
+        spares = {node.id for node in world.nodes("ready")}
+        world.start(providers=("west",))
+        world.run(10)
+        fault = None
+        if trouble == "cell is down":
+            world.clouds["east"].away = lambda machine: machine.id in known
+            known = set(world.clouds["east"].machines)
+        else:
+            fault = world.fault("east", hang=trouble == "API is silent")
+        request = world.request("small")
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        done = world.store.requests.read(request)
+        assert done is not None and not spares & set(done.nodes)
+        assert spares <= {node.id for node in world.nodes("ready")}, "they are kept"
+        world.clouds["east"].away = lambda machine: False
+        if fault is not None:
+            world.faults["east"].remove(fault)
+        world.run(200)
+        again = world.request("small", provider="east")
+        assert world.run(30, until=lambda: again in world.fulfilled)
+        done = world.store.requests.read(again)
+        assert done is not None and set(done.nodes) <= spares
 
 
 def test_a_request_deleted_while_its_nodes_are_launched_leaves_free_nodes():
