@@ -31,6 +31,8 @@ GARBAGE = frozenset(
         NodeState.ABORTED,
     }
 )
+SURPLUS_SECONDS = 600.0
+"""Seconds after which an idle ready node beyond min-ready that no request wants is deleted."""
 ORPHAN_SECONDS = 30.0
 """Age in seconds from which an unlocked node in init or building without a launch record counts as left by a launcher
 that died."""
@@ -52,6 +54,10 @@ class Idle:
     """Returns why the server of a ready node cannot be used any more, or None."""
     since: Callable[[Node], float] = lambda node: node.state_time or 0.0
     """Returns when a node came into its state, corrected for a wrong clock of the writer."""
+    idle_since: Callable[[Node], float] = lambda node: node.state_time or 0.0
+    """Returns since when a ready node has been allocated to nobody."""
+    surplus: Container[str] = frozenset()
+    """Ids of ready nodes that neither a request nor min-ready wants."""
     created_at: Callable[[str], float | None] = lambda request_id: None
     """Returns when ZooKeeper created the request with that id, or None."""
 
@@ -59,6 +65,26 @@ class Idle:
 def owners(requests: Iterable[NodeRequest]) -> set[str]:
     """Return the ids of requests that may have nodes; in state requested, an allocation is a leftover."""
     return {request.id for request in requests if request.state != RequestState.REQUESTED}
+
+
+def surplus(nodes: Iterable[Node], spare: Mapping[str, int], labels: Mapping[str, Label], wanted: set[str]) -> set[str]:
+    """Return the ids of ready nodes beyond min-ready, the oldest first; all launchers of a tree choose the same ones.
+
+    :param nodes: the nodes of the whole tree that are not locked.
+    :param spare: label → number of unallocated nodes that are ready or being launched.
+    :param wanted: the labels of open requests; their nodes stay.
+    """
+    beyond = {name: count - (labels[name].min_ready if name in labels else 0) for name, count in spare.items()}
+    if not any(count > 0 and name not in wanted for name, count in beyond.items()):
+        return set()
+    found: set[str] = set()
+    idle = (node for node in nodes if node.state == NodeState.READY and node.allocated_to is None and not node.broken)
+    for node in sorted(idle, key=lambda node: (node.state_time or 0.0, node.id)):
+        if all(beyond.get(name, 0) > 0 and name not in wanted for name in node.type):
+            found.add(node.id)
+            for name in node.type:
+                beyond[name] -= 1
+    return found
 
 
 def upkeep(
@@ -101,6 +127,9 @@ def _for_node(
         limit = max((labels[name].max_ready_age for name in node.type if name in labels), default=0)
         if 0 < limit < age:
             return DeleteNode(node.id, Reason(reasons.AGED, {"age": age, "limit": limit}), node.version)
+        unused = now - idle.idle_since(node)
+        if node.id in idle.surplus and unused > SURPLUS_SECONDS:
+            return DeleteNode(node.id, Reason(reasons.SURPLUS, {"age": unused}), node.version)
     if node.state == NodeState.HOLD:
         bounds = [bound for bound in (node.hold_expiration or 0, max_hold_age) if bound > 0]
         if bounds and age > min(bounds):

@@ -57,6 +57,7 @@ MIN_READY = "min-ready"
 ROOM_NEEDED = "room-needed"
 USED = "used"
 AGED = "aged"
+SURPLUS = "surplus"
 HELD_TOO_LONG = "held-too-long"
 OWNER_GONE = "owner-gone"
 SERVER_GONE = "server-gone"
@@ -86,6 +87,7 @@ _TEXTS = {
     MIN_READY: "min-ready of label {label}: {have:.12g} of {wanted:.12g}",
     ROOM_NEEDED: "request {request} needs the room of this idle node",
     USED: "the node is {state} and no client holds it",
+    SURPLUS: "idle for {age:.0f} s, and neither a request nor min-ready wants it",
     AGED: "ready for {age:.0f} s, max-ready-age is {limit:.12g} s",
     HELD_TOO_LONG: "held for {age:.0f} s, the limit is {limit:.12g} s",
     SERVER_GONE: "{where} lists its server {server} as {status}: it cannot be used",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from typing import Any
 
 import pytest
@@ -91,3 +92,20 @@ def test_a_spare_that_was_stopped_is_replaced_and_a_node_in_use_is_left_alone(si
     else:
         requestor.wait_gone([old])
         assert [server["name"] for server in site.cloud.servers()] == [f"np{new}"]
+
+
+def test_nodes_of_cancelled_requests_go_after_an_idle_time(site: Site):
+    site.configure()
+    requestor = site.requestor
+    requests = [requestor.ask("small") for _unused in range(3)]
+    launch(site)
+    nodes = [node_id for request in requests for node_id in requestor.nodes_of(request)]
+    for request in requests:
+        requestor.cancel(request)
+    launch(site)
+    assert {requestor.node(node_id)["allocated_to"] for node_id in nodes} == {None}
+    for node_id in nodes[1:]:
+        requestor.write_node(node_id, state_time=time.time() - 700)
+    launch(site)
+    requestor.wait_gone(nodes[1:])
+    assert requestor.node(nodes[0])["state"] == "ready" and len(site.cloud.servers()) == 1

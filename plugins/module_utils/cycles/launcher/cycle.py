@@ -130,6 +130,8 @@ class LauncherCycle(Work):
         self._news = News()
         self._takeover = Takeover(context, options.chosen, options.client)
         self._launcher_pass = LauncherPass(context, self._takeover)
+        if options.until == SETTLED:
+            context.ages.first_seconds = 0.0  # it ends as soon as nothing is left to do
         context.account.cycle_counts = CycleCounts(sink)
         self._metrics = Metrics(context, sink)
         self._counters = KeptCounters(context.store, "launcher", context.account.cycle_counts, context.account.say)

@@ -17,10 +17,12 @@ from ...launching.actions import (
 )
 from ...launching.placement import place
 from ...launching.snapshot import Snapshot
+from ...launching.upkeep import surplus
 from ...model import reasons
 from ...model.errors import StoreError
 from ...model.lines import Line
 from ...model.node import NodeState
+from ...model.request import RequestState
 from ..frame.tree_identity import check_tree
 from .adoption import Adoption
 from .context.context import Context
@@ -228,7 +230,8 @@ class LauncherPass:
             if node.provider in context.actors and node.id not in busy and not node.broken
         ]
         records = requests.records.values()
-        due = list(due_upkeep(context, nodes, records, requests.unreadable, self._takeover.inherited.lost))
+        lost, unwanted = self._takeover.inherited.lost, self._unwanted()
+        due = list(due_upkeep(context, nodes, records, requests.unreadable, lost, unwanted))
         self._deletions.start([action for action in due if isinstance(action, DeleteNode)])
         for action in due:
             if isinstance(action, FreeNode):
@@ -237,6 +240,12 @@ class LauncherPass:
                 line = f"request {action.request_id}: removed because {action.reason.text()}"
                 context.account.say(Line(line, request=action.request_id))
                 context.store.requests.delete(action.request_id)
+
+    def _unwanted(self) -> set[str]:
+        """Return the ready nodes of the tree that neither an open request nor min-ready wants."""
+        open_ones = [one for one in self._requests.records.values() if one.state == RequestState.REQUESTED]
+        wanted = {label for request in open_ones for label in request.node_types}
+        return surplus(self._nodes.free.values(), self._ledger.spare, self._context.config.labels, wanted)
 
     def _observe(self, now: float) -> Snapshot:
         context, launches = self._context, self._launches.in_progress

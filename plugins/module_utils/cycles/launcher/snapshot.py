@@ -87,12 +87,14 @@ def due_upkeep(
     requests: Collection[NodeRequest],
     unreadable: Collection[str] = (),
     lost: Callable[[Node], Reason | None] = lambda node: None,
+    unwanted: Collection[str] = frozenset(),
 ) -> Iterator[DeleteNode | FreeNode | DropRequest]:
     """Return what must be deleted or freed regardless of the demand.
 
     :param nodes: the nodes that are not locked, and that this cycle does not work on.
     :param unreadable: ids of requests whose records are not valid.
     :param lost: returns why the server of a ready node cannot be used.
+    :param unwanted: ids of ready nodes that neither a request nor min-ready wants.
     """
     idle = Idle(
         nodes,
@@ -102,6 +104,8 @@ def due_upkeep(
         {name: actor.provider for name, actor in context.actors.items()},
         lost,
         context.since,
+        lambda node: context.ages.idle_since(node, context.now()),
+        unwanted,
         context.store.requests.created_at,
     )
     return upkeep(idle, context.config.labels, context.config.max_hold_age, context.now())

@@ -29,6 +29,8 @@ from .identities import Identities
 from .sweep_memory import add_tombstone
 
 LAUNCHES = "launches"
+FIRST_SECONDS = 10.0
+"""Seconds from the start of a long cycle within which no node counts as idle."""
 
 
 class Ages:
@@ -41,6 +43,10 @@ class Ages:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, float]] = {}
         self._in_use: dict[str, float] = {}
+        self._allocated: set[str] = set()
+        self._freed: dict[str, float] = {}
+        self._began: float | None = None
+        self.first_seconds = FIRST_SECONDS
 
     def follow(self, changed: Iterable[str], nodes: Mapping[str, Node], now: float) -> None:
         """Update the times.
@@ -48,8 +54,10 @@ class Ages:
         :param changed: ids of nodes that are new, different or gone.
         :param nodes: all nodes by id.
         """
+        self._began = now if self._began is None else self._began
         for node_id in changed:
             node = nodes.get(node_id)
+            self._follow_allocation(node_id, node, now)
             if node is None:
                 self._in_use.pop(node_id, None)
             elif node.state == NodeState.IN_USE and node.state_time:
@@ -59,6 +67,25 @@ class Ages:
                     self._seen[node_id] = (node.version, now)
             else:
                 self._seen.pop(node_id, None)
+
+    def _follow_allocation(self, node_id: str, node: Node | None, now: float) -> None:
+        if node is None or node.allocated_to is not None:
+            self._freed.pop(node_id, None)
+        elif node_id in self._allocated:
+            self._freed[node_id] = now
+        if node is None or node.allocated_to is None:
+            self._allocated.discard(node_id)
+        else:
+            self._allocated.add(node_id)
+
+    def idle_since(self, node: Node, now: float) -> float:
+        """Return since when a ready node has been allocated to nobody, as far as this cycle has seen.
+
+        A long cycle that has just begun does not know yet who wants the nodes.
+        """
+        if self._began is None or now - self._began < self.first_seconds:
+            return now
+        return max(self.since(node, now), self._freed.get(node.id, 0.0))
 
     def in_use_since(self, node_id: str) -> float | None:
         """Return when the requestor began to use a node; None if this cycle has not seen it in use."""

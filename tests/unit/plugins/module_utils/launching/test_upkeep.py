@@ -16,7 +16,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.actions
     DropRequest,
     FreeNode,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import ORPHAN_SECONDS, Idle, upkeep
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.upkeep import (
+    ORPHAN_SECONDS,
+    SURPLUS_SECONDS,
+    Idle,
+    surplus,
+    upkeep,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Label
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import REQUESTOR
@@ -138,3 +144,33 @@ def test_there_is_at_most_one_action_and_it_has_a_sentence(state, state_time, la
     assert len(actions) <= 1
     for action in actions:
         assert "?" not in action.reason.text()
+
+
+@pytest.mark.parametrize(
+    ("count", "spare", "min_ready", "wanted", "unwanted"),
+    [
+        (4, 4, 0, set(), 4),
+        (4, 4, 1, set(), 3),
+        (4, 6, 5, set(), 1),
+        (4, 4, 4, set(), 0),
+        (4, 4, 0, {"any"}, 0),
+        (4, 4, 0, {"old"}, 4),
+    ],
+)
+def test_what_is_ready_beyond_min_ready_and_wanted_by_nobody_is_surplus(count, spare, min_ready, wanted, unwanted):
+    labels = {"any": Label("any", min_ready=min_ready)}
+    nodes = [Node(id=f"{n}", state="ready", state_time=NOW - n, type=["any"], provider="east") for n in range(count)]
+    nodes += [
+        Node(id="used", state="in-use", type=["any"]),
+        Node(id="taken", state="ready", type=["any"], allocated_to="1"),
+    ]
+    found = surplus(nodes, {"any": spare}, labels, wanted)
+    assert found == {f"{n}" for n in range(count - unwanted, count)}, "the oldest"
+
+
+@pytest.mark.parametrize(("age", "is_surplus", "gone"), [(601, True, True), (599, True, False), (9999, False, False)])
+def test_a_surplus_node_goes_after_an_idle_time(age, is_surplus, gone):
+    idle = Idle([node("ready", age)], (), set(), set(), surplus={"0000000001"} if is_surplus else set())
+    found = list(upkeep(idle, LABELS, 0.0, NOW))
+    assert [action.reason.code for action in found] == ([reasons.SURPLUS] if gone else [])
+    assert SURPLUS_SECONDS == 600

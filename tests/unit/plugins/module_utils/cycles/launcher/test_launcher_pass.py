@@ -326,3 +326,23 @@ def test_a_cycle_ends_when_it_was_told_to(until):
         assert (cycle.result["seconds"] < 60) == (until == "settled")
         assert world.store.components.pools() == []
         assert not world.store.own.is_locked("providers/east")
+
+
+def test_nodes_of_cancelled_requests_go_after_an_idle_time_and_those_of_min_ready_stay():
+    with World(one_provider(min_ready={"small": 2})) as world:
+        cycle = world.start()
+        assert world.run(60, until=lambda: len(world.nodes("ready")) == 2)
+        requests = [world.request("small", reuse=False) for _unused in range(8)]
+        world.run(5)
+        for request in requests:
+            world.store.requests.delete(request)
+        assert world.run(120, until=lambda: len(world.nodes("ready")) == 10)
+        world.run(400)
+        assert len(world.nodes("ready")) == 10
+        taken = world.request("small")
+        assert world.run(10, until=lambda: taken in world.fulfilled), "others may have them meanwhile"
+        world.take(taken)
+        assert world.run(400, until=lambda: len(world.nodes("ready")) == 2)
+        world.run(1200)
+        assert len(world.nodes("ready")) == 2 and len(world.nodes("in-use")) == 1
+        assert len(cycle.account.launched) == 10, "nothing is made anew"
