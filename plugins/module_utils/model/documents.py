@@ -23,6 +23,12 @@ DEEPEST = 100
 """Maximum levels of a document. Copying and writing are recursive and must stay far below the interpreter's limit."""
 
 
+LARGEST_DOCUMENT = 900_000
+"""Largest number of bytes of a document that is used. ZooKeeper accepts no request of more than 1,048,575 bytes
+(``jute.maxbuffer``) and ends the connection instead; a document must have room for what is added to it and for the lock
+that is taken in the same request."""
+
+
 def parse(data: bytes | None) -> dict[str, Any] | None:
     """Return the JSON object in *data*; None when *data* is empty or holds anything else."""
     document, _problem = _read(data) if data else (None, None)
@@ -36,6 +42,8 @@ def why_unreadable(data: bytes | None) -> str | None:
 
 def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
     """Return the JSON object and None, or None and the problem."""
+    if len(data) > LARGEST_DOCUMENT:
+        return None, f"it has {len(data)} bytes, and more than {LARGEST_DOCUMENT} cannot be changed safely"
     try:
         document = _decoded(data)
     except RecursionError:

@@ -74,6 +74,10 @@ class StoreConflict(StoreError):
     """The znode was changed by another client since it was read, or exists already."""
 
 
+class StoreTooLarge(StoreError):
+    """A request is larger than ZooKeeper accepts; it was not sent. ZooKeeper would have ended the connection."""
+
+
 class TreeExchanged(StoreError):
     """The tree that a cycle began with is gone or was replaced by another one: all that the cycle knows is invalid."""
 

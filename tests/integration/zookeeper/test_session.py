@@ -17,7 +17,7 @@ from kazoo.exceptions import EXCEPTIONS, NodeExistsError
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.cache_sync import CacheSync
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError, StoreTooLarge
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from tests.support.fixtures_zookeeper import (
     bare_client,
@@ -362,3 +362,31 @@ def test_a_creation_without_answer_is_undone_also_where_its_sender_looks_late(se
         with pytest.raises(StoreError, match="broke"):
             sent.wait()
         eventually(lambda: [node.provider for node in store.nodes.list()] == ["first"])
+
+
+def test_a_deep_and_a_wide_tree_are_deleted_in_parts(zookeeper, store, zk_client):
+    """The paths of a chain of 300 znodes with long names are 12 MB in all, of which a request takes one."""
+    path = "/nodepool/nodes/0000000001"
+    for depth in range(300):
+        path += f"/{'n' * 250}{depth}"
+    zk_client.create(path, b"", makepath=True)
+    wide = "/nodepool/nodes/0000000002"
+    zk_client.ensure_path(wide)
+    for number in range(1500):
+        zk_client.create_async(f"{wide}/{number}", b"")
+    eventually(lambda: len(zk_client.get_children(wide)) == 1500)
+    for name in ("0000000001", "0000000002"):
+        store.nodes.delete(name)
+        assert zk_client.exists(f"/nodepool/nodes/{name}") is None
+
+
+def test_a_write_that_zookeeper_would_not_take_is_refused_before_it_is_sent(zookeeper, store, zk_client):
+    node = made(store)
+    generation = store.generation
+    node.comment = "x" * 1_100_000
+    with pytest.raises(StoreTooLarge, match="cannot be changed"):
+        store.nodes.write(node)
+    store.own.put("waits/1", {"text": "x" * 1_000_000})
+    assert store.own.read("waits/1") is None
+    assert any("waits/1 is not stored" in line for line in store.odd_documents())
+    assert (store.state, store.generation) == ("connected", generation)

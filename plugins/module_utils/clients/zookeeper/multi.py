@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 try:
@@ -38,6 +38,35 @@ _HEADER = struct.Struct("!iqi")
 """Header of each answer: number, transaction, error."""
 TOGETHER = 100
 """Reads in one request: a read that is sent alone costs more to send than to answer."""
+
+
+LARGEST = 1_000_000
+"""Largest number of bytes in one request. ZooKeeper ends the connection of a client that sends more than 1,048,575
+(``jute.maxbuffer``, 0xfffff by default)."""
+_OVERHEAD = 100
+"""Bytes of an operation besides its path and data: headers, lengths, the access list."""
+
+
+def size_of(operation: Any) -> int:
+    """Return about how many bytes a change needs in a request."""
+    return (
+        len(operation.path.encode("utf-8", "surrogatepass")) + len(getattr(operation, "data", b"") or b"") + _OVERHEAD
+    )
+
+
+def in_parts(operations: Iterable[Any], most: int) -> Iterator[list[Any]]:
+    """Yield the operations in lists of at most *most*, none of which is larger than LARGEST bytes."""
+    part: list[Any] = []
+    size = 0
+    for operation in operations:
+        more = size_of(operation)
+        if part and (len(part) == most or size + more > LARGEST):
+            yield part
+            part, size = [], 0
+        part.append(operation)
+        size += more
+    if part:
+        yield part
 
 
 class Multi(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ...model.documents import (
+    LARGEST_DOCUMENT,
     copied,
     dump,
     parse,
@@ -90,6 +91,8 @@ class OwnDocuments:
         :param batch: add the change to this batch instead; then the parent must exist.
         """
         full, data = paths.own(path), dump(document)
+        if self._is_too_large(full, data):
+            return
         if batch is not None:
             if self._session.tree.entry(full) is not None:
                 batch.write(full, data)
@@ -129,6 +132,8 @@ class OwnDocuments:
                 found, asked = self._session.read(full), True
                 continue
             data = dump(after)
+            if self._is_too_large(full, data):
+                return
             try:
                 if found:
                     self._session.write(full, data, found[1].version)
@@ -138,6 +143,13 @@ class OwnDocuments:
             except (StoreGone, StoreConflict):
                 found, asked = self._session.read(full), True
         raise StoreError(f"{full} is changed by others again and again")
+
+    def _is_too_large(self, full: str, data: bytes) -> bool:
+        """Return True for a document that nobody could change any more; it is not stored, and that is told once."""
+        if len(data) <= LARGEST_DOCUMENT:
+            return False
+        self._session.unusable.tell(f"{full} is not stored: it would have {len(data)} bytes")
+        return True
 
     def absorb(
         self, path: str, other: str, edit: Callable[[dict[str, Any] | None, dict[str, Any] | None], dict[str, Any]]

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from ...model.config.types import ZooKeeperSettings
-from ...model.errors import StoreConflict, StoreError, StoreGone
+from ...model.errors import StoreConflict, StoreError, StoreGone, StoreTooLarge
 from . import paths
 from .cache_sync import CacheSync
 from .client import TreeClient
-from .multi import TOGETHER, Multi, MultiRead, changes
+from .multi import LARGEST, TOGETHER, Multi, MultiRead, changes, in_parts, size_of
 from .own_writes import Awaited
 from .reconnecting import CONNECTED, ReconnectingClient
 from .tree import Stat
@@ -40,7 +40,7 @@ except ImportError:  # reported by client.require_kazoo
 _EPHEMERAL, _SEQUENCE = 1, 2
 _ROUNDS = 10
 _DELETED_TOGETHER = 1000
-"""Znodes in one request. A request of more than a megabyte is not answered: the server ends the connection."""
+"""Most znodes in one request."""
 
 
 class Unanswered(Exception):
@@ -181,7 +181,15 @@ class Session(ReconnectingClient):
         apply: Callable[[Any], None] | None = None,
         lost: Callable[[], None] | None = None,
     ) -> StoreAnswer:
-        """Send *request* over *client*; *apply* and *lost* as of :class:`StoreAnswer`."""
+        """Send *request* over *client*; *apply* and *lost* as of :class:`StoreAnswer`.
+
+        :raises StoreTooLarge: ZooKeeper would not accept it; nothing was sent.
+        """
+        size = sum(size_of(item) for item, _none in changes(request))
+        if size > LARGEST:
+            first = next(item.path for item, _none in changes(request))
+            told = f"{client.unchroot(first)} cannot be changed: the change has {size} bytes, ZooKeeper takes {LARGEST}"
+            raise StoreTooLarge(told)
         answer, feed = StoreAnswer(apply, lost), self.feed
         writes = [client.unchroot(item.path) for item, _none in changes(request) if not isinstance(item, Delete)]
         if writes and feed is not None:
@@ -404,10 +412,8 @@ class Session(ReconnectingClient):
 
     def _delete_at_once(self, client: TreeClient, znodes: list[str]) -> bool:
         """Delete all *znodes* in one transaction, very many in several; return False when the cache was behind."""
-        for begin in range(0, len(znodes), _DELETED_TOGETHER):
-            part = znodes[begin : begin + _DELETED_TOGETHER]
-            request = Multi(tuple(Delete(client.absolute(path), -1) for path in part))
-            results = self.perform(request, client=client)
+        for part in in_parts((Delete(client.absolute(path), -1) for path in znodes), _DELETED_TOGETHER):
+            results = self.perform(Multi(tuple(part)), client=client)
             if any(isinstance(result, Exception) for result in results):
                 return False
         return True
