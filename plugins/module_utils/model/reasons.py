@@ -68,7 +68,7 @@ _TEXTS = {
     CONCURRENCY: "{where} has as many launches under way as its max-concurrency allows: {launching:.12g}",
     BUILDING: "the cloud of {where} builds {count:.12g} at a time best, and so many are under way",
     IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
-    IMAGE_GONE: "image {image} of build {build} is not in the cloud of {where} any more, and no older one is there",
+    IMAGE_GONE: "image {image} of build {build} {fate}, and no older one is there",
     FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",
     FROZEN: "{where} refused creates for {resource} ({text}); next attempt in {seconds:.0f} s",
     STARTING: "{where}: earlier launches are on their way to the cloud first",

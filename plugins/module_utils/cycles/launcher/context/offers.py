@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ....launching.catalog import image_misses
 from ....launching.narrow import Shape
-from ....launching.resolver import choose_flavor, choose_image, is_arriving
+from ....launching.resolver import ACTIVE, choose_flavor, choose_image, is_arriving, unusable_image
 from ....launching.snapshot import LabelOffer
 from ....model import reasons
 from ....model.cloud import Flavor, Image
@@ -69,9 +69,15 @@ def ask_about(context: Context, actor: ProviderActor, pool: Pool, label: PoolLab
 
 def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSettings, max_age: float | None) -> None:
     """Ask the cloud for the facts of :func:`image_of` that are unknown or older than *max_age* seconds."""
+    now = context.now()
     if settings.kind == "diskimage":
+        lost = actor.known.denials.images
+        upload = context.store.images.newest_ready(settings.name, actor.provider.name)
+        if upload is not None and lost.denied_at(upload.external_id, now) is not None:
+            # Whether it is gone or only deactivated is for the message.
+            actor.known.image(upload.external_id or "").want(now, max_age)
         return
-    now, fact = context.now(), actor.known.image(settings.image_id or settings.image_name or settings.name)
+    fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
     fact.want(now, max_age)
     found, wrong = _chosen(settings, fact)
     denied = None if found is None else actor.known.denials.images.denied_at(settings.image_id or found.id, now)
@@ -150,7 +156,11 @@ def image_of(
             return upload.external_id, upload, None
         upload = images.newest_ready(settings.name, actor.provider.name)
         if upload is not None:
-            return None, None, Reason(reasons.IMAGE_GONE, {**figures, "build": upload.build_id})
+            seen = actor.known.images.get(upload.external_id or "")
+            image = next(iter(seen.value or ()), None) if seen is not None else None
+            inactive = image is not None and image.status != ACTIVE
+            fate = unusable_image(image) if image and inactive else f"is not in the cloud of {where} any more"
+            return None, None, Reason(reasons.IMAGE_GONE, {**figures, "build": upload.build_id, "fate": fate})
         building = images.is_building(settings.name)
         return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
     fact = actor.known.image(settings.image_id or settings.image_name or settings.name)

@@ -27,6 +27,7 @@ FIGURES = {
     "launching": 3,
     "image": "debian",
     "build": "0123abcd",
+    "fate": "is deactivated",
     "label": "small",
     "seconds": 12.4,
     "text": "503 Service Unavailable",

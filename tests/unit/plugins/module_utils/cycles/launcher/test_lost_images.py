@@ -256,3 +256,16 @@ def test_what_is_refused_again_and_again_fails_after_spaced_attempts(text):
         assert reason["code"] == "launch-failed"
         assert all(after - before >= 1.0 for before, after in pairwise(creates(world)))
         assert 3 <= len(creates(world)) <= 5
+
+
+def test_a_deactivated_image_of_a_build_is_told_with_its_status_and_remedy():
+    with World(uploaded()) as world:
+        upload(world, 1)
+        inactive(world, 1)
+        cycle = world.start()
+        request = world.request("small")
+        text = (
+            "is deactivated (east-1): reactivate it (openstack image set --activate east-1), and no older one is there"
+        )
+        world.run(60)
+        assert text in cycle.account.waiting[request]["text"]
