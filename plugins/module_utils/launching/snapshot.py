@@ -53,6 +53,8 @@ class ProviderState:
     """How many servers the cloud builds in parallel best, as learned so far."""
     builds_left: float = math.inf
     """How many more launches that number allows."""
+    limits_lack: Reason | None = None
+    """Why the cloud's limits are not had, after a few tries; None while they are, or may be soon."""
     fresh: bool = False
     """True in the first seconds while no call has failed: the cloud's first answers are expected soon."""
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from .errors import CloudError
 from .resources import Limits, Resources
 
 # Properties of the images that Nodepool uploads; the third is META_PROVIDER. Images of this collection also have
@@ -217,10 +218,12 @@ class CloudLimits:
     """One reading of the project's limits and usage in all the services that were asked.
 
     *bounds*: upper limits. *used*: the usage that the services report; a name that no service reports is absent.
+    *lacks*: why cinder or neutron did not tell theirs.
     """
 
     bounds: Limits
     used: Resources
+    lacks: tuple[CloudError, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from ...model.cloud import (
     Volume,
 )
 from ...model.config.types import Provider
-from ...model.errors import CloudNotFound, CloudRefused
+from ...model.errors import CloudError, CloudNotFound, CloudRefused
 from ...model.resources import Limits, Resources
 from ..proc import has_routed_ipv6
 from . import addresses, reading, shapes
@@ -315,6 +315,8 @@ class CloudClient:
     def limits(self, *, volumes: bool = False, network: bool = False) -> CloudLimits:
         """Return the limits and usage of the project in nova.
 
+        Whether cinder and neutron tell theirs says nothing about nova: their errors are part of the result.
+
         :param volumes: add those in cinder, when the cloud has it.
         :param network: add those in neutron, when the cloud has it.
         """
@@ -323,23 +325,35 @@ class CloudClient:
             "GET /limits", lambda document: shapes.absolute_limits(document, shapes.NOVA_LIMITS), answer.document
         )
         parts = [(bounds, used)]
-        if volumes and self._rest.has("block-storage"):
-            answer = self._rest.call("block-storage", "GET", "/limits", key="limits")
-            parts.append(
-                self._made(
-                    "GET /volume/limits",
-                    lambda document: shapes.absolute_limits(document, shapes.CINDER_LIMITS),
-                    answer.document,
-                )
-            )
-        if network and self._rest.has("network"):
-            parts.extend(self._network_quota())
+        others = [self._volume_limits] if volumes else []
+        others += [self._network_quota] if network else []
+        lacks: list[CloudError] = []
+        for read in others:
+            try:
+                parts.extend(read())
+            except CloudError as error:
+                lacks.append(error)
         return CloudLimits(
             bounds=Limits({name: value for part, _used in parts for name, value in part.items()}),
             used=Resources({name: value for _bounds, part in parts for name, value in part.items()}),
+            lacks=tuple(lacks),
         )
 
+    def _volume_limits(self) -> Iterable[tuple[dict[str, float], dict[str, float]]]:
+        if not self._rest.has("block-storage"):
+            return []
+        answer = self._rest.call("block-storage", "GET", "/limits", key="limits")
+        return [
+            self._made(
+                "GET /volume/limits",
+                lambda document: shapes.absolute_limits(document, shapes.CINDER_LIMITS),
+                answer.document,
+            )
+        ]
+
     def _network_quota(self) -> Iterable[tuple[dict[str, float], dict[str, float]]]:
+        if not self._rest.has("network"):
+            return []
         path = f"/quotas/{self._rest.project_id()}/details.json"
         try:
             answer = self._rest.call("network", "GET", path, key="quota")

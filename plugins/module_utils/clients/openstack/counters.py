@@ -104,17 +104,20 @@ class CallCounters:
         :param times: nor before so many times the usual time of its kind.
         :param but: ignore calls of this kind.
         """
+        waiting = self.all_overdue(least, times)
+        return max(
+            ((kind, waiting[kind]) for kind in waiting if kind != (but or None)), default=("", 0.0), key=_seconds
+        )
+
+    def all_overdue(self, least: float, times: float) -> dict[str, float]:
+        """Return for each kind the seconds of the longest waiting call, if it waits unusually long."""
+        longest: dict[str, float] = {}
         with self._lock:
             now = self._clock()
-            waiting = [
-                (now - began, kind)
-                for ident, (kind, began) in self._running.items()
-                if ident not in self._auxiliary
-                and kind != (but or None)
-                and now - began >= max(least, times * self._usual(kind))
-            ]
-        seconds, kind = max(waiting, default=(0.0, ""))
-        return kind, seconds
+            for ident, (kind, began) in self._running.items():
+                if ident not in self._auxiliary and now - began >= max(least, times * self._usual(kind)):
+                    longest[kind] = max(longest.get(kind, 0.0), now - began)
+        return longest
 
     def usual(self, *, but: str = "") -> float:
         """Return the usual seconds of the slowest kind of call, by recent answers; 0 before the first answer.
@@ -177,3 +180,7 @@ class CallCounters:
         for (kind, status), count in sorted(self.snapshot().items()):
             result.setdefault(kind, {})[status] = count.calls
         return result
+
+
+def _seconds(pair: tuple[str, float]) -> float:
+    return pair[1]

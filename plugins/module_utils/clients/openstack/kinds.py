@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kind of an API call: its method and its path without the ids."""
+"""The kind of an API call (its method and its path without the ids), and the service that answers it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,26 @@ _ID = re.compile(r"^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA
 _COLLECTIONS = frozenset(
     ("servers", "flavors", "images", "networks", "subnets", "ports", "floatingips", "quotas", "volumes", "routers")
 )
+NOVA, NEUTRON, GLANCE, CINDER, KEYSTONE = "nova", "neutron", "glance", "cinder", "keystone"
+_SERVICES = {
+    "auth": KEYSTONE,
+    "v3": KEYSTONE,
+    "v2.0": NEUTRON,
+    "v2": GLANCE,
+    "images": GLANCE,
+    "tasks": GLANCE,
+    "info": GLANCE,
+    "volume": CINDER,
+    "volumes": CINDER,
+    "networks": NEUTRON,
+    "subnets": NEUTRON,
+    "ports": NEUTRON,
+    "floatingips": NEUTRON,
+    "routers": NEUTRON,
+    "security-groups": NEUTRON,
+    "quotas": NEUTRON,
+}
+"""First part of a kind's path → the service. All others belong to nova."""
 _NOT_AN_ID = frozenset(("detail", "details", "defaults"))
 
 
@@ -40,3 +60,9 @@ def call_kind(method: str, url: str) -> str:
         named.append("{id}" if is_id or _ID.match(word) else word)
     kind = f"{method} /{'/'.join(named)}"
     return f"{method} /volume/limits" if named == ["limits"] and version == "v3" else kind
+
+
+def service_of(kind: str) -> str:
+    """Return the name of the service that answers calls of this kind; nova for kinds that are not known."""
+    path = kind.partition(" ")[2]
+    return _SERVICES.get(path.strip("/").partition("/")[0], NOVA)

@@ -77,7 +77,8 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     plan = _settled_plan(context, registry, gates, leaving)
     pace = _pace(context, gates, plan)
     providers = _reached(context, left_out)
-    unusable = [*unreached(providers), *grouped(_lacking(context, providers))]
+    denied, warned = _not_told(context)
+    unusable = [*unreached(providers), *denied, *grouped(_lacking(context, providers))]
     met = would_say(context)
     lines = [
         *(*met, *_lines(context, plan, actions), *map(_pace_line, pace)),
@@ -94,7 +95,7 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
         "acted_for": [],
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
         "api_calls": {name: actor.client.counters.document() for name, actor in context.actors.items()},
-        "warnings": [*context.config.warnings, *met, *store.odd_documents()],
+        "warnings": [*context.config.warnings, *met, *store.odd_documents(), *warned],
     }
 
 
@@ -122,8 +123,18 @@ def _reached(context: Context, left_out: dict[str, str]) -> dict[str, dict[str, 
     rows = {name: reach_document(why) for name, why in left_out.items()}
     for name, actor in context.actors.items():
         silent = f"provider {name}: no answer within {PATIENCE:g} s: see whether the cloud is up"
-        rows[name] = reach_document(str(actor.trouble) if actor.trouble else silent if actor.reading else None)
+        why = actor.unusable
+        rows[name] = reach_document(why if why else silent if actor.reading else None)
     return dict(sorted(rows.items()))
+
+
+def _not_told(context: Context) -> tuple[list[str], list[str]]:
+    """Return what the clouds of usable providers do not tell: what some labels need, and what is done without."""
+    lacks = [
+        (name, lack) for name, actor in context.actors.items() if actor.unusable is None for lack in actor.needs.lacks()
+    ]
+    needed = [lack.text(name) for name, lack in lacks if not lack.used]
+    return needed, [lack.text(name) for name, lack in lacks if lack.used]
 
 
 def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, str]]:

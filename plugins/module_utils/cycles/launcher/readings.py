@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ...clients.openstack.kinds import NEUTRON
 from ...launching.catalog import unused_zones
 from ...launching.snapshot import LabelOffer
 from ...model.config.types import Pool, PoolLabel
@@ -40,8 +41,11 @@ def read_clouds(context: Context, gates: Gates, ledger: Ledger, *, demand: bool)
     max_age = None if demand else math.inf
     for name, actor in context.actors.items():
         # Without demand, the limits are read once, so that the first request need not wait for them.
-        age = _limits_age(actor, gates.freezes.any_at(name)) if demand else math.inf
+        tried = demand or actor.limits.error is not None or actor.view.listing.failures > 0
+        age = _limits_age(actor, gates.freezes.any_at(name)) if tried else math.inf
         actor.capacity.want(context.now(), age)
+        if demand and actor.health.away(NEUTRON) is not None:
+            actor.known.networks.want(context.now(), PROBE_AGE)
         given_back = actor.given_back.size
         actor.usage.follow(actor.view.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids, given_back)
         pools = actor.provider.pools.values()
@@ -52,6 +56,8 @@ def read_clouds(context: Context, gates: Gates, ledger: Ledger, *, demand: bool)
 
 
 def _limits_age(actor: ProviderActor, frozen: bool) -> float:
+    if actor.limits.error is not None:
+        return max(PROBE_AGE, actor.limits.retry_at - (actor.capacity.asked_at or 0.0))
     if actor.blocked is not None:
         return PROBE_AGE
     return LIMITS_AGE_WHEN_FULL if actor.usage.near_limit or frozen else LIMITS_AGE
@@ -69,6 +75,8 @@ def _largest_need(readings: Iterable[PoolReading]) -> Resources:
 def _read_pool(context: Context, gates: Gates, actor: ProviderActor, pool: Pool, max_age: float | None) -> PoolReading:
     given = [zone for zone in pool.availability_zones if zone not in unused_zones(pool, actor.known.every_zone.value)]
     zones = given or actor.known.zones.want(context.now(), max_age)
+    if zones is None and actor.known.zones.trouble is not None and not actor.known.denials.zones:
+        zones = []  # nova chooses the zone
     offers = {name: _offer(context, gates, actor, pool, label, max_age) for name, label in pool.labels.items()}
     return PoolReading(offers, zones)
 

@@ -208,6 +208,7 @@ def _provider_state(actor: ProviderActor, ledger: Ledger, in_hand: InHand) -> Pr
         max_concurrency=actor.provider.max_concurrency,
         blocked=actor.blocked,
         fresh=actor.fresh,
+        limits_lack=actor.limits_lack,
         **_builds(actor, in_hand),
     )
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from .acting_providers import ActingProviders, Chosen, Make
 from .context.context import Context
 from .inherited import Inherited
 from .provider.actor import ProviderActor
+from .provider.health import CORE
 from .provider.provider_locks import ProviderLocks
 from .provider.registry import Registry
 from .provider.warming import Warming
@@ -41,8 +42,9 @@ class Takeover:
         self._acting_providers = ActingProviders(context, self._locks, chosen, client, self._registry.origin)
         self._changes = self._acting_providers.changes
         self._warming = Warming(self._images_of)
-        self._troubled: set[str] = set()
         self._remarked: set[tuple[str, str]] = set()
+        self._troubled: dict[str, dict[str, str]] = {}
+        """Provider → what is told to be in trouble there, with the text."""
         self._remembered_at = context.now()
         self.inherited = Inherited(context)
         self.acted_for: set[str] = set()
@@ -69,6 +71,7 @@ class Takeover:
             actor.check(now)
             actor.health.follow(now)
             actor.probe(now)
+            actor.probe_services(now)
             self._tell_health(actor, now)
             self._tell_remarks(actor)
             actor.view.settle(now)
@@ -138,18 +141,20 @@ class Takeover:
         return [self._context.config.image_settings(provider, label) for label in labels]
 
     def _tell_health(self, actor: ProviderActor, now: float) -> None:
-        """Report once when trouble begins and once when it is over."""
-        name, reason = actor.provider.name, actor.health.blocked(now)
-        if reason is not None and name not in self._troubled:
-            self._troubled.add(name)
-            self._remembered_at = float("-inf")
-            text = str(reason.figures["text"])
-            text = text if text.startswith("provider ") else f"provider {name}: {text}"
-            self._context.account.say(Trouble(text, provider=name))
-        elif reason is None and name in self._troubled:
-            self._troubled.discard(name)
-            self._remembered_at = float("-inf")
-            self._context.account.say(Line(f"provider {name}: its API works again", provider=name))
+        """Report once when a service, or a fact, is in trouble, and once when that is over."""
+        name, before = actor.provider.name, self._troubled.get(actor.provider.name, {})
+        told = {part: text for part, (text, _since) in actor.health.troubles(now).items()}
+        self._troubled[name] = told
+        if told.keys() == before.keys():
+            return
+        self._remembered_at = float("-inf")
+        for part in told.keys() - before.keys():
+            if not _is_among(told[part], before.values()):
+                self._context.account.say(Trouble(trouble_line(name, part, told[part]), provider=name))
+        for part in before.keys() - told.keys():
+            if not _is_among(before[part], told.values()):
+                what = "its API" if part in CORE else part
+                self._context.account.say(Line(f"provider {name}: {what} works again", provider=name))
 
     def _tell_remarks(self, actor: ProviderActor) -> None:
         """Report once per cycle what is odd about the cloud although its calls succeed."""
@@ -203,6 +208,18 @@ class Takeover:
     def problems(self) -> list[str]:
         """Return the problems with the settings of providers."""
         return self._acting_providers.documents()
+
+
+def trouble_line(provider: str, part: str, text: str) -> str:
+    """Return the line about a trouble of a service or a fact of a provider."""
+    said = text.removeprefix(f"provider {provider}: ")
+    which = f"{part} is in trouble: " if part not in CORE and " " not in part else ""
+    return f"provider {provider}: {which}{said}"
+
+
+def _is_among(text: str, others: Iterable[str]) -> bool:
+    """Return True if the same trouble is part of another one: a call that keeps failing is told of by its own name."""
+    return any(text in other or other in text for other in others)
 
 
 def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:

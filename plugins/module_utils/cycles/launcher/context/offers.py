@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ....launching.catalog import image_misses
 from ....launching.narrow import Shape
@@ -105,7 +106,10 @@ def label_template(
     where = f"{actor.provider.name}/{pool.name}"
     flavors, lacks = actor.known.flavors.value, missing(actor, pool, label, now, max_age)
     if flavors is None or lacks is None:
-        return LaunchTemplate(LabelOffer(not_now=_unread(actor, where)), settings)
+        return LaunchTemplate(LabelOffer(not_now=_unread(actor, where, actor.known.flavors)), settings)
+    away = _away(actor, pool, label, where)
+    if away is not None:
+        return LaunchTemplate(LabelOffer(not_now=away), settings)
     if lacks:
         return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks), settings)
     flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
@@ -174,12 +178,12 @@ def image_of(
         return None, None, Reason(reasons.IMAGE_BUILDING, figures)
     if wrong is not None:
         return None, None, _unread(actor, where) if fact.age(now) > MISS_AGE else _broken(where, label, [str(wrong)])
-    if isinstance(fact.error, CloudRefused):
+    if isinstance(fact.error, CloudRefused) and fact.error.status is None:
         return None, None, _broken(where, label, [str(fact.error)])
-    if fact.answered_at is None:
+    if fact.answered_at is None or fact.error is not None:
         # An id need not be resolved. glance is only asked whether the image exists.
         sure = settings.image_id is not None and fact.error is not None
-        return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where))
+        return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where, fact))
     if settings.image_id is None and (actor.known.image_names.waited(now) < SOON or _seen_since(actor, settings, fact)):
         return None, None, _unread(actor, where)
     return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
@@ -204,5 +208,18 @@ def _broken(where: str, label: PoolLabel, lacks: list[str]) -> Reason:
     return Reason(reasons.LABEL_BROKEN, {"where": where, "label": label.name, "text": "; ".join(lacks)})
 
 
-def _unread(actor: ProviderActor, where: str) -> Reason:
-    return actor.blocked or Reason(reasons.FACTS_UNREAD, {"where": where})
+def _away(actor: ProviderActor, pool: Pool, label: PoolLabel, where: str) -> Reason | None:
+    """Return why a service, or the networks, that the label needs cannot be used; None if they can."""
+    networks = actor.known.networks
+    if networks.value is None and networks.failures and (label.networks or pool.networks):
+        return _unread(actor, where, networks)
+    if not actor.health.some_away:
+        return None
+    return next(
+        (why for name in sorted(actor.known.needed_services(pool, label)) if (why := actor.health.away(name))), None
+    )
+
+
+def _unread(actor: ProviderActor, where: str, fact: Fact[Any] | None = None) -> Reason:
+    lack = None if fact is None else actor.lack_of(fact)
+    return actor.blocked or lack or Reason(reasons.FACTS_UNREAD, {"where": where})

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ....clients.openstack.client import CloudClient
+from ....clients.openstack.kinds import GLANCE, KEYSTONE, NEUTRON, NOVA, service_of
 from ....launching.identity import SharedKeys
 from ....launching.polling import (
     RAREST,
@@ -19,7 +21,7 @@ from ....launching.polling import (
     watch_due,
 )
 from ....model.api_timeouts import ApiTimeouts
-from ....model.cloud import CloudLimits, Server
+from ....model.cloud import Server
 from ....model.config.types import Provider
 from ....model.errors import (
     CloudAuthError,
@@ -32,6 +34,7 @@ from ....model.resources import Resources
 from ...frame.inbox import Inbox
 from ...frame.workers import Done, WorkerSet
 from .auxiliary_lane import AuxiliaryLane
+from .capacity_reading import CapacityReading
 from .create_lane import CreateLane
 from .experience import Experience
 from .facts import Fact
@@ -39,6 +42,8 @@ from .given_back import Expected, GivenBack
 from .health import CREATE, Health
 from .inquiries import Answered
 from .knowledge import Knowledge
+from .lacks import FEW, LIMITS
+from .needs import Needs, lacks_of
 from .server_view import ServerView
 from .usage import Capacity, Usage
 
@@ -47,14 +52,16 @@ Judge = Callable[[CloudError], CloudError]
 LIMITS_AGE = 60.0
 """Largest age in seconds of the limits and the others' usage while nodes are wanted."""
 LIMITS_AGE_WHEN_FULL = 15.0
-LIMITS_HOLD = 60.0
-"""Seconds for which limits that were answered wait for the list that is read after them."""
 PROBE_AGE = 2.0
 """Seconds between two readings of the limits of a provider in trouble, which show whether it works again. Failures make
 the interval longer."""
 JOB_CALLS, MOST_JOB = 8.0, 4.0
 """A job of several calls may take this many times the usual time of the slowest one, and at most this many times as
 long as a job at a quick cloud."""
+SERVICE_PROBE = 30.0
+"""Seconds without news after which a service in trouble is tried with a cheap call."""
+QUOTA = "GET /quotas/{id}/details"
+VOLUME_LIMITS = "GET /volume/limits"
 RETRY_WITHIN = 10.0
 """Seconds. A preview does not wait for an API that asks for a longer pause."""
 
@@ -97,19 +104,24 @@ class ProviderActor:
         self.experience = Experience()
         self.shared_keys = SharedKeys()
         self._began = inbox.clock()
-        self._limits: tuple[float, CloudLimits] | None = None
+        self._probed: set[str] = set()
         self.timeouts = timeouts or ApiTimeouts()
         # The client may have been replaced by the time of the call.
         # pylint: disable=unnecessary-lambda
         self.creates = CreateLane(provider.name, inbox, self.timeouts, lambda: self.client, self.heard)
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
         self.auxiliary = AuxiliaryLane(provider.name, inbox, self.timeouts, self.creates.waited)
-        self.health = Health(provider.name, client.counters, self.timeouts)
+        self.health = self._new_health()
         self.known = Knowledge(provider.name, lambda: self.client, inbox.clock, self._fact)
         self.usage = Usage(provider.name, site, lambda: self.known.flavors.value)
-        self.capacity: Fact[Capacity] = self._fact("GET /limits", self._read_capacity, LIMITS_AGE, self._new_capacity)
+        self.limits = CapacityReading(
+            lambda: self.client.limits(volumes=self._uses_volumes(), network=True),
+            lambda: self.view.list.read_whole(),
+            inbox.clock,
+        )
+        self.capacity: Fact[Capacity] = self._fact(LIMITS, self.limits.read, LIMITS_AGE, self._new_capacity)
         self.given_back = GivenBack(
-            lambda read, changed: self._fact("GET /limits", read, 0.0, changed),
+            lambda read, changed: self._fact(LIMITS, read, 0.0, changed),
             lambda: self.client.limits(),
             inbox.clock,
             lambda: self.creates.sent_at,
@@ -123,6 +135,7 @@ class ProviderActor:
             self._ask_for_server,
             lambda: self.health.wait_until,
         )
+        self.needs = Needs(lambda: self.provider, self.known, self.view.listing, self.capacity, self.limits)
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -151,6 +164,24 @@ class ProviderActor:
 
         self.workers.submit("GET /os-availability-zone", client.availability_zones, answered)
 
+    def probe_services(self, now: float) -> None:
+        """Try a service in trouble of which nothing was heard for a while: nothing else may call it now."""
+        reads: dict[str, tuple[str, Callable[[], Any]]] = {
+            NOVA: ("GET /os-availability-zone", self.client.availability_zones),
+            KEYSTONE: ("GET /os-availability-zone", self.client.availability_zones),
+            NEUTRON: ("GET /networks", self.client.list_networks),
+            GLANCE: ("GET /images", self.client.image_names),
+        }
+        for name in self.health.overdue(now, SERVICE_PROBE):
+            if name in reads and name not in self._probed and now >= self.health.held_until(reads[name][0]):
+                self._probed.add(name)
+                self.workers.submit(*reads[name], partial(self._service_probed, name, reads[name][0]))
+
+    def _service_probed(self, name: str, kind: str, _found: Any, error: CloudError | None) -> None:
+        self._probed.discard(name)
+        self.heard(error, kind)
+        self.inbox.nudge()
+
     def heard(self, error: CloudError | None, call: str = "") -> None:
         """Report the answer to a call to the health of the API."""
         self.health.heard(error, self.inbox.clock(), call)
@@ -162,15 +193,17 @@ class ProviderActor:
             self.client = client
             self.creates.renew()
             now, before = self.inbox.clock(), self.health
-            self.health = Health(provider.name, client.counters, self.timeouts)
+            self.health = self._new_health()
             self.health.learn(before.trouble_ended(now), now)
+            self.limits.renew()
             self.view.renew()
             for fact in (*self._facts, *self.known.names):
                 fact.renew()
             self.known.dead_ends.forget()
 
     def check(self, now: float) -> None:
-        """Answer the jobs that have overrun their time; jobs at a slow cloud get more of it."""
+        """Answer the jobs that have overrun their time; jobs at a slow cloud get more of it. Called once per pass."""
+        self.needs.look_again()
         usual = self.client.counters.usual(but=CREATE)
         self.workers.seconds = min(MOST_JOB * self.timeouts.job, max(self.timeouts.job, JOB_CALLS * usual))
         for workers in (self.workers, self.creates.workers, self.auxiliary.workers):
@@ -244,6 +277,16 @@ class ProviderActor:
         """Why nothing may be launched here now; None if launches are possible."""
         return self.health.blocked(self.inbox.clock())
 
+    def lack_of(self, fact: Fact[Any]) -> Reason | None:
+        """Return the reason for a fact that is not had; None while it may be had soon."""
+        return next((self.health.reason_of(lack) for lack in lacks_of([fact])), None)
+
+    @property
+    def limits_lack(self) -> Reason | None:
+        """Why the limits of the cloud are not known, after a few tries; None while they are, or may be soon."""
+        error = self.limits.error
+        return None if error is None else self.health.reason_of(self.limits.lacks(stops=True)[0])
+
     @property
     def fresh(self) -> bool:
         """True in the first seconds while no reading has failed: unknown facts will be known soon."""
@@ -261,16 +304,20 @@ class ProviderActor:
         return any(fact.busy for fact in (*self._facts, *self.known.names))
 
     @property
-    def trouble(self) -> CloudError | None:
-        """The error of a fact's last reading, if the reason is the API and not the content of the call."""
-        errors = (fact.error for fact in self._facts)
-        return next((error for error in errors if isinstance(error, CloudUnavailable | CloudAuthError)), None)
+    def unusable(self) -> str | None:
+        """Why nothing can be launched here, for check mode: the errors of readings that are needed; None if it can."""
+        lack = next((lack for lack in self.needs.lacks() if lack.stops), None)
+        if lack is not None:
+            return lack.text(self.provider.name)
+        errors = (fact.error for fact in self._facts if fact is not self.known.zones)
+        error = next((error for error in errors if isinstance(error, CloudUnavailable | CloudAuthError)), None)
+        return None if error is None else str(error)
 
     @property
     def retries(self) -> bool:
-        """True while a reading that the API answered with an error will be tried a second time soon."""
+        """True while a reading that the API answered with an error will be tried again soon, a few times in all."""
         soon = self.inbox.clock() + RETRY_WITHIN
-        return any(fact.failures == 1 and _answered(fact.error) and fact.not_before < soon for fact in self._facts)
+        return any(0 < fact.failures < FEW and _answered(fact.error) and fact.not_before < soon for fact in self._facts)
 
     @property
     def _facts(self) -> tuple[Fact[Any], ...]:
@@ -322,6 +369,8 @@ class ProviderActor:
         :param unanswered: the resources that the unanswered creates will use.
         :return: seconds until the next look is due; infinite if the cycle waits for nothing.
         """
+        if self.limits.error is not None:
+            return float("inf")
         uncounted = self.given_back.uncounted.at_most(now, self.creates.answers.present)
         expected = Expected(self.usage.known, uncounted, unanswered)
         return self.given_back.poll(expected, self.experience.delete_times, now)
@@ -345,8 +394,9 @@ class ProviderActor:
         heeded: bool = True,
     ) -> Fact[Any]:
         def answered(error: CloudError | None) -> None:
+            self.needs.look_again()
             if heeded or error is None:
-                self.heard(error)
+                self.heard(error, what)
             if changed is not None:
                 changed(error)
             self.inbox.nudge()
@@ -358,28 +408,28 @@ class ProviderActor:
             self.inbox,
             max_age,
             answered,
-            held_until=lambda: self.health.wait_until,
+            held_until=lambda: self.health.held_until(what),
             told=heeded,
+        )
+
+    def _new_health(self) -> Health:
+        # Asked for later: the facts are made after the health.
+        # pylint: disable=unnecessary-lambda
+        return Health(
+            self.provider.name,
+            self.client.counters,
+            self.timeouts,
+            needed=lambda: self.needs.services(),
+            lacks=lambda: self.needs.lacks(),
         )
 
     def _uses_volumes(self) -> bool:
         pools = self.provider.pools.values()
         return any(label.boot_from_volume for pool in pools for label in pool.labels.values())
 
-    def _read_capacity(self) -> Capacity:
-        # Read the limits first: a server that is created in between is then in the list and is not hidden usage.
-        # At a slow cloud the list may fail after the limits were answered: then the next try uses those.
-        now = self.inbox.clock()
-        if self._limits is None or not 0 <= now - self._limits[0] < LIMITS_HOLD:
-            self._limits = now, self.client.limits(volumes=self._uses_volumes(), network=True)
-        asked_at, limits = self._limits
-        listing = self.view.list.read_whole()
-        self._limits = None
-        return Capacity(limits, listing, asked_at)
-
     def _ask_for_server(self, server_id: str, answered: Answered) -> None:
         def done(result: tuple[float, Server | None] | None, error: CloudError | None) -> None:
-            self.heard(error)
+            self.heard(error, "GET /servers/{id}")
             answered(result, error)
             self.inbox.nudge()
 
@@ -390,9 +440,25 @@ class ProviderActor:
         if error is not None or capacity is None or began is None:
             return
         self.view.take_list(capacity.listing, began)
+        self.view.listing.works()
+        self._hear_of_parts(capacity)
         self.capacity.asked_at = began if capacity.asked_at is None else capacity.asked_at
         self.usage.read(capacity, self.capacity.asked_at)
 
+    def _hear_of_parts(self, capacity: Capacity) -> None:
+        """Report what the other services than nova answered when the limits were read."""
+        limits, asked = capacity.limits, [QUOTA, *([VOLUME_LIMITS] if self._uses_volumes() else [])]
+        if limits is None:
+            if self.limits.error is not None:
+                self.heard(None, "GET /servers/detail")
+            return
+        failed = {error.call: error for error in limits.lacks}
+        for error in failed.values():
+            self.heard(error)
+        for kind in asked:
+            if kind not in failed and self.health.away(service_of(kind)) is not None:
+                self.heard(None, kind)
+
 
 def _answered(error: CloudError | None) -> bool:
-    return isinstance(error, CloudUnavailable) and error.status is not None
+    return error is not None and error.status is not None

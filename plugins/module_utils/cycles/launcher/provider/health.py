@@ -1,16 +1,18 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The health of a provider's API: its last error, since when it is in trouble, and until when it asked for a pause."""
+"""The health of a provider's API: which services are in trouble since when, and until when it asked for a pause."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ....clients.openstack.counters import CallCounters
+from ....clients.openstack.kinds import KEYSTONE, NOVA, service_of
 from ....launching.moving import PATIENT, WELL, Standing
-from ....model import reasons
+from ....model import owner, reasons
 from ....model.api_timeouts import LONGEST_ABSENCE, ApiTimeouts
 from ....model.backoff import backoff
 from ....model.errors import (
@@ -20,55 +22,96 @@ from ....model.errors import (
 )
 from ....model.reasons import Reason
 from ....model.stored import is_number
+from .lacks import LIMITS, Lack
+from .service_health import ServiceHealth
 
 CREATE = "POST /servers"
 FIRST_PAUSE = 2.0
 """Seconds without a create after one that failed because of the API; doubled each time, up to one time-out."""
 PROBE_AFTER = 15.0
 """Seconds after which an API that asked for a pause is tried nevertheless, with a single cheap call."""
+CORE = (KEYSTONE, NOVA)
+"""The services without which nothing can be done at a provider."""
+
+Needed = Callable[[], Collection[str]]
+Lacks = Callable[[], Sequence[Lack]]
+
+
+def _nothing() -> tuple[()]:
+    return ()
 
 
 class Health:
     """The health of one provider's API. The cycle's thread reports every answer and checks the health in every pass.
 
-    An answer to any call shows that the API works. Only a create shows that creates work: after a failed create there
-    is a pause, which grows until one succeeds.
+    An answer to any call of a service shows that the service works. Only a create shows that creates work: after a
+    failed create there is a pause, which grows until one succeeds.
+
+    :param needed: returns the services besides nova and keystone that all launches here need. It is called only while
+        one of them is in trouble.
+    :param lacks: returns the facts that the provider needs and does not get.
     """
 
-    def __init__(self, provider: str, counters: CallCounters, timeouts: ApiTimeouts | None = None) -> None:
+    def __init__(
+        self,
+        provider: str,
+        counters: CallCounters,
+        timeouts: ApiTimeouts | None = None,
+        needed: Needed = _nothing,
+        lacks: Lacks = _nothing,
+    ) -> None:
         self._provider = provider
         self._counters = counters
         self._timeouts = timeouts or ApiTimeouts()
-        self._error: CloudError | None = None
-        self._silent = ("", 0.0)
+        self._needed = needed
+        self._lacks = lacks
+        self._services: dict[str, ServiceHealth] = {}
+        self._silent: dict[str, tuple[str, float]] = {}
+        """Service → kind and seconds of the call that waits too long for its answer."""
+        self._core_told = False
+        """True if nova or keystone was told to be in trouble at the last look."""
         self._creates: CloudError | None = None
         self._creates_failures = 0
         self._creates_until = 0.0
         self._creates_since = 0.0
         self._heard_at = float("-inf")
-        self.wait_until = 0.0
-        """UNIX time until which no call is made because the API asked for a pause."""
-        self._asked = 0.0
+        self._held: dict[str, tuple[float, float]] = {}
+        """Service → UNIX time until which it asked for a pause, and the seconds that it asked for."""
         self._probe_at = 0.0
         self.since: float | None = None
         """UNIX time since which the API is in trouble; None if it is not."""
         self._well_since = float("-inf")
         """UNIX time at which its last trouble ended."""
 
+    # -- what is heard -------------------------------------------------------------------------------------------
+
     def heard(self, error: CloudError | None, now: float, call: str = "") -> None:
         """Note an answer to a *call*, or that there was none. A refusal is an answer."""
-        failed = isinstance(error, CloudUnavailable | CloudAuthError)
+        kind = (error.call if error is not None else "") or call
+        service = self._service(service_of(kind))
         if call != CREATE and (error is None or error.status is not None):
             self._heard_at = now
-        if failed:
-            self._error = error
+        if error is not None and isinstance(error, CloudUnavailable | CloudAuthError):
+            service.failed(error, kind, now)
+            if error.retry_after is not None:
+                self._hold(service.name, error.retry_after, now)
         elif error is None or error.status is not None:
-            self._error = None
-        if failed and error is not None and error.retry_after is not None:
-            self.wait_until = max(self.wait_until, now + min(LONGEST_ABSENCE, error.retry_after))
-            self._asked, self._probe_at = error.retry_after, now + PROBE_AFTER
+            service.answered(kind, now)
+            if service.name != KEYSTONE and KEYSTONE in self._services:
+                self._services[KEYSTONE].works(now)  # as the service has accepted the token
         if call == CREATE:
-            self._heard_of_create(error if failed else None, now)
+            self._heard_of_create(error if isinstance(error, CloudUnavailable | CloudAuthError) else None, now)
+
+    def _service(self, name: str) -> ServiceHealth:
+        if name not in self._services:
+            self._services[name] = ServiceHealth(name)
+        return self._services[name]
+
+    def _hold(self, service: str, seconds: float, now: float) -> None:
+        until = max(self._held.get(service, (0.0, 0.0))[0], now + min(LONGEST_ABSENCE, seconds))
+        self._held[service] = until, seconds
+        if service in CORE:
+            self._probe_at = now + PROBE_AFTER
 
     def _heard_of_create(self, error: CloudError | None, now: float) -> None:
         if error is None:
@@ -80,9 +123,24 @@ class Health:
             self._creates_failures += 1
             self._creates_until = now + backoff(self._creates_failures, first=FIRST_PAUSE, most=self._timeouts.silence)
 
+    # -- pauses --------------------------------------------------------------------------------------------------
+
+    @property
+    def wait_until(self) -> float:
+        """UNIX time until which no call is made to some service because it asked for a pause."""
+        return max((until for until, _seconds in self._held.values()), default=0.0)
+
+    def held_until(self, kind: str) -> float:
+        """Return the UNIX time until which no call of this kind is made because its service asked for a pause."""
+        return max(self._held.get(name, (0.0, 0.0))[0] for name in (*CORE, service_of(kind)))
+
+    @property
+    def _core_held(self) -> tuple[float, float]:
+        return max(self._held.get(name, (0.0, 0.0)) for name in CORE)
+
     def probe_due(self, now: float) -> bool:
         """Return True, once per interval, if an API that asked for a pause must be tried with one cheap call."""
-        if not self._probe_at <= now < self.wait_until:
+        if not self._probe_at <= now < self._core_held[0]:
             return False
         self._probe_at = now + PROBE_AFTER
         return True
@@ -91,47 +149,98 @@ class Health:
         """Note the answer to that call: a success ends the pause for all calls."""
         self.heard(error, now)
         if error is None:
-            self.wait_until = 0.0
+            self._held.clear()
+
+    # -- what follows --------------------------------------------------------------------------------------------
 
     def follow(self, now: float) -> None:
         """Check whether calls wait too long for their answers; called once per pass.
 
         A create may take minutes while all other calls are answered: then it is only slow.
         """
-        suspect = self._timeouts.suspect
-        # A call that waits no longer than calls of its kind usually do shows nothing.
-        kind, seconds = self._counters.overdue(suspect, PATIENT, but=CREATE)
-        bound = max(suspect, PATIENT * self._counters.usual(but=CREATE))
-        if not seconds and now - self._heard_at >= bound:
-            # Time in which nothing was asked is no silence, so the call itself must have waited as long.
-            kind, seconds = self._counters.longest_wait()
-            seconds = seconds if seconds >= bound else 0.0
-        self._silent = (kind, seconds) if seconds else ("", 0.0)
+        silent: dict[str, tuple[str, float]] = {}
+        for kind, seconds in self._waiting(now).items():
+            if seconds > silent.get(service_of(kind), ("", 0.0))[1]:
+                silent[service_of(kind)] = kind, seconds
+        self._silent = silent
+        for name, (kind, seconds) in silent.items():
+            self._service(name).suspect(_silence(kind, seconds), kind, now, now - seconds)
+        for service in self._services.values():
+            if service.name not in silent:
+                service.settle(now)
         if self.blocked(now) is None:
             if self.since is not None:
                 self._well_since = now
             self.since = None
         elif self.since is None:
-            self.since = now - self._silent[1]
+            self.since = now - max((silent[name][1] for name in CORE if name in silent), default=0.0)
+
+    def _waiting(self, now: float) -> dict[str, float]:
+        """Return the kinds of calls that wait unusually long, with the seconds."""
+        suspect = self._timeouts.suspect
+        # A call that waits no longer than calls of its kind usually do shows nothing.
+        found = self._counters.all_overdue(suspect, PATIENT)
+        found.pop(CREATE, None)
+        bound = max(suspect, PATIENT * self._counters.usual(but=CREATE))
+        if not found and now - self._heard_at >= bound:
+            # Time in which nothing was asked is no silence, so the call itself must have waited as long.
+            kind, seconds = self._counters.longest_wait()
+            return {kind: seconds} if seconds >= bound else {}
+        return found
 
     def blocked(self, now: float) -> Reason | None:
         """Return why no work may be given to the provider now; None if it may."""
-        kind, seconds = self._silent
-        if seconds:
-            return self._trouble(f"no answer to {kind} for {seconds:.0f} s")
-        return self.refused(now)
+        if not self._services and not self._silent and not self._lacks():
+            return None
+        for name in CORE:
+            if name in self._silent:
+                return self._trouble(_silence(*self._silent[name]), name)
+        return self.refused(now) or self._without_needed()
 
     def refused(self, now: float) -> Reason | None:
         """Return the same, but only for reasons that follow from answers, not from missing answers."""
-        if now < self.wait_until:
-            said = f"{self._error}; " if self._error is not None else ""
-            left = self.wait_until - now
-            return self._trouble(f"{said}it asked to be left alone for {self._asked:.0f} s, which ends in {left:.0f} s")
-        if self._error is not None:
-            return self._trouble(str(self._error))
-        if now < self._creates_until:
-            return self._trouble(f"{self._creates}; next create in {self._creates_until - now:.0f} s")
-        return None
+        error = next((item.error for name in CORE if (item := self._services.get(name)) and item.error), None)
+        until, asked = self._core_held
+        if now < until:
+            said = f"{error}; " if error is not None else ""
+            text = f"{said}it asked to be left alone for {asked:.0f} s, which ends in {until - now:.0f} s"
+            return self._trouble(text)
+        if error is not None:
+            return self._trouble(str(error), whose=_owner_of(error))
+        if now < self._creates_until and self._creates is not None:
+            text = f"{self._creates}; next create in {self._creates_until - now:.0f} s"
+            return self._trouble(text, whose=_owner_of(self._creates))
+        return next((self.reason_of(lack) for lack in self._lacks() if lack.stops), None)
+
+    def away(self, name: str) -> Reason | None:
+        """Return why the service *name* cannot be used now; None if it can."""
+        if name in self._silent:
+            return self._trouble(_silence(*self._silent[name]), name)
+        service = self._services.get(name)
+        if service is None or service.error is None:
+            return None
+        return self._trouble(str(service.error), name, _owner_of(service.error))
+
+    @property
+    def some_away(self) -> bool:
+        """True if some service besides nova and keystone cannot be used now."""
+        named = {*self._silent, *(item.name for item in self._services.values() if item.error is not None)}
+        return not named <= set(CORE)
+
+    def overdue(self, now: float, seconds: float) -> list[str]:
+        """Return the services in trouble of which nothing was heard for so many *seconds*: they must be tried."""
+        return [
+            item.name
+            for item in self._services.values()
+            if item.error is not None and item.name not in self._silent and now - item.heard_at >= seconds
+        ]
+
+    def _without_needed(self) -> Reason | None:
+        away = [name for name in {*self._services, *self._silent} if name not in CORE and self.away(name) is not None]
+        if not away:
+            return None
+        needed = self._needed()
+        return next((self.away(name) for name in sorted(away) if name in needed), None)
 
     def troubled_for(self, now: float) -> float:
         """Return the seconds since the trouble began; 0 if there is none."""
@@ -140,7 +249,9 @@ class Health:
     def standing(self, now: float) -> Standing:
         """Return what decides whether requests leave this provider."""
         counters = self._counters
-        answered = not self._silent[1] and (self._error is None or self._error.status is not None)
+        errors = [item.error for name in CORE if (item := self._services.get(name)) and item.error]
+        silent = any(name in self._silent for name in CORE)
+        answered = not silent and all(error.status is not None for error in errors)
         troubled = self.troubled_for(now)
         # Before the trouble, perhaps nothing was asked.
         return Standing(troubled, answered, min(troubled, counters.quiet_for()), counters.usual(but=CREATE))
@@ -160,21 +271,93 @@ class Health:
         if is_number(trouble_ended) and trouble_ended <= now:
             self._well_since = max(self._well_since, float(trouble_ended))
 
+    # -- what is told --------------------------------------------------------------------------------------------
+
+    def troubles(self, now: float) -> dict[str, tuple[str, float]]:
+        """Return what is in trouble → (why, since when): services, creates, and facts that are not had.
+
+        A service is in it until the calls that failed work again. One that keeps failing stays in it.
+        """
+        told: dict[str, tuple[str, float]] = {}
+        for service in self._services.values():
+            service.settle(now)
+        for name in CORE:
+            service = self._services.get(name, ServiceHealth(name))
+            if service.since is not None:
+                told[name] = service.text, service.since
+        reason = self.refused(now)
+        if reason is not None and NOVA in told and now < self._core_held[0]:
+            told[NOVA] = str(reason.figures["text"]), told[NOVA][1]
+        elif self._core_held[0] > now and not told and reason is not None:
+            told[NOVA] = str(reason.figures["text"]), now if self.since is None else self.since
+        if self._creates is not None and NOVA not in told:
+            told[NOVA] = str(self._creates), self._creates_since
+        if told.keys() & set(CORE):
+            self._core_told = True
+        else:
+            self._tell_others(told, now)
+        for lack in self._lacks():
+            if (lack.lasting or lack.kind == LIMITS) and str(lack.error) not in [
+                text for text, _since in told.values()
+            ]:
+                told[lack.kind] = lack.text(self._provider), lack.since
+        return told
+
+    def _tell_others(self, told: dict[str, tuple[str, float]], now: float) -> None:
+        """Add the other services. What they answered while nova or keystone was in trouble tells nothing of them."""
+        others = sorted(name for name in self._services if name not in CORE)
+        if self._core_told:
+            self._core_told = False
+            for name in others:
+                self._services[name].works(now)
+        for name in others:
+            service = self._services[name]
+            if service.since is not None:
+                told[name] = service.text, service.since
+
     def document(self, now: float) -> dict[str, Any]:
-        """Return the health for the result: ``state`` is ok or trouble."""
-        reason = self.blocked(now)
-        if reason is None and self._creates is None:
+        """Return the health for the result: ``state`` is ok or trouble, ``services`` has what is in trouble."""
+        told = self.troubles(now)
+        if not told:
             return {"state": "ok"}
-        if reason is None:
-            # A create may be tried again, but nothing has shown yet that creates work.
-            return {"state": "trouble", "text": str(self._creates), "seconds": round(now - self._creates_since, 1)}
-        return {"state": "trouble", "text": reason.figures["text"], "seconds": round(self.troubled_for(now), 1)}
+        return {
+            "state": "trouble",
+            "text": "; ".join(dict.fromkeys(text for text, _since in told.values())),
+            "seconds": round(now - min(since for _text, since in told.values()), 1),
+            "owner": owner.foremost(self._owners()),
+            "services": {
+                name: {"text": text, "seconds": round(now - since, 1)} for name, (text, since) in told.items()
+            },
+        }
 
     def record(self, now: float) -> dict[str, Any]:
         """Return the health as it is stored: with ``since`` (UNIX time) instead of ``seconds``."""
-        document = self.document(now)
-        seconds = document.pop("seconds", None)
-        return document if seconds is None else {**document, "since": round(now - seconds)}
 
-    def _trouble(self, text: str) -> Reason:
-        return Reason(reasons.PROVIDER_TROUBLE, {"where": self._provider, "text": text})
+        def stored(part: dict[str, Any]) -> dict[str, Any]:
+            seconds = part.pop("seconds", None)
+            return part if seconds is None else {**part, "since": round(now - seconds)}
+
+        document = self.document(now)
+        parts = {name: stored(dict(part)) for name, part in document.pop("services", {}).items()}
+        return {**stored(document), **({"services": parts} if parts else {})}
+
+    def reason_of(self, lack: Lack) -> Reason:
+        """Return the reason for a fact that is not had."""
+        return self._trouble(lack.text(self._provider), service_of(lack.kind), lack.owner)
+
+    def _owners(self) -> list[str]:
+        errors = [service.error for service in self._services.values() if service.error is not None]
+        errors += [self._creates] if self._creates is not None else []
+        return [*map(_owner_of, errors), *(lack.owner for lack in self._lacks())] or [owner.CLOUD]
+
+    def _trouble(self, text: str, service: str = NOVA, whose: str = owner.CLOUD) -> Reason:
+        figures = {"where": self._provider, "text": text, "service": service, "owner": whose}
+        return Reason(reasons.PROVIDER_TROUBLE, figures)
+
+
+def _silence(kind: str, seconds: float) -> str:
+    return f"no answer to {kind} for {seconds:.0f} s"
+
+
+def _owner_of(error: CloudError) -> str:
+    return owner.ACCOUNT if isinstance(error, CloudAuthError) else owner.CLOUD

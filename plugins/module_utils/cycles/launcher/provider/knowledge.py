@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from ....clients.openstack.addresses import will_need_floating_ip
 from ....clients.openstack.client import CloudClient
+from ....clients.openstack.kinds import CINDER, NEUTRON
 from ....launching.resolver import floating_problems
 from ....model.cloud import Flavor, Image, Network, SecurityGroup
-from ....model.config.types import Pool, PoolLabel
+from ....model.config.types import Pool, PoolLabel, Provider
 from ....model.errors import CloudUnavailable
 from .dead_ends import DeadEnds
 from .denials import Denials
@@ -128,6 +129,20 @@ class Knowledge:
         """Return why nodes of the label that need a floating IP can get none; empty while that is not known."""
         networks, dead_ends = self.networks.value, self.dead_ends.known(now)
         return list(floating_problems(pool, label, networks, self._client(), dead_ends))
+
+    def needed_services(self, pool: Pool, label: PoolLabel) -> set[str]:
+        """Return the services besides nova and keystone that a launch of the label needs."""
+        named = bool(label.networks or pool.networks)
+        floats = pool.auto_floating_ip and (self.networks.value is None or self.floats(pool, label))
+        return {*([NEUTRON] if named or floats else []), *([CINDER] if label.boot_from_volume else [])}
+
+    def networks_needed(self, provider: Provider) -> bool:
+        """Return True if some label cannot be launched without the networks."""
+        return any(
+            pool.max_servers > 0 and (label.networks or pool.networks)
+            for pool in provider.pools.values()
+            for label in pool.labels.values()
+        )
 
     def _read_zones(self) -> list[str]:
         zones = self._client().availability_zones()

@@ -36,7 +36,8 @@ class Capacity:
     :ivar asked_at: UNIX time at which the limits were asked for; None: when the reading began.
     """
 
-    limits: CloudLimits
+    limits: CloudLimits | None
+    """None where the cloud does not tell its limits."""
     listing: Listing
     asked_at: float | None = None
 
@@ -121,7 +122,11 @@ class Usage:
 
     def read(self, capacity: Capacity, asked_at: float) -> None:
         """Use a reading of the limits, by a call that began at *asked_at*."""
-        self._hidden = self._unseen(capacity)
+        if capacity.limits is None:
+            # What was read earlier may have changed; the refusals of creates tell what is used up.
+            self._hidden, self.bounds, self.largest, self._bounds_before = NOTHING, None, None, None
+            return
+        self._hidden = self._unseen(capacity.limits, capacity.listing)
         self.bounds = bounds = capacity.limits.bounds
         if self._bounds_before is None:
             self._bounds_before = (asked_at, bounds)
@@ -171,14 +176,14 @@ class Usage:
             return Resources({"instances": 1})
         return Resources({"instances": 1, "cores": flavor.cores, "ram": flavor.ram})
 
-    def _unseen(self, capacity: Capacity) -> Resources:
+    def _unseen(self, limits: CloudLimits, listing: Listing) -> Resources:
         """Return the usage that neither the server list nor our records explain (ports of others, …).
 
         A server of ours that ended between the readings of the limits and the list is not hidden usage: it keeps its
         record until this cycle has seen its end.
         """
-        servers = capacity.listing.servers.values()
+        servers = listing.servers.values()
         ours = total(self._size(item) for item in servers if self._is_mine(item))
         theirs = total(self._size(item) for item in servers if not self._is_mine(item))
-        used, recorded = capacity.limits.used, self.in_cloud + self._given_back
+        used, recorded = limits.used, self.in_cloud + self._given_back
         return Resources({key: max(0, used[key] - theirs[key] - max(ours[key], recorded[key])) for key in used})

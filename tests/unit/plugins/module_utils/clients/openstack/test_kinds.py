@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.kinds import call_kind
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.kinds import call_kind, service_of
 
 UUID = "0b1e3a52-7f0d-4c53-9b0e-0d1c2b3a4f5e"
 HEX = "0b1e3a527f0d4c539b0e0d1c2b3a4f5e"
@@ -36,3 +36,21 @@ HEX = "0b1e3a527f0d4c539b0e0d1c2b3a4f5e"
 )
 def test_what_differs_from_object_to_object_is_left_out(method: str, url: str, kind: str) -> None:
     assert call_kind(method, url) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "service"),
+    [
+        ("GET /servers/detail", "nova"),
+        ("GET /os-availability-zone", "nova"),
+        ("GET /limits", "nova"),
+        ("GET /volume/limits", "cinder"),
+        ("GET /quotas/{id}/details", "neutron"),
+        ("POST /floatingips", "neutron"),
+        ("GET /images/{id}", "glance"),
+        ("POST /auth/tokens", "keystone"),
+        ("", "nova"),
+    ],
+)
+def test_a_kind_tells_its_service(kind: str, service: str):
+    assert service_of(kind) == service

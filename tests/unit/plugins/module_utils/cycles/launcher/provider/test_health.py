@@ -76,7 +76,9 @@ def test_what_an_api_asks_for_is_a_reason_and_told_in_health():
     reason = one.blocked(20.0)
     told = "503 Service Unavailable; it asked to be left alone for 3600 s, which ends in 40 s"
     assert reason is not None and reason.figures["text"] == told
-    assert one.document(20.0) == {"state": "trouble", "text": told, "seconds": 0.0}
+    document = one.document(20.0)
+    assert (document["state"], document["text"], document["seconds"]) == ("trouble", told, 20.0)
+    assert document["services"]["nova"]["text"] == told
 
 
 def test_an_api_that_asked_to_be_left_alone_is_probed_now_and_then_by_one_call():

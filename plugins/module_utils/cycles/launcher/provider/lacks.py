@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A fact that a provider needs and does not get: whose fault it is, and what an operator can do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....model import owner
+from ....model.errors import CloudAuthError, CloudError
+
+FEW = 3
+"""Number of failed tries in a row from which a fact counts as not had."""
+FORBIDDEN = (401, 403)
+LIMITS = "GET /limits"
+_POLICY = "let the account call it (policy or role)"
+_QUOTA = (
+    "set ignore-provider-quota: true in the pools to launch without the cloud's limits (max-servers then bounds them)"
+)
+
+
+@dataclass(frozen=True)
+class Lack:
+    """A fact that is not had.
+
+    :ivar kind: the kind of call that reads it.
+    :ivar since: UNIX time of the first failed try.
+    :ivar stops: True if nothing can be launched without it.
+    :ivar used: what is done without it; empty if that is not possible.
+    """
+
+    kind: str
+    error: CloudError
+    since: float
+    stops: bool = False
+    used: str = ""
+
+    @property
+    def lasting(self) -> bool:
+        """True if the answer was not that of a service in trouble, whose health is told as a whole."""
+        return self.error.status is not None and (self.error.status < 500 or self.error.status == 501)
+
+    @property
+    def owner(self) -> str:
+        """Whose fault it is."""
+        denied = isinstance(self.error, CloudAuthError) or self.error.status in FORBIDDEN
+        return owner.ACCOUNT if denied else owner.CLOUD
+
+    def text(self, provider: str) -> str:
+        """Return the sentence with the remedy."""
+        said = str(self.error)
+        said = said if said.startswith(f"provider {provider}") else f"provider {provider}: {said}"
+        remedies = [_POLICY] if self.owner == owner.ACCOUNT else []
+        remedies += [_QUOTA] if self.kind == LIMITS else []
+        parts = [said, *([self.used] if self.used else []), *([" or ".join(remedies)] if remedies else [])]
+        return "; ".join(parts)
