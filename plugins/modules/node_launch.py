@@ -155,7 +155,9 @@ stuck_deletions:
   elements: dict
   sample: []
 health:
-  description: Health of the API of each provider at the end of the cycle.
+  description:
+    - Health of the API of each provider at the end of the cycle. In trouble, C(owner) says whose fault it is, and
+      C(services) has each service, and each reading that is needed and refused, with C(text) and C(seconds).
   returned: when not in check mode
   type: dict
   sample:

@@ -95,6 +95,9 @@ providers:
         age:
           description: Seconds since the problem began, null when there is none.
           type: float
+        owner:
+          description: Whose fault the problem is, null when there is none. See the guide to operating.
+          type: str
     reading_age:
       description: Seconds since a launcher read the limits, null when none has.
       type: float
@@ -237,7 +240,7 @@ providers:
       cloud: cloud1
       acting: true
       acted_for_by: [launcher1]
-      health: {state: ok, text: null, age: null}
+      health: {state: ok, text: null, age: null, owner: null}
       reading_age: 12.1
       nodes: {building: 1, ready: 3}
       resources:

@@ -221,6 +221,17 @@ explanations:
     since:
       description: UNIX time since which the request waits for this reason, null when unknown.
       type: float
+    owner:
+      description:
+        - Whose fault it is that the request waits or has failed, for example V(account), V(capacity) or V(cloud), null
+          when nothing stored tells it.
+      type: str
+    moves:
+      description: How often a launcher took the request back from a pool that made no progress with it.
+      type: int
+    thrown_away:
+      description: How many creates or servers were given up for that.
+      type: int
     unblocked_by:
       description: What would end the wait, null when unknown.
       type: str

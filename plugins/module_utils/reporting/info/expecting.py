@@ -73,8 +73,11 @@ def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, n
         if not boots:
             return None, f"it cannot be told: no boot of provider {launch['provider']} was seen lately"
         begun = launch["created_at"]
-        longest = max(longest, median(boots) - (now - begun if begun is not None else 0.0))
-    return round(max(0.0, longest), 1), "until the servers are ACTIVE, by the median of the boots seen lately"
+        left = median(boots) - (now - begun if begun is not None else 0.0)
+        longest = max(longest, left)
+    if longest <= 0:
+        return None, "it cannot be told: the launches have taken longer than the boots seen lately"
+    return round(longest, 1), "until the servers are ACTIVE, by the median of the boots seen lately"
 
 
 def _until_room(

@@ -10,9 +10,11 @@ from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
-from ...model import reasons
-from ...model.documents import seconds, text, words
+from ...model import owner, reasons
+from ...model.documents import seconds, text, whole, words
 from ...model.launch import IN_FLIGHT, Launch
+from ...model.lines import amount
+from ...model.reasons import Reason
 from ...model.request import RequestState
 from ...model.stored import BadDocument, is_number
 from .expecting import PROVIDERS, expected_wait
@@ -60,6 +62,7 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
     waiting = row["state"] == RequestState.REQUESTED
     figures = wait.document if wait is not None else {}
     pools = [_pool_row(pool, reading, row, figures, now) for pool in _pools(reading)]
+    moves = _past(reading, request_id, "taken_back")
     seconds_left, basis = expected_wait(row, rows, reason, launches, reading, now)
     return {
         "id": request_id,
@@ -71,6 +74,9 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
         "behind": _behind(reading, rows, row, figures) if waiting else [],
         "waits_for": reason["text"] if waiting and reason else None,
         "since": reason["since"] if waiting and reason else None,
+        "owner": _owner(reason, figures) if reason and row["state"] != RequestState.PENDING else None,
+        "moves": len(moves),
+        "thrown_away": sum(int(item["thrown"]) for item in moves if is_number(item.get("thrown"))),
         "unblocked_by": _end(reason["code"], figures, pools) if waiting and reason else None,
         "pools": pools,
         "nodes": launches,
@@ -78,6 +84,14 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
         "expected_seconds": seconds_left,
         "expected": basis,
     }
+
+
+def _owner(reason: Mapping[str, Any], figures: Mapping[str, Any]) -> str | None:
+    """Return whose fault it is that the request waits or has failed; None if nothing stored tells it."""
+    told = [*_documents(figures.get("reasons")), figures, {"code": reason["code"]}]
+    owners = [Reason(str(item.get("code")), item).owner for item in told]
+    known = [whose for whose in owners if whose is not None]
+    return owner.foremost(known) if known else None
 
 
 def _end(code: str, figures: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> str | None:
@@ -252,7 +266,9 @@ def _history(
         yield event("declined", None, str(item.get("text")))
     for item in _past(reading, row["id"], "taken_back"):
         since = age(seconds(item.get("at")), now)
-        yield event("taken back", since, f"the launcher took it back from {text(item.get('where')) or '?'}")
+        thrown = whole(item.get("thrown")) or 0
+        lost = f"; {amount(thrown, 'create or server', 'creates or servers')} of it given up" if thrown else ""
+        yield event("taken back", since, f"the launcher took it back from {text(item.get('where')) or '?'}{lost}")
     if reason is not None and row["state"] == RequestState.REQUESTED:
         yield event("waits", age(reason["since"], now), reason["text"])
     for launch in launches:

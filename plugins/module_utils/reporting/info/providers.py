@@ -121,7 +121,12 @@ def _health(document: Mapping[str, Any] | None, now: float) -> dict[str, Any] | 
     if document is None:
         return None
     since = age(seconds(document.get("since")), now)
-    return {"state": text(document.get("state")) or "", "text": text(document.get("text")), "age": since}
+    return {
+        "state": text(document.get("state")) or "",
+        "text": text(document.get("text")),
+        "age": since,
+        "owner": text(document.get("owner")),
+    }
 
 
 def _median(fields: Fields) -> float | None:

@@ -16,6 +16,7 @@ from ...clients.zookeeper.reading import Found, TreeReading
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text
 from ...model.lines import amount, span
+from ...model.owner import SENTENCES
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from . import explain, labels, providers
@@ -128,7 +129,8 @@ def _health(row: Mapping[str, Any]) -> Iterator[str]:
     health = row["health"]
     if health is not None and health["state"] != "ok":
         since = f" for {span(health['age'])}" if health["age"] is not None else ""
-        yield f"in trouble{since}{_said(health)}"
+        whose = f" ({health['owner']})" if health["owner"] else ""
+        yield f"in trouble{since}{whose}{_said(health)}"
 
 
 def _said(row: Mapping[str, Any]) -> str:
@@ -198,6 +200,10 @@ def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
             f"before it in the queue: {told['ahead_count']}; for the same: {', '.join(told['behind']) or 'none'}"
         )
         lines.append(f"unblocked when: {told['unblocked_by'] or 'not known'}")
+    if told["owner"]:
+        lines.append(f"whose fault: {told['owner']}: {SENTENCES[told['owner']]}")
+    if told["moves"]:
+        lines.append(f"moved {amount(told['moves'], 'time')}, {told['thrown_away']} creates or servers given up")
     if told["state"] not in RequestState.FINISHED:
         left = told["expected_seconds"]
         lines.append(f"expected wait: {span(left) + ', ' if left is not None else ''}{told['expected']}")

@@ -77,7 +77,8 @@ def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
             yield _row(BAD, name, "no launcher acts for this provider", href=href)
         health = row["health"]
         if health is not None and health["state"] != "ok":
-            yield _row(BAD, name, health["text"], health["age"], href)
+            whose = f"{health['text'] or UNTOLD} ({health['owner']})" if health["owner"] else health["text"]
+            yield _row(BAD, name, whose, health["age"], href)
         for pool in row["pools"]:
             for freeze in pool["freezes"]:
                 told = f"frozen after a refused create ({freeze['resource']}): {freeze['text'] or UNTOLD}"

@@ -66,7 +66,7 @@ def test_a_provider_with_what_is_used_of_what():
         True,
         ["launcher1"],
     )
-    assert west["health"] == {"state": "trouble", "text": "provider west: 503", "age": 40.0}
+    assert west["health"] == {"state": "trouble", "text": "provider west: 503", "age": 40.0, "owner": None}
     assert (west["reading_age"], west["reading_age_text"], west["boot_seconds"]) == (12.0, "00:00:00:12", 25.0)
     assert west["nodes"] == {"building": 1, "in-use": 1, "ready": 1}
     assert west["resources"] == [
