@@ -17,8 +17,8 @@ description:
     and, with O(zookeeper), C(state_NAME) (of the node record) and C(lease_NAME). Characters that are not allowed in the
     name of a group become C(_).
   - Each host has one variable C(nodepool), a dictionary of C(provider), C(pool), C(label), C(image), C(node_id),
-    C(az), C(server_id), C(name), C(status), C(created), C(addresses), C(metadata) and C(listed_at), and with
-    O(zookeeper) the fields of the node record, such as C(state), C(request), C(user), C(port) and C(host_keys).
+    C(az), C(server_id), C(name), C(status), C(task_state), C(created), C(addresses), C(metadata) and C(listed_at), and
+    with O(zookeeper) the fields of the node record, such as C(state), C(request), C(user), C(port) and C(host_keys).
   - Values from clouds and from ZooKeeper are data. They are never evaluated as templates. A server that is named
     C(localhost) or like a group of Ansible itself gets its id added to the name.
   - A cloud is asked for all servers of the project, 1,000 in each call as far as nova's C(max_limit) allows, and the
@@ -80,13 +80,15 @@ options:
     default: []
   statuses:
     description:
-      - Only servers in these states. With an empty list, servers in any state become hosts.
+      - Only servers in these states; empty for any state except those that are being deleted.
     type: list
     elements: str
     default: [ACTIVE]
   states:
     description:
       - Only nodes whose record is in one of these states, such as V(ready) or V(hold). Needs O(zookeeper).
+      - A server that nova deletes, or whose record says V(used), V(deleting), V(deleted), V(failed) or V(aborted), is a
+        host only if the state of its record is named here.
     type: list
     elements: str
     default: []
@@ -155,6 +157,14 @@ options:
     type: str
     choices: [fail, stale, skip]
     default: fail
+  on_missing:
+    description:
+      - What to do when a cloud does not list the server of a chosen node that is ready, in use or held, or deletes it.
+      - V(fail) fails. V(warn) warns, and the node is a host by its record, unless its server is being deleted.
+      - The plugin reads both a second time before. For a cloud whose old data is used, V(warn) applies.
+    type: str
+    choices: [fail, warn]
+    default: fail
 """
 
 EXAMPLES = r"""
@@ -209,6 +219,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     of_servers,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import write_known_hosts
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import by_source, row_of, text_of
 
 RECORDS = "ZooKeeper"
 """Key of the node records among the fetched parts. The others are names of providers or of clouds."""
@@ -222,7 +233,7 @@ Part = dict[str, Any]
 
 
 def _once(name: str, error: Exception) -> str:
-    """Return the error's text without the provider's name: the message already begins with it."""
+    """Return the error's text without the provider's name, with which the message begins."""
     return str(error).removeprefix(f"provider {name}: ")
 
 
@@ -322,6 +333,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _hosts(self, path: str, cache: bool) -> list[Host]:
         parts = self._parts(path, cache)
+        missing = self._missing(parts)
+        self._tell(missing)
         records, strange = of_servers(parts.pop(RECORDS, {"rows": []})["rows"])
         if strange:
             self.display.warning(
@@ -329,10 +342,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 " another driver than openstack wrote them"
             )
         rows = [{**row, "listed_at": part["listed_at"]} for part in parts.values() for row in part["rows"]]
+        listed = {row["server_id"] for row in rows}
+        unlisted = [record for found in missing.values() for record in found if record["external_id"] not in listed]
         known_hosts = self._path("known_hosts")
         found = hosts(
-            enriched(rows, records),
-            Selection(*(self.get_option(key) for key in ("labels", "pools", "statuses", "states", "leases"))),
+            [*enriched(rows, records), *({**row_of(record), "listed_at": None} for record in unlisted)],
+            self._selection(),
             hostname=self.get_option("hostname"),
             connect_with=self.get_option("connect_with"),
             known_hosts=known_hosts,
@@ -345,6 +360,23 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             except OSError as error:
                 raise ConfigError([f"known_hosts cannot be written: {error}"]) from error
         return found
+
+    def _selection(self) -> Selection:
+        return Selection(*(self.get_option(key) for key in ("labels", "pools", "statuses", "states", "leases")))
+
+    def _missing(self, parts: dict[str, Part]) -> dict[str, Rows]:
+        """Return the records of chosen live nodes that the list of their cloud lacks, by the name of that source."""
+        records = of_servers(parts.get(RECORDS, {"rows": []})["rows"])[0]
+        lists = {name: part["rows"] for name, part in parts.items() if name in self._providers}
+        return by_source(lists, self._providers, records, self._selection()) if records else {}
+
+    def _tell(self, missing: dict[str, Rows]) -> None:
+        """Fail or warn of records that contradict the lists, as ``on_missing`` says."""
+        wrong = [record for name in missing if name not in self._old for record in missing[name]]
+        if wrong and self.get_option("on_missing") == "fail":
+            raise NodepoolError(f"{text_of(wrong)}; on_missing: warn takes such nodes from their records")
+        if missing:
+            self.display.warning(text_of([record for found in missing.values() for record in found]))
 
     def _work(self) -> dict[str, Callable[[], Rows]]:
         """Return the functions that fetch, by the name of their source."""
@@ -362,27 +394,37 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             sources = listing.sources_of_config(config, wanted)
             if self.get_option("zookeeper"):
                 work[RECORDS] = lambda: listing.read_nodes(config)
+        self._providers = {source.name: source.providers or frozenset() for source in sources}
         for source in sources:
             work[source.name] = lambda source=source: listing.list_servers(source, clouds_config)  # type: ignore[misc]
         return work
 
     def _parts(self, path: str, cache: bool) -> dict[str, Part]:
         """Return the parts: from the cache when they are young enough, otherwise from their sources."""
+        self._old: set[str] = set()  # sources that did not answer and are shown as they were
         stored = self._stored(path)
         work = self._work()
         youngest = time.time() - self.get_option("cache_timeout")
         parts: dict[str, Part] = {}
         if cache:
             parts = {name: stored[name] for name in work if name in stored and stored[name]["listed_at"] >= youngest}
-        missing = {name: fetch for name, fetch in work.items() if name not in parts}
+        self._fetch({name: fetch for name, fetch in work.items() if name not in parts}, stored, parts)
+        doubted = self._missing(parts)
+        if doubted:
+            # A node may have come or gone between the two readings, and a cached list may be older than the node.
+            again = {name: work[name] for name in (RECORDS, *doubted) if parts.pop(name)}
+            self._fetch(again, stored, parts)
+        if self.get_option("cache"):
+            self._cache[self.get_cache_key(path)] = {**stored, **parts}
+        return parts
+
+    def _fetch(self, missing: dict[str, Callable[[], Rows]], stored: dict[str, Part], parts: dict[str, Part]) -> None:
+        """Put into *parts* what the sources answer, or what takes its place."""
         for name, answer in listing.fetch_all(missing, self.get_option("deadline")).items():
             if isinstance(answer, Exception):
                 self._give_way(name, answer, stored, parts)
             else:
                 parts[name] = {"listed_at": time.time(), "rows": answer}
-        if self.get_option("cache"):
-            self._cache[self.get_cache_key(path)] = {**stored, **parts}
-        return parts
 
     def _stored(self, path: str) -> dict[str, Part]:
         """Return the cached parts of any age. The caller checks the ages, because it may have to use old parts."""
@@ -402,6 +444,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         elif policy == "stale" and name in stored:
             age = time.time() - stored[name]["listed_at"]
             parts[name] = stored[name]
+            self._old.add(name)
             self.display.warning(f"{name} is shown as it was {age:.0f} s ago (on_error: stale): {_once(name, error)}")
         else:
             hint = "; nothing of it was cached" if policy == "stale" else ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.cloud import META_GROUPS
+from ..model.node import NodeState
 from .known_hosts import known_hosts_lines
 
 GROUPS = ("provider", "label", "pool", "image", "az", "status", "state", "lease")
@@ -44,6 +45,14 @@ RECORD_KEYS = (
 )
 """Fields that a host gets from its node record."""
 
+LIVE_STATES = frozenset((NodeState.READY, NodeState.IN_USE, NodeState.HOLD))
+"""States of node records in which the server must exist."""
+
+_LEAVING_STATES = frozenset(
+    (NodeState.USED, NodeState.DELETING, NodeState.DELETED, NodeState.FAILED, NodeState.ABORTED)
+)
+_LEAVING_TASKS = frozenset(("deleting", "soft-deleting"))
+
 PLAIN_CONNECTIONS = ("", "ssh")
 
 
@@ -58,7 +67,13 @@ class Selection:
     leases: Sequence[str] = ()
 
     def takes(self, row: Mapping[str, Any]) -> bool:
-        """True when the row matches every field."""
+        """True when the row matches every field and its node stays.
+
+        A node that is being deleted is taken only if *states* names the state of its record. A node that no cloud shows
+        has no status; it counts as ACTIVE.
+        """
+        if is_leaving(row) and not (self.states and row.get("state") in self.states):
+            return False
         choices = {
             "label": self.labels,
             "pool": self.pools,
@@ -66,7 +81,13 @@ class Selection:
             "state": self.states,
             "lease": self.leases,
         }
-        return all(not wanted or row.get(key) in wanted for key, wanted in choices.items())
+        known = {**row, "status": row.get("status") or "ACTIVE"}
+        return all(not wanted or known.get(key) in wanted for key, wanted in choices.items())
+
+
+def is_leaving(row: Mapping[str, Any]) -> bool:
+    """Return True if nova deletes the server, or the node record says that it will be deleted."""
+    return row.get("task_state") in _LEAVING_TASKS or row.get("state") in _LEAVING_STATES
 
 
 @dataclass

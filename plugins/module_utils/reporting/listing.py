@@ -83,6 +83,7 @@ def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
                 "requestor": node.requestor,
                 "hold_job": node.hold_job,
                 "comment": node.comment,
+                "hostname": node.hostname,
                 "lease": lease_of(node),
             }
             for node in store.nodes.list()

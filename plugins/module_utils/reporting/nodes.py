@@ -59,6 +59,7 @@ def server_row(server: Server) -> dict[str, Any] | None:
         "name": server.name,
         "server_id": server.id,
         "status": server.status,
+        "task_state": server.task_state or "",
         "provider": metadata[META_PROVIDER],
         "node_id": metadata[META_NODE_ID],
         "pool": metadata.get(META_POOL, ""),

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from tests.support.ansible_run import ROOT, command
 from tests.support.inventory_site import EVIL, Site, made
 
@@ -25,7 +27,7 @@ def _no_faults(site: Site) -> Iterator[None]:
     yield
     site.clouds.clear_faults()
     for cloud in ("east", "west"):
-        site.clouds.settings(cloud, page_limit=1000)
+        site.clouds.settings(cloud, page_limit=1000, cells_down=False)
 
 
 def test_hosts_and_groups_of_two_clouds_by_one_paged_listing_each(site: Site) -> None:
@@ -94,7 +96,7 @@ def test_selection_and_names(site: Site) -> None:
 
 def test_node_records_give_the_connection(site: Site) -> None:
     site.put_record(1)
-    site.put_record(2, state="ready", external_id="some other server")
+    site.put_record(2, state="deleting", external_id="some other server")
     found, _said = site.listed(zookeeper=True, known_hosts="known_hosts")
     one, two = (found["_meta"]["hostvars"][name] for name in ("np0000000001", "np0000000002"))
     assert (one["ansible_host"], one["ansible_port"], one["ansible_user"]) == ("127.0.0.77", 2222, "zuul")
@@ -157,6 +159,67 @@ def test_a_record_of_another_driver_is_left_out_with_a_warning(site: Site) -> No
     assert found["_meta"]["hostvars"]["np0000000001"]["ansible_user"] == "zuul"
     assert len(found["_meta"]["hostvars"]) == 4
     assert "left out: 0000000009; another driver" in said
+
+
+def test_a_partial_list_that_contradicts_the_records_is_an_error(site: Site) -> None:
+    for number in (1, 2):
+        site.put_record(number, hold_job="lease mine")
+    site.clouds.settings("east", cells_down=True)
+    _found, said = site.listed(fails=True, zookeeper=True, leases=["mine"])
+    for number in (1, 2):
+        assert f"{number:010d} (east, server {site.servers[f'{number:010d}']})" in said
+    assert "on_missing: warn" in said
+    site.listed(zookeeper=True, leases=["other"])
+    site.listed(providers=["west"], zookeeper=True)
+
+
+def test_nodes_that_no_cloud_lists_come_from_their_records(site: Site) -> None:
+    for number in (1, 2):
+        site.put_record(number, hold_job="lease mine", hostname=f"np{number:010d}")
+    chosen: dict[str, Any] = {"zookeeper": True, "leases": ["mine"], "known_hosts": "known_hosts"}
+    whole = site.listed(**chosen)[0]["lease_mine"]["hosts"]
+    site.clouds.settings("east", cells_down=True)
+    found, said = site.listed(**chosen, on_missing="warn")
+    assert "clouds answered without the servers of live nodes" in said
+    assert found["lease_mine"]["hosts"] == whole == ["np0000000001", "np0000000002"]
+    one = found["_meta"]["hostvars"]["np0000000001"]
+    assert (one["ansible_host"], one["ansible_port"], one["ansible_user"]) == ("127.0.0.77", 2222, "zuul")
+    assert "known_hosts" in one["ansible_ssh_common_args"]
+    assert one["nodepool"]["status"] == ""
+    assert site.variables(**chosen, on_missing="warn", statuses=["ERROR"]) == {}
+
+
+def test_a_playbook_for_a_lease_does_not_pass_without_its_hosts(site: Site) -> None:
+    site.put_record(1, hold_job="lease mine")
+    file = site.write(zookeeper=True, leases=["mine"])
+    (site.folder / "acceptance.yml").write_text("- {hosts: lease_mine, gather_facts: false, tasks: []}\n")
+    site.clouds.settings("east", cells_down=True)
+    done = command(
+        *("ansible-playbook", "-i", file, "acceptance.yml"),
+        folder=site.folder,
+        ANSIBLE_CONFIG=str(ROOT / "examples" / "ansible.cfg"),
+    )
+    assert done.returncode != 0, done.stdout
+    assert "0000000001 (east" in " ".join(done.stderr.split())
+
+
+def test_a_node_that_is_being_deleted_is_no_host(site: Site) -> None:
+    site.put_record(1, state="used")
+    site.put_record(2)
+    assert "np0000000001" not in site.variables(zookeeper=True)
+    assert list(site.variables(zookeeper=True, states=["used"])) == ["np0000000001"]
+    number = 8
+    site.servers[f"{number:010d}"] = site.create("west", number, "small")
+    ident = site.servers[f"{number:010d}"]
+    site.clouds.end_boots("west")
+    assert "np0000000008" in site.variables()
+    site.clouds.settings("west", delete={"kind": "fixed", "value": 60})
+    CloudClient(Provider("west", "west", rate=0.0), clouds_config=str(site.clouds.clouds_yaml)).delete_server(ident)
+    assert "np0000000008" not in site.variables()
+    assert "np0000000008" not in site.variables(statuses=[])
+    site.put_record(number, provider="west", hold_job="lease mine")
+    _found, said = site.listed(fails=True, zookeeper=True, leases=["mine"])
+    assert f"{number:010d} (west" in said
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
