@@ -86,6 +86,7 @@ ACTIONS = {
     reasons.SERVER_GONE,
     reasons.LEASE_EXPIRED,
     reasons.REQUEST_GONE,
+    reasons.SURPLUS,
 }
 
 

@@ -84,7 +84,7 @@ CALLS: dict[str, tuple[str, str, Any, Callable[[Any], Any]]] = {
         lambda c: c.limits(volumes=True),
     ),
     "quota": ("GET", "/v2.0/quotas/proj/details.json", QUOTA, lambda c: c.limits(network=True)),
-    "images": ("GET", "/v2/images", {"images": [IMAGE]}, lambda c: c.find_image("n")),
+    "images": ("GET", "/v2/images", {"images": [IMAGE]}, lambda c: c.images_named("n")),
     "image_names": ("GET", "/v2/images", {"images": [IMAGE]}, lambda c: c.image_names()),
     "own_images": ("GET", "/v2/images", {"images": [IMAGE]}, lambda c: c.images.find({"a": "b"})),
     "image": ("GET", "/v2/images/i", IMAGE, lambda c: c.images.get("i")),

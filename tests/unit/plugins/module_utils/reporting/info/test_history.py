@@ -66,6 +66,7 @@ def test_the_life_of_a_deleted_node_is_kept_with_its_tombstone():
         world.start()
         request = world.request("small")
         assert world.run(60, until=lambda: world.state(request) == "fulfilled")
+        world.run(1)
         (node_id,) = world.take(request)
         world.run(20)
         world.give_back([node_id])
