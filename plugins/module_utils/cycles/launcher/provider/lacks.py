@@ -51,7 +51,9 @@ class Lack:
         """Return the sentence with the remedy."""
         said = str(self.error)
         said = said if said.startswith(f"provider {provider}") else f"provider {provider}: {said}"
-        remedies = [_POLICY] if self.owner == owner.ACCOUNT else []
-        remedies += [_QUOTA] if self.kind == LIMITS else []
+        # A refused login is told with its own remedy: neither a policy nor a setting of a pool ends it.
+        refused = not isinstance(self.error, CloudAuthError)
+        remedies = [_POLICY] if refused and self.owner == owner.ACCOUNT else []
+        remedies += [_QUOTA] if refused and self.kind == LIMITS else []
         parts = [said, *([self.used] if self.used else []), *([" or ".join(remedies)] if remedies else [])]
         return "; ".join(parts)

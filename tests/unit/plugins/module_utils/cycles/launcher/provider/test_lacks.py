@@ -37,3 +37,8 @@ def test_owner(error: CloudError, owner: str, lasting: bool):
 def test_forbidden_limits_name_the_setting_that_does_without_them():
     text = Lack(LIMITS, CloudRefused("provider east: no", status=403), 0.0, used="goes on").text("east")
     assert text.startswith("provider east: no; goes on; ") and "ignore-provider-quota" in text and "policy" in text
+
+
+def test_a_refused_login_is_told_as_it_is():
+    text = Lack(LIMITS, CloudAuthError("provider east: no login (401)", status=401), 0.0).text("east")
+    assert text == "provider east: no login (401)"
