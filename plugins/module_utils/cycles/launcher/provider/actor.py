@@ -369,8 +369,6 @@ class ProviderActor:
         :param unanswered: the resources that the unanswered creates will use.
         :return: seconds until the next look is due; infinite if the cycle waits for nothing.
         """
-        if self.limits.error is not None:
-            return float("inf")
         uncounted = self.given_back.uncounted.at_most(now, self.creates.answers.present)
         expected = Expected(self.usage.known, uncounted, unanswered)
         return self.given_back.poll(expected, self.experience.delete_times, now)

@@ -17,6 +17,7 @@ from .usage import Capacity
 LIMITS_HOLD = 60.0
 """Seconds for which limits that were answered wait for the list that is read after them."""
 _BOUNDED = "launches go on within max-servers"
+_EARLIER = "launches go on with the limits that were read before"
 _UNBOUNDED = "launches go on without these limits"
 
 
@@ -43,6 +44,8 @@ class CapacityReading:
         """The limits of other services than nova that were not had at the latest reading."""
         self._held: tuple[float, CloudLimits] | None = None
         """Limits for which no list was had yet, and the UNIX time at which they were asked for."""
+        self._had = False
+        """True if limits were read once: then those are used."""
         self._failures = 0
         self._since = 0.0
         self.retry_at = 0.0
@@ -79,6 +82,8 @@ class CapacityReading:
         """
         if self.error is None:
             return list(self.parts)
+        if self._had:
+            return [Lack(LIMITS, self.error, self._since, used=_EARLIER)]
         return [Lack(LIMITS, self.error, self._since, stops, "" if stops else _BOUNDED)]
 
     def _read_limits(self) -> CloudLimits | None:
@@ -95,7 +100,7 @@ class CapacityReading:
             self.retry_at = now + max(share, pause_after(error, self._failures, lasted))
             self.error = error
             return None
-        self._failures, self.error = 0, None
+        self._failures, self.error, self._had = 0, None, True
         since = {lack.kind: lack.since for lack in self.parts}
         self.parts = tuple(
             Lack(error.call, error, since.get(error.call, now), used=_UNBOUNDED) for error in limits.lacks

@@ -123,8 +123,7 @@ class Usage:
     def read(self, capacity: Capacity, asked_at: float) -> None:
         """Use a reading of the limits, by a call that began at *asked_at*."""
         if capacity.limits is None:
-            # What was read earlier may have changed; the refusals of creates tell what is used up.
-            self._hidden, self.bounds, self.largest, self._bounds_before = NOTHING, None, None, None
+            # What was read earlier stays in use; the refusals of creates tell what has been used up since.
             return
         self._hidden = self._unseen(capacity.limits, capacity.listing)
         self.bounds = bounds = capacity.limits.bounds
