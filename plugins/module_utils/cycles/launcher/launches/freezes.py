@@ -233,7 +233,7 @@ class Freezes:
         evidence = self._evidence(actor, freeze.resource)
         if is_raised(freeze, evidence):
             return replace(freeze, until=now)
-        read = actor.capacity.asked_at
+        read = actor.usage.read_at
         if not freeze.settled and freeze.refusals and read is not None and read > freeze.refusals[-1]:
             return settle(freeze, evidence)
         return freeze

@@ -264,7 +264,7 @@ class ProviderActor:
 
     def _reading(self) -> Any:
         """Return limits and others' usage at the last reading, of this cycle or an earlier one, for the operator."""
-        bounds, at = self.usage.bounds, self.capacity.asked_at
+        bounds, at = self.usage.bounds, self.usage.read_at
         if bounds is not None and at is not None:
             others = dict(self.usage.others.items())
             return {"at": at, "limits": dict(bounds.items()), "others": others}
@@ -369,6 +369,8 @@ class ProviderActor:
         :param unanswered: the resources that the unanswered creates will use.
         :return: seconds until the next look is due; infinite if the cycle waits for nothing.
         """
+        if self.limits.error is not None:
+            return float("inf")
         uncounted = self.given_back.uncounted.at_most(now, self.creates.answers.present)
         expected = Expected(self.usage.known, uncounted, unanswered)
         return self.given_back.poll(expected, self.experience.delete_times, now)

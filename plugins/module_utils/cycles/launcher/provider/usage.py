@@ -58,6 +58,8 @@ class Usage:
         """The cloud's limits at the last reading."""
         self.largest: Limits | None = None
         """The larger limits of the last two readings that are SECOND_READING apart; None before the second."""
+        self.read_at: float | None = None
+        """UNIX time of the latest reading of the limits; None before the first."""
         self._bounds_before: tuple[float, Limits] | None = None
         self.in_cloud = Resources()
         """The resources of our nodes that exist in the cloud, by their records, at the last observation."""
@@ -125,6 +127,7 @@ class Usage:
         if capacity.limits is None:
             # What was read earlier stays in use; the refusals of creates tell what has been used up since.
             return
+        self.read_at = asked_at
         self._hidden = self._unseen(capacity.limits, capacity.listing)
         self.bounds = bounds = capacity.limits.bounds
         if self._bounds_before is None:
