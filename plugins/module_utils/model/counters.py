@@ -51,6 +51,11 @@ LAUNCHES = Family(
     "Attempts to launch a node that have ended. result is ready or failed, reason the class of the failure.",
     ("provider", "pool", "result", "reason"),
 )
+LAUNCH_FAULTS = Family(
+    "launch_faults",
+    "Attempts to launch a node that failed, by the owner of the fault.",
+    ("provider", "pool", "owner"),
+)
 SERVERS_CREATED = Family(
     "servers_created",
     "Servers whose create a cloud accepted. Where far fewer nodes become ready, servers are made for nothing.",
@@ -96,6 +101,7 @@ IMAGE_UPLOAD = Family(
 )
 FAMILIES = (
     LAUNCHES,
+    LAUNCH_FAULTS,
     SERVERS_CREATED,
     API_CALLS,
     LEAKS_REMOVED,

@@ -15,7 +15,7 @@ from ....launching.harvest import READY as READY_NODE
 from ....launching.machine import Failure
 from ....launching.narrow import split
 from ....model import owner
-from ....model.counters import SERVER_REACHABLE, SERVERS_CREATED
+from ....model.counters import LAUNCH_FAULTS, SERVER_REACHABLE, SERVERS_CREATED
 from ....model.launch import Phase
 from ....model.lines import Trouble
 from ....model.node import NodeState
@@ -114,6 +114,7 @@ class Outcomes:
         self._context.account.say(Trouble(told, **ongoing.subject))
         cycle_counts, seconds = self._context.account.cycle_counts, now - (launch.started or now)
         count_attempt(cycle_counts, ongoing.node, failure.value, seconds)
+        cycle_counts.counters.add(LAUNCH_FAULTS, *ongoing.key, verdict.owner)
         machine.failed(launch, failure, text, now, ongoing.rules, self._context.random, verdict.owner)
         self._count(ongoing, failure, verdict, text)
         if ongoing.alone and (machine.counts(failure, verdict.owner) or failure is Failure.CAPACITY):
