@@ -117,7 +117,7 @@ def adopted(
     if launch.phase == Phase.ADDRESSING:
         # The other cycle may have created a floating IP: look for it before another is created.
         launch.floating_doubt = True
-    machine.adopt(launch, now, actor.creates.answers.settle)
+    machine.adopt(launch, now, actor.creates.settle)
     launch.request_id, launch.event_id = (request.id, request.event_id) if request else (None, None)
     if node.state == NodeState.INIT:
         node.set_state(NodeState.BUILDING, now)

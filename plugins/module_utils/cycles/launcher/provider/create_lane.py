@@ -21,6 +21,8 @@ from .health import CREATE
 
 ANSWER_MARGIN = 15.0
 OPENING_LOOK = 1.0
+SLOWER = 8.0
+"""A create may take this many times the usual time of the slowest other call."""
 
 Heard = Callable[["CloudError | None", str], None]
 Judge = Callable[[CloudError], CloudError]
@@ -106,6 +108,16 @@ class CreateLane:
         """
         few_unanswered = self.unanswered + more < self.answers.at_once
         return few_unanswered and self.in_flight + more < self.builds.allowed(most)
+
+    @property
+    def settle(self) -> float:
+        """Seconds after which a create whose answer is lost may still appear as a server.
+
+        A cycle may end before any create was answered. Then the other calls tell whether the cloud is slow: creates
+        take longer than they do.
+        """
+        by_calls = SLOWER * self._client().counters.usual(but=CREATE)
+        return max(self.answers.settle, min(self.answers.most, by_calls))
 
     @property
     def _waited(self) -> float:

@@ -187,7 +187,7 @@ class Deletions:
             self._end(*self._endings.pop(0))
         for node_id, (actor, launch) in list(self._looking.items()):
             server = actor.view.by_mark().get(launch.mark)
-            lately = max(SETTLE_SECONDS, actor.creates.answers.settle)
+            lately = max(SETTLE_SECONDS, actor.creates.settle)
             settle = max(lately, actor.creates.answer_bound) if launch.phase == Phase.CREATING else lately
             if server is None and actor.view.listed_from - launch.since < settle:
                 continue

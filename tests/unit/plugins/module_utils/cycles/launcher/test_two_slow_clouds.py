@@ -108,6 +108,25 @@ def test_two_clouds_take_little_longer_than_the_slower_one_alone_for_its_half(pa
     assert both <= LONGER * sum(halves)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cycles_that_end_before_their_creates_are_answered_throw_nothing_away(seed: int):
+    """A new cycle looks for the server of a create as long as the cloud's other calls let expect."""
+    pools = {"name": "main", "labels": [label("small")], "max-servers": REQUESTS // 2}
+    document = site(provider_document("east", pools), provider_document("west", pools))
+    clouds = {"east": {"timing": slow(45, 13), "seed": seed}, "west": {"timing": slow(45, 13), "seed": seed + 1000}}
+    with World(document, clouds=clouds, seed=seed) as world:
+        world.starved = starved
+        asked = [world.request("small") for _unused in range(REQUESTS)]
+        for _unused in range(15):
+            cycle = world.start(duration=60)
+            if world.run(120, until=lambda ending=cycle: ending.ended):
+                continue
+            break
+        assert all(request in world.fulfilled for request in asked)
+        calls = [kind for each in world.cycles for client in each.clients for _when, kind in client.calls]
+        assert calls.count("POST /servers") - REQUESTS <= MOST_WASTED * REQUESTS
+
+
 def test_a_dead_provider_beside_a_slow_one_still_loses_its_requests():
     pools = {"name": "main", "labels": [label("small")]}
     document = site(provider_document("dead", {**pools, "priority": 1}), provider_document("slow", pools))
