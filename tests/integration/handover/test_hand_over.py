@@ -103,14 +103,16 @@ def test_the_session_of_a_living_cycle_is_left_alone(site: Site):
         assert first.process.poll() is None
 
 
-def test_word_between_cycles_is_private_and_names_no_secret(site: Site):
+def test_word_between_cycles_is_private(site: Site):
     site.configure()
     with Module(site, "first"):
         eventually(lambda: registrations(site), START_SECONDS)
         folder = site.folder / "state"
         assert folder.stat().st_mode & 0o077 == 0
-        (file,) = [path for path in folder.iterdir() if path.is_file() and path.stat().st_size]
-        assert file.stat().st_mode & 0o077 == 0
+        files = [path for path in folder.iterdir() if path.is_file() and path.stat().st_size]
+        # The note of the session, and the configuration that the next cycle may need.
+        assert sorted(path.name.partition("-")[0] for path in files) == ["configuration", "session"]
+        assert [path for path in files if path.stat().st_mode & 0o077] == []
 
 
 def test_stop_by_file_ends_in_good_order(site: Site):

@@ -243,7 +243,7 @@ def test_what_a_cloud_or_a_requestor_has_written_does_nothing(busy, chromium):
     evil = "<img src=x onerror='window.pwned = 1'><script>window.pwned = 1</script>"
     number = busy_tree.node_id(8000)
     busy.request(FRESH, requestor=evil, node_types=[evil], tenant_name=evil)
-    held = {"state": "hold", "type": [evil], "provider": evil, "comment": evil + "x" * 900_000, "state_time": 1.0}
+    held = {"state": "hold", "type": [evil], "provider": evil, "comment": evil + "x" * 800_000, "state_time": 1.0}
     busy.write(f"/nodepool/nodes/{number}", held)
     try:
         eventually(lambda: busy.picture.snapshot().reading.one(f"/nodepool/nodes/{number}"))

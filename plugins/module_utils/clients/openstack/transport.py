@@ -343,7 +343,7 @@ def _check_redirect(request: Any, response: Any) -> None:
 
 
 def _late(request: Any, total: float) -> Exception:
-    return requests.exceptions.ReadTimeout(f"no complete answer within {total:g} s", request=request)
+    return requests.exceptions.ReadTimeout(f"no complete answer within {total:.3g} s", request=request)
 
 
 def _is_stall(problem: BaseException) -> bool:
