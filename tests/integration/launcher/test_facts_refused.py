@@ -41,7 +41,8 @@ def test_what_is_not_had_is_told_everywhere_and_a_pool_with_a_limit_of_its_own_g
     for name in names:
         site.add_cloud(name)
     # A network that is named has to be looked up.
-    pools = {name: {"networks": ["private"]} if name == "networks" else {} for name in names}
+    pools: dict[str, dict[str, Any]] = {name: {} for name in names}
+    pools["networks"] = {"networks": ["private"]}
     pools["bounded"] = {"max_servers": 3}
     site.configure(*(provider(name, pool("main", label(name, flavor_name="small"), **pools[name])) for name in names))
     for name, (kind, fault, options) in {**CASES, "bounded": CASES["limits"]}.items():

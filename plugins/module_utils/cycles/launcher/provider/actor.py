@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ....clients.openstack.client import CloudClient
-from ....clients.openstack.kinds import GLANCE, KEYSTONE, NEUTRON, NOVA, service_of
+from ....clients.openstack.kinds import GLANCE, KEYSTONE, NEUTRON, NOVA
 from ....launching.identity import SharedKeys
 from ....launching.polling import (
     RAREST,
@@ -456,7 +456,7 @@ class ProviderActor:
         for error in failed.values():
             self.heard(error)
         for kind in asked:
-            if kind not in failed and self.health.away(service_of(kind)) is not None:
+            if kind not in failed and self.health.is_failing(kind):
                 self.heard(None, kind)
 
 

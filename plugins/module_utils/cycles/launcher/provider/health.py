@@ -221,6 +221,11 @@ class Health:
             return None
         return self._trouble(str(service.error), name, _owner_of(service.error))
 
+    def is_failing(self, kind: str) -> bool:
+        """Return True if the service of this kind of call is in trouble, or the latest call of this kind failed."""
+        service = self._services.get(service_of(kind))
+        return service is not None and (service.error is not None or service.is_failing(kind))
+
     @property
     def some_away(self) -> bool:
         """True if some service besides nova and keystone cannot be used now."""

@@ -60,6 +60,10 @@ class ServiceHealth:
         self._failing.clear()
         self.settle(now)
 
+    def is_failing(self, kind: str) -> bool:
+        """Return True if the latest call of this kind failed."""
+        return kind in self._failing
+
     def suspect(self, text: str, kind: str, now: float, since: float | None = None) -> None:
         """Note a failure, or a call that has waited too long for its answer since *since*."""
         self._failing.add(kind)

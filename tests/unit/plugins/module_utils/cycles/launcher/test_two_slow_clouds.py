@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 
 import pytest
 
@@ -119,9 +121,8 @@ def test_cycles_that_end_before_their_creates_are_answered_throw_nothing_away(se
         asked = [world.request("small") for _unused in range(REQUESTS)]
         for _unused in range(15):
             cycle = world.start(duration=60)
-            if world.run(120, until=lambda ending=cycle: ending.ended):
-                continue
-            break
+            if not world.run(120, until=partial(attrgetter("ended"), cycle)):
+                break
         assert all(request in world.fulfilled for request in asked)
         calls = [kind for each in world.cycles for client in each.clients for _when, kind in client.calls]
         assert calls.count("POST /servers") - REQUESTS <= MOST_WASTED * REQUESTS

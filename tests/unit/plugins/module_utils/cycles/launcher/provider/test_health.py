@@ -47,6 +47,16 @@ def test_only_a_create_shows_that_creates_work():
     assert one.blocked(now) is None and one.document(now) == {"state": "ok"}
 
 
+def test_a_kind_of_call_fails_until_it_works_although_others_of_its_service_do():
+    one = health()
+    quota = "GET /quotas/{id}/details"
+    one.heard(CloudUnavailable("drip", call=quota), 0.0)
+    one.heard(None, 0.5, "POST /floatingips")
+    assert one.away("neutron") is None and one.is_failing(quota) and not one.is_failing("GET /networks")
+    one.heard(None, 1.0, quota)
+    assert not one.is_failing(quota) and one.document(1.0) == {"state": "ok"}
+
+
 def test_creates_that_fail_together_count_once():
     one = health()
     for _unused in range(5):
