@@ -13,6 +13,8 @@ from ....model.errors import CloudAuthError, CloudError
 FEW = 3
 """Number of failed tries in a row from which a fact counts as not had."""
 FORBIDDEN = (401, 403)
+FOR_NOW = (408, 429)
+"""Refusals of a service that has too much to do; RFC 9110 and RFC 6585."""
 LIMITS = "GET /limits"
 _POLICY = "let the account call it (policy or role)"
 _QUOTA = (
@@ -39,7 +41,8 @@ class Lack:
     @property
     def lasting(self) -> bool:
         """True if the answer was not that of a service in trouble, whose health is told as a whole."""
-        return self.error.status is not None and (self.error.status < 500 or self.error.status == 501)
+        status = self.error.status
+        return status is not None and status not in FOR_NOW and (status < 500 or status == 501)
 
     @property
     def owner(self) -> str:

@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
         (CloudUnavailable("a page", status=200), "cloud", True),
         (CloudUnavailable("not implemented", status=501), "cloud", True),
         (CloudUnavailable("503", status=503), "cloud", False),
+        (CloudUnavailable("429", status=429), "cloud", False),
         (CloudUnavailable("no answer"), "cloud", False),
     ],
 )
