@@ -3,13 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Glance v2: images and their data, also by import (glance-direct).
 
-With the setting ``images_become`` the cloud converts what arrives: format, size and checksums are those of other data.
+With the settings ``images_become`` and ``images_rewritten`` the cloud converts what arrives: size and checksums, and
+with the first also the format, are those of other data.
 """
 
 from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,6 +24,7 @@ from tests.simcloud.timing import Scheduler, iso
 
 PAGE = 25
 LARGEST_PAGE = 1000
+IMPORT_SECONDS = 0.2
 READ_ONLY = frozenset(
     """id status size virtual_size checksum os_hash_algo os_hash_value owner
     created_at updated_at self file schema""".split()
@@ -82,6 +85,9 @@ class ImageState:
 
     def touch(self, image: dict[str, Any]) -> None:
         image["updated_at"] = iso(self._scheduler.now())
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        self._scheduler.later(seconds, action)
 
     def data_file(self, ident: str) -> Path:
         return self.folder / ident
@@ -172,9 +178,10 @@ class ImageApi:
     def _store(self, image: dict[str, Any]) -> None:
         """Make an image active with the data that is there, converted when the cloud does that."""
         target = self._state.data_file(image["id"])
-        if self._settings.images_become and self._settings.images_become != image["disk_format"]:
+        becomes = self._settings.images_become or image["disk_format"]
+        if becomes != image["disk_format"] or self._settings.images_rewritten:
             target.write_bytes(b"converted" + target.read_bytes())
-            image["disk_format"] = self._settings.images_become
+            image["disk_format"] = becomes
         size = target.stat().st_size
         with target.open("rb") as data:
             md5 = hashlib.file_digest(data, "md5").hexdigest()
@@ -185,14 +192,20 @@ class ImageApi:
         self._state.touch(image)
 
     def _import(self, image: dict[str, Any], wanted: Any) -> Answer:
-        """Import what was staged. Glance does it after its answer; here it is done before."""
+        """Begin to import what was staged. As in glance, the image is ready some time after the answer."""
         method = wanted.get("method", {}).get("name") if isinstance(wanted, dict) else None
         if method != "glance-direct":
             raise glance_error(400, f"Unknown import method name '{method}'.")
         if image["status"] != "uploading":
             raise glance_error(409, f"Image needs to be staged before '{method}' method can be used")
-        self._store(image)
+        image["status"] = "importing"
+        self._state.later(IMPORT_SECONDS, lambda: self._imported(image["id"]))
         return Answer(202)
+
+    def _imported(self, ident: str) -> None:
+        image = self._state.images.get(ident)
+        if image is not None and image["status"] == "importing":
+            self._store(image)
 
     def _get(self, ident: str) -> dict[str, Any]:
         image = self._state.images.get(ident)

@@ -16,7 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 from tests.support.image_process import UploadProcess, run_module
-from tests.support.launcher_case import CloudBank, Site
+from tests.support.launcher_case import Cloud, CloudBank, Site
 from tests.support.zookeeper_server import ZooKeeperServer
 
 FILE = "PUT /images/{id}/file"
@@ -87,11 +87,11 @@ def test_a_killed_upload_is_cleaned_and_done_again(builder: Builder, fault, mome
     one_image(builder, build)
 
 
-def killed_when_whole(builder: Builder) -> Build:
+def killed_when_whole(builder: Builder, cloud: Cloud | None = None, image_format: str = "raw") -> Build:
     """A build all of whose bytes are in the cloud, and an upload that did not live to see it."""
-    cloud = builder.cloud()
+    cloud = cloud or builder.cloud()
     builder.configure()
-    build = builder.build(size=SIZE)
+    build = builder.build(size=SIZE, formats=(image_format,))
     cloud.fault("GET /images/{id}", "hang", count=1)
     with UploadProcess(builder, until="deadline") as process:
         eventually(lambda: [image for image in builder.in_cloud().values() if image["status"] == "active"], 40)
@@ -122,6 +122,21 @@ def test_a_killed_upload_that_is_whole_is_adopted(builder: Builder, with_id: boo
     calls = {call["kind"] for call in builder.site.clouds["one"].calls()}
     assert not calls & {FILE, "POST /images", "DELETE /images/{id}"}
     assert builder.run()["changed"] is False
+
+
+@pytest.mark.parametrize(
+    ("entry", "setting"), [({}, {"images_become": "raw"}), ({"image_api_converts": True}, {"images_rewritten": True})]
+)
+def test_a_killed_upload_that_the_cloud_has_converted_is_adopted(builder: Builder, entry, setting) -> None:
+    cloud = builder.cloud("one", image_format="qcow2", **entry)
+    cloud.settings(**setting)
+    build = killed_when_whole(builder, cloud, "qcow2")
+    (ident,) = builder.in_cloud()
+    result = run_module(builder)
+    assert [(row["build_id"], row["external_id"]) for row in result["uploads"]["adopted"]] == [(build.id, ident)]
+    (upload,) = builder.uploads()
+    assert (upload.state, upload.external_id, upload.format) == ("ready", ident, "qcow2")
+    assert not [call for call in cloud.calls() if call["kind"] in (FILE, "DELETE /images/{id}")]
 
 
 def test_a_killed_upload_that_is_not_what_the_file_is_goes(builder: Builder) -> None:

@@ -78,6 +78,23 @@ def test_a_cloud_that_converts_images_gets_its_image_and_says_so_once(builder: B
     assert len([line for line in lines if "has converted the image from qcow2 to raw" in line]) == 1
 
 
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_cloud_that_writes_images_anew_in_their_format(builder: Builder, allowed: bool) -> None:
+    builder.cloud("one", image_format="qcow2", image_api_converts=allowed).settings(images_rewritten=True)
+    builder.configure()
+    builder.build(formats=("qcow2",))
+    lines: list[str] = []
+    result = run_uploads(builder.options(), progress=lines.append)
+    if allowed:
+        assert [row["compared"] for row in result["uploads"]["done"]] == [[]]
+        assert builder.states() == ["ready"]
+        assert len([line for line in lines if "has converted the image (qcow2)" in line]) == 1
+    else:
+        (row,) = result["uploads"]["failed"]
+        assert "set image_api_converts to true in clouds.yaml" in row["error"]
+        assert builder.in_cloud() == {}
+
+
 @pytest.mark.parametrize("entry", [{}, {"image_api_use_import": True}])
 def test_a_cloud_that_takes_images_by_import_only(builder: Builder, entry) -> None:
     cloud = builder.cloud("one", **entry)

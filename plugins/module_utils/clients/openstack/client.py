@@ -111,6 +111,7 @@ class CloudClient:
             properties=entry.image_properties,
             by_tasks=entry.uploads_by_tasks,
             by_import=entry.uploads_by_import,
+            converts=entry.converts_images,
             stall=STALLS * read_timeout,
         )
         """The calls that a builder needs."""

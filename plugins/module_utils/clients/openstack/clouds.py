@@ -98,12 +98,23 @@ class CloudEntry:
     @property
     def uploads_by_tasks(self) -> bool:
         """True when the entry (or its vendor profile) says that images are uploaded by swift and tasks of glance."""
-        return bool(self.region.config.get("image_api_use_tasks"))
+        return self._is_on("image_api_use_tasks")
 
     @property
     def uploads_by_import(self) -> bool:
         """True when the entry says that images are uploaded by glance's import; a key of this collection."""
-        return bool(self.region.config.get("image_api_use_import"))
+        return self._is_on("image_api_use_import")
+
+    @property
+    def converts_images(self) -> bool:
+        """True when the entry says that the cloud writes images anew when they arrive, so that their size and checksum
+        need not be those of the file; a key of this collection."""
+        return self._is_on("image_api_converts")
+
+    def _is_on(self, key: str) -> bool:
+        """Return a switch of the entry; a text in quotes means what it says."""
+        value = self.region.config.get(key)
+        return value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else bool(value)
 
     @property
     def image_properties(self) -> dict[str, str]:

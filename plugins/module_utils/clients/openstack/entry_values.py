@@ -11,7 +11,10 @@ from typing import Any
 ENCRYPTED = "is encrypted with ansible-vault: decrypt it, or put only the secrets into secure.yaml, decrypted"
 _VAULT = "$ANSIBLE_VAULT;"
 _TEXTS = ("auth_type", "region_name", "interface", "cacert", "cert", "key", "image_format", "floating_ip_source")
-_SWITCHES = ("private", "force_ipv4", "use_external_network", "use_internal_network", "image_api_use_tasks")
+_SWITCHES = (
+    *("private", "force_ipv4", "use_external_network", "use_internal_network"),
+    *("image_api_use_tasks", "image_api_use_import", "image_api_converts"),
+)
 _NUMBERS = ("api_timeout",)
 
 

@@ -36,6 +36,7 @@ from .transport import UploadTimes
 _BY_IMPORT = "glance-direct"
 _NOT_OFFERED = frozenset({403, 404, 405, 501})
 """Statuses with which a cloud refuses a way of uploading as such."""
+_MAY_CONVERT = "; if the cloud writes images anew when they arrive, set image_api_converts to true in clouds.yaml"
 _FAILED_IMPORT = "os_glance_failed_import"
 """Property of an image: the stores into which glance could not import it."""
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class CloudImages:
 
     :param by_tasks: the cloud accepts images by tasks only, which the collection does not support.
     :param by_import: upload by import from the beginning; otherwise only where the cloud refuses the direct way.
+    :param converts: the cloud may write images anew when they arrive, also in the same format.
     :param stall: seconds for which the cloud may accept no data during an upload.
     """
 
@@ -78,6 +80,7 @@ class CloudImages:
         properties: Mapping[str, str] | None = None,
         by_tasks: bool = False,
         by_import: bool = False,
+        converts: bool = False,
         stall: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         sleeper: Callable[[float], None] = time.sleep,
@@ -87,6 +90,7 @@ class CloudImages:
         self._properties = dict(properties or {})
         self._by_tasks = by_tasks
         self._by_import = by_import
+        self._converts = converts
         self._stall = stall
         self._clock = clock
         self._sleeper = sleeper
@@ -237,8 +241,8 @@ class CloudImages:
     def verify(self, image: Image, file: DiskFile, known: Mapping[str, str], disk_format: str = "") -> list[str]:
         """Compare the size and checksums that glance has for an image with the file.
 
-        A cloud may convert an image when it arrives. Glance then names another format than *disk_format*, and size and
-        checksums are those of other data: nothing is compared.
+        A cloud may convert an image when it arrives; then size and checksums are those of other data. Such an image is
+        known by another format than *disk_format*, or by the option *converts*: it only must have data.
 
         :param known: checksums of the file in hex, by algorithm; when glance has none of these algorithms, the checksum
             is computed with one that it has.
@@ -246,11 +250,21 @@ class CloudImages:
         :return: what was compared: "size" and algorithms; empty for a converted image.
         :raises CloudImageBroken: something differs.
         """
+        if image.size == 0:
+            raise self._broken(image.id, f"has no data, and {file.path} has {file.size} bytes")
         if disk_format and converted_to(image, disk_format):
             return []
+        try:
+            return self._compared(image, file, known)
+        except CloudImageBroken:
+            if disk_format and self._converts:
+                return []
+            raise
+
+    def _compared(self, image: Image, file: DiskFile, known: Mapping[str, str]) -> list[str]:
         compared = ["size"]
         if image.size is not None and image.size != file.size:
-            raise self._broken(image.id, f"has {image.size} bytes where {file.path} has {file.size}")
+            raise self._broken(image.id, f"has {image.size} bytes where {file.path} has {file.size}{_MAY_CONVERT}")
         said = {"md5": image.properties.get("checksum")}
         said[image.properties.get("os_hash_algo", "")] = image.properties.get("os_hash_value")
         told = {algorithm: value for algorithm, value in said.items() if algorithm and value}
@@ -261,7 +275,8 @@ class CloudImages:
         for algorithm in sorted(told.keys() & known.keys()):
             if told[algorithm] != known[algorithm]:
                 raise self._broken(
-                    image.id, f"has the {algorithm} {told[algorithm]} where {file.path} has {known[algorithm]}"
+                    image.id,
+                    f"has the {algorithm} {told[algorithm]} where {file.path} has {known[algorithm]}{_MAY_CONVERT}",
                 )
             compared.append(algorithm)
         return compared

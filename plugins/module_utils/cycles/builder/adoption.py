@@ -4,17 +4,19 @@
 """Adopts an abandoned upload whose image is already complete in the cloud, instead of uploading it again.
 
 The upload is adopted only if the cloud has exactly one image with its marks, the image is active, and its size and a
-checksum match the local file. Otherwise the upload is deleted. An upload with a ``post-upload-hook`` is deleted, too:
-it is unknown whether the hook ran.
+checksum match the local file. Where the cloud has converted the image, these are not the file's: then the checksums
+with which the image was created must be those of the file. Otherwise the upload is deleted. An upload with a
+``post-upload-hook`` is deleted, too: it is unknown whether the hook ran.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from ...clients.openstack.client import CloudClient
 from ...clients.openstack.disk_file import DiskFile
-from ...clients.openstack.images import ACTIVE
+from ...clients.openstack.images import ACTIVE, MD5_KEY, SHA256_KEY
 from ...imaging.due_uploads import (
     UploadCase,
     UploadCode,
@@ -79,12 +81,21 @@ def _find(upload: Upload, client: CloudClient, site: str) -> Image | None:
 
 
 def _is_whole(image: Image, case: UploadCase, client: CloudClient, resources: UploadResources) -> bool:
-    if image.size is None or image.properties.get("disk_format") != case.format:
+    if image.size is None or not image.properties.get("disk_format"):
         return False
     try:
-        known = resources.checksums.of(case.file, resources.check)
+        checksums = resources.checksums.of(case.file, resources.check)
+        known = {name: digits for name, digits in checksums.items() if digits}
         file = DiskFile(os.path.join(resources.images_dir.path, case.file))
-        compared = client.images.verify(image, file, {name: digits for name, digits in known.items() if digits})
+        compared = client.images.verify(image, file, known, case.format)
     except (CloudImageBroken, ImageFileError):
         return False
-    return compared != ["size"]
+    return compared != ["size"] if compared else _was_made_for(image, known)
+
+
+def _was_made_for(image: Image, known: Mapping[str, str]) -> bool:
+    """Return True if the image was created with the checksums of the file. Glance makes an image active only after it
+    has received all bytes, so a converted image that is active had them all."""
+    made = {name: image.properties.get(key, "") for name, key in (("md5", MD5_KEY), ("sha256", SHA256_KEY))}
+    told = {name: digits for name, digits in made.items() if digits}
+    return bool(told) and all(known.get(name) == digits for name, digits in told.items())

@@ -218,9 +218,12 @@ class UploadRun:
         self._compared = images.verify(image, file, digests, spec.disk_format)
         if not self._compared and self._resources.is_news(("converted", job.provider.name)):
             became = converted_to(image, spec.disk_format)
+            what, remedy = f"from {spec.disk_format} to {became}", "image_format in clouds.yaml sets what is sent"
+            if not became:
+                what, remedy = f"({spec.disk_format})", "image_api_converts in clouds.yaml allows that"
             self._say(
-                f"the cloud has converted the image from {spec.disk_format} to {became}, so its size and checksum are"
-                " not compared with the file; image_format in clouds.yaml sets what is sent"
+                f"the cloud has converted the image {what}, so its size and checksum are not compared with the file;"
+                f" {remedy}"
             )
         self._resources.check()
         self._hook(upload.external_id, path)

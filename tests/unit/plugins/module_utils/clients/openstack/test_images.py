@@ -281,6 +281,32 @@ def test_a_converted_image_is_not_compared(images, file) -> None:
     assert images.verify(image(), file, {}, "raw") == ["size"], "glance that names no format has not converted it"
 
 
+def test_where_the_entry_says_that_images_are_written_anew_nothing_must_be_equal(images, file) -> None:
+    rewritten = Image(ID, "x-1", "active", {"disk_format": "qcow2", "checksum": "00"}, size=900)
+    with pytest.raises(CloudImageBroken, match=r"has 900 bytes where .*set image_api_converts to true"):
+        images.verify(rewritten, file, {"md5": "11"}, "qcow2")
+    images._converts = True
+    assert images.verify(rewritten, file, {"md5": "11"}, "qcow2") == []
+    assert images.verify(Image(ID, "x-1", "active", {"checksum": "00"}, size=3), file, {"md5": "11"}, "qcow2") == []
+    assert images.verify(image(), file, {}, "qcow2") == ["size"], "what is equal is told all the same"
+
+
+@pytest.mark.parametrize("converts", [False, True])
+def test_an_image_without_data_is_broken_in_any_case(images, file, converts) -> None:
+    images._converts = converts
+    for disk_format in ("raw", "qcow2"):
+        with pytest.raises(CloudImageBroken, match="has no data"):
+            images.verify(Image(ID, "x-1", "active", {"disk_format": "raw"}, size=0), file, {}, disk_format)
+
+
+@pytest.mark.parametrize(
+    ("value", "on"), [(True, True), ("true", True), ("yes", True), (False, False), ("false", False), (None, False)]
+)
+def test_the_option_of_an_entry(make_client, clouds_yaml, value, on) -> None:
+    client = make_client(clouds_yaml(image_api_converts=value, image_api_use_import=value))
+    assert (client.images._converts, client.images._by_import) == (on, on)
+
+
 def test_a_token_that_would_not_last_is_replaced(cloud, make_client, monkeypatch) -> None:
     cloud.on("GET", f"/v2/images/{ID}", (200, shown()))
     client = make_client()

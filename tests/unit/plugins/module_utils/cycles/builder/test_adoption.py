@@ -14,7 +14,11 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import CloudImages
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.images import (
+    MD5_KEY,
+    SHA256_KEY,
+    CloudImages,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.adoption import adopt_upload
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload import marks_of
@@ -34,6 +38,7 @@ class Cloud(CloudImages):
 
     def __init__(self, *images: Image) -> None:
         self._provider = "cloud1"
+        self._converts = False
         self.there = list(images)
 
     def find(self, marks: Any) -> list[Image]:
@@ -51,6 +56,7 @@ class World:
         self.image = Image("id-1", "debian-1", "active", properties, size=len(CONTENT))
         self.written: list[str] = []
         self.locked = False
+        self.converts = False
         images = SimpleNamespace(lock_provider=self._lock, write_upload=self._write)
         self.resources = UploadResources(
             store=cast(Store, SimpleNamespace(images=images)),
@@ -71,7 +77,9 @@ class World:
         self.written.append(written.state)
 
     def adopt(self, *images: Image) -> bool:
-        client = cast(CloudClient, SimpleNamespace(images=Cloud(*images)))
+        cloud = Cloud(*images)
+        cloud._converts = self.converts
+        client = cast(CloudClient, SimpleNamespace(images=cloud))
         adopted = adopt_upload(self.upload, client, self.resources)
         assert self.written == (["ready"] if adopted else [])
         assert (self.upload.state == UploadState.READY) is adopted
@@ -119,6 +127,41 @@ def of(image, **properties):
 )
 def test_anything_less_is_not(world, change):
     assert not world.adopt(change(world.image))
+
+
+def converted(image, **properties):
+    """The image after a cloud has made other data of it."""
+    return of(replace(image, size=900), checksum="0" * 32, **properties)
+
+
+def test_a_converted_image_that_was_created_for_the_file_is_adopted(world):
+    assert world.adopt(converted(world.image, disk_format="raw", **{MD5_KEY: MD5}))
+    assert world.upload.format == "qcow2", "what was sent, as after an upload"
+
+
+def test_an_image_written_anew_in_its_format_needs_the_option_of_the_cloud(world):
+    image = converted(world.image, **{MD5_KEY: MD5})
+    assert not world.adopt(image)
+    world.converts = True
+    assert world.adopt(image)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda image: of(image, **{MD5_KEY: "0" * 32}),
+        lambda image: of(image, **{MD5_KEY: ""}),
+        lambda image: of(image, **{SHA256_KEY: "0" * 64}),
+        lambda image: replace(image, status="importing"),
+        lambda image: replace(image, size=0),
+        lambda image: replace(image, size=None),
+    ],
+    ids=["of another file", "of unknown data", "other sha256", "under way", "empty", "no size"],
+)
+@pytest.mark.parametrize("disk_format", ["raw", "qcow2"])
+def test_a_converted_image_that_may_be_of_another_file_is_not(world, change, disk_format):
+    world.converts = True
+    assert not world.adopt(change(converted(world.image, disk_format=disk_format, **{MD5_KEY: MD5})))
 
 
 def test_a_snapshot_or_another_trees_image_beside_it_says_nothing(world):
