@@ -216,21 +216,28 @@ explanations:
       type: list
       elements: str
     waits_for:
-      description: Why the request waits, null when it does not wait or no launcher has stored a reason.
+      description: Why the request waits or its launches make no progress, null when no launcher has stored a reason.
       type: str
     since:
-      description: UNIX time since which the request waits for this reason, null when unknown.
+      description: UNIX time since which this is the reason, null when unknown.
       type: float
     owner:
       description:
         - Whose fault it is that the request waits or has failed, for example V(account), V(capacity) or V(cloud), null
           when nothing stored tells it.
       type: str
+    providers:
+      description: The providers where nodes are launched or kept for it.
+      type: list
+      elements: str
+    attempts:
+      description: How many attempts to launch its nodes were begun, also in pools from which it was taken back.
+      type: int
     moves:
       description: How often a launcher took the request back from a pool that made no progress with it.
       type: int
     thrown_away:
-      description: How many creates or servers were given up for that.
+      description: How many creates or servers were given up for it, by attempts that failed and by moves.
       type: int
     unblocked_by:
       description: What would end the wait, null when unknown.
@@ -291,6 +298,15 @@ explanations:
           description: Why earlier attempts failed.
           type: list
           elements: str
+        trouble:
+          description: Why the latest attempt made no progress, null once a later one does.
+          type: str
+        owner:
+          description: Whose fault that was, null without RV(explanations[].nodes[].trouble).
+          type: str
+        thrown_away:
+          description: How many servers of the node were given up.
+          type: int
         created_at:
           description: UNIX time at which the cloud accepted the create of the server, null before that.
           type: float

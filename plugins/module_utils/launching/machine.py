@@ -133,17 +133,20 @@ def created(launch: Launch, server_id: str, now: float) -> None:
     launch.server_id = server_id
     launch.created_at = now
     launch.answered = True
+    launch.trouble = ""
     launch.enter(Phase.BOOTING, now)
 
 
-def create_unclear(launch: Launch, now: float, settle: float = 0.0, silent_until: float = 0.0) -> None:
+def create_unclear(launch: Launch, now: float, settle: float = 0.0, silent_until: float = 0.0, text: str = "") -> None:
     """Record that the create may or may not have made a server: the cycle looks for it before it makes another one.
 
     :param settle: seconds for which to look, judged by recent creates.
     :param silent_until: not 0 when the create was given up only because no answer came: until this time a server may
         still appear. If a second create is given up before then, the launcher looks for a server until that time, so
         that there is at most one server too many.
+    :param text: what was answered, or that nothing was.
     """
+    launch.trouble = text or launch.trouble
     launch.look_until = now + settle
     if silent_until:
         if now < launch.doubt_until:
@@ -229,11 +232,13 @@ def addressed(launch: Launch, floating_ip_id: str, address: str, now: float) -> 
     launch.floating_ip_id = floating_ip_id
     launch.floating_address = address
     launch.floating_doubt = False
+    launch.trouble = ""
     launch.enter(Phase.REACHING, now)
 
 
-def address_refused(launch: Launch, now: float, random: Callable[[], float]) -> None:
+def address_refused(launch: Launch, text: str, now: float, random: Callable[[], float]) -> None:
     """Record that no floating IP is available now: the server is kept, and the launcher asks again later."""
+    launch.owner, launch.trouble = owner.CAPACITY, text
     _wait_a_while(launch, now, random)
 
 
@@ -266,6 +271,9 @@ def failed(
     :param whose: the owner of the failure. It alone decides whether the launch may ever be given up for it.
     """
     launch.owner = whose
+    # That no server came of an unanswered create tells less than why it was not answered.
+    launch.trouble = (launch.trouble if launch.phase == Phase.UNCLEAR else "") or text
+    launch.thrown += launch.server_id is not None
     course, counted = COURSES[whose], counts(failure, whose)
     unknown = counted and whose == owner.UNKNOWN
     narrow = failure is Failure.CAPACITY or (course.freezes and failure is not Failure.QUOTA)

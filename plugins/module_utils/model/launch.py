@@ -51,7 +51,8 @@ class Launch(Stored):
     the requestor deletes the request long before the node is deleted. *adopted*: how often a later cycle has continued
     the launch. *adopted_at*: when a cycle did so last. *owner*: whose fault its last failure was. *first_failed*: when
     it failed first for a reason that may be its own. *reread*: what nova said does not exist was read anew. *suffix*:
-    what is added to the name of its server, because nova said that the name is taken.
+    what is added to the name of its server, because nova said that the name is taken. *trouble*: why its latest attempt
+    made no progress; "" once a later one does. *thrown*: how many servers of it were given up.
     """
 
     node_id: str
@@ -89,6 +90,8 @@ class Launch(Stored):
     first_failed: float = 0.0
     reread: bool = False
     suffix: str = ""
+    trouble: str = ""
+    thrown: int = 0
 
     @property
     def marks(self) -> set[str]:

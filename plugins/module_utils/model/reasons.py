@@ -34,6 +34,10 @@ PROVIDER_TROUBLE = "provider-trouble"
 STARTING = "starting"
 BREAKER = "breaker"
 
+# Codes of a request that a launcher works on, whose launches make no progress.
+UNANSWERED = "unanswered"
+RETRYING = "retrying"
+
 # Codes of declining. They are permanent: with its configuration the pool can never serve the request.
 POOL_DISABLED = "pool-disabled"
 POOL_GONE = "pool-gone"
@@ -76,6 +80,8 @@ _TEXTS = {
     FACTS_UNREAD: "{where}: waiting for the first answers of its API",
     PROVIDER_TROUBLE: "provider {where}: {text}",
     NOT_ACTING: "this launcher does not act for {where}",
+    UNANSWERED: "{where}: nova has not answered the create yet; its server is waited for",
+    RETRYING: "{where}: the latest attempt of its launch came to nothing: {text}",
     POOL_GONE: "{where} is not in the configuration any more",
     POOL_DISABLED: "{where} has max-servers 0",
     LABEL_UNKNOWN: "{where} does not offer label {label}",
@@ -112,6 +118,8 @@ _OWNERS = {
     PROVIDER_TROUBLE: owner.CLOUD,
     STARTING: owner.US,
     BREAKER: owner.IMAGE,
+    UNANSWERED: owner.CLOUD,
+    RETRYING: owner.UNKNOWN,
     POOL_DISABLED: owner.LABEL,
     POOL_GONE: owner.LABEL,
     LABEL_UNKNOWN: owner.LABEL,

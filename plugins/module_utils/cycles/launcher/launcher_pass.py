@@ -38,6 +38,7 @@ from .readings import read_clouds
 from .removals.deletions import Deletions
 from .removals.removals import Removals
 from .requests.accepted_requests import AcceptedRequests
+from .requests.pending_waits import PendingWaits
 from .requests.waits import Waits
 from .snapshot import InHand, demand_of, due_upkeep, observe
 from .takeover import Takeover
@@ -64,6 +65,7 @@ class LauncherPass:
         self._accepted = AcceptedRequests(context, self._launches)
         self._adoption = Adoption(context, self._nodes, self._requests, self._accepted, self._launches)
         self._waits = Waits(context)
+        self._pending_waits = PendingWaits(context, self._accepted.hindrances)
         self._planned = Snapshot()
         self._quiet = False
         self._abandoned = False
@@ -102,6 +104,7 @@ class LauncherPass:
         self._deletions.step(now)
         self._launches.step(now)
         self._accepted.step(snapshot.all_pools)
+        self._pending_waits.step(now)
         self._takeover.inherited.ask_for_lists(now)
         self._first_meeting.step(now)
         self._takeover.remember(now)
@@ -142,7 +145,7 @@ class LauncherPass:
 
     def _due(self, now: float) -> float:
         due = min(self._launches.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now))
-        due = min(due, self._takeover.inherited.next_due(now))
+        due = min(due, self._takeover.inherited.next_due(now), self._pending_waits.next_due(now))
         for actor in self._context.actors.values():
             launches = self._launches.in_progress.watched(actor)
             full = self._waits.for_room
@@ -216,6 +219,7 @@ class LauncherPass:
         self._launches.drop()
         self._deletions.drop()
         self._accepted.drop()
+        self._pending_waits.drop()
         self._removals.drop()
         self._sweeps.drop()
         self._takeover.lose()

@@ -27,6 +27,8 @@ FEWEST = 5
 """Number of deletions from which a rate is computed."""
 SILENCE = 4.0
 """When nothing was deleted for this many times the mean interval, the rate does not hold any more."""
+SOON = 1.0
+"""An estimate of fewer seconds is none: what was expected should have happened by now."""
 BEHIND = 120.0
 """Seconds during which a stored document counts as a launcher's latest one: launchers store once a minute."""
 UNTOLD = "it cannot be told: it depends on when others give nodes back or an operator mends something"
@@ -51,33 +53,47 @@ def expected_wait(
     """
     if row["state"] in RequestState.FINISHED:
         return None, "there is nothing to wait for"
+    left, basis = _estimate(row, rows, reason, launches, reading, now)
+    if left is not None and left < SOON:
+        return None, f"it cannot be told: the time is over ({basis})"
+    return (None if left is None else round(left, 1)), basis
+
+
+def _estimate(
+    row: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    reason: Mapping[str, Any] | None,
+    launches: Sequence[Mapping[str, Any]],
+    reading: TreeReading,
+    now: float,
+) -> Expected:
     if row["state"] == RequestState.PENDING:
-        return _until_booted(launches, reading, now)
+        return (None, UNTOLD) if reason else _until_booted(launches, reading, now)
     found, code = reading.one(f"{WAITS}/{row['id']}"), (reason or {}).get("code")
     wait = found.document if found is not None else {}
     left, at = wait.get("seconds"), seconds(wait.get("at"))
     if code in (reasons.FROZEN, reasons.BREAKER) and is_number(left) and at is not None:
         until = at + min(float(left or 0), LONGEST_DELAY)
-        return round(max(0.0, until - now), 1), "until the next attempt; whether it succeeds is not known"
+        return until - now, "until the next attempt; whether it succeeds is not known"
     if code == reasons.NO_ROOM:
         return _until_room(row, rows, wait, reading, now)
     return None, UNTOLD
 
 
 def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, now: float) -> Expected:
-    longest = 0.0
-    for launch in launches:
-        if launch["state"] == "ready":
-            continue
+    longest, coming = 0.0, [launch for launch in launches if launch["state"] != "ready"]
+    if not coming:
+        return None, "it is handed over at any moment: its nodes are ready"
+    for launch in coming:
         boots = _boots(reading, launch["provider"])
         if not boots:
             return None, f"it cannot be told: no boot of provider {launch['provider']} was seen lately"
         begun = launch["created_at"]
         left = median(boots) - (now - begun if begun is not None else 0.0)
+        if left < SOON:
+            return None, "it cannot be told: a launch has taken longer than the boots seen lately"
         longest = max(longest, left)
-    if longest <= 0:
-        return None, "it cannot be told: the launches have taken longer than the boots seen lately"
-    return round(longest, 1), "until the servers are ACTIVE, by the median of the boots seen lately"
+    return longest, "until the servers are ACTIVE, by the median of the boots seen lately"
 
 
 def _until_room(
@@ -102,7 +118,7 @@ def _until_room(
     total = nodes * distance - min(distance, now - gone[-1]) + (median(boots) if boots else 0.0)
     boot = "the median of the boots seen lately" if boots else "without the boot, of which none was seen lately"
     lately = f"{len(gone)} nodes of {where} were deleted within {span(now - gone[0])}"
-    return round(total, 1), f"about {nodes:.12g} must be deleted first, {lately}; {boot}"
+    return total, f"about {nodes:.12g} must be deleted first, {lately}; {boot}"
 
 
 def _wanted_before(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], where: str, reading: TreeReading) -> int:

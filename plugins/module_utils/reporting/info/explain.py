@@ -47,6 +47,8 @@ _ENDS = {
     reasons.PROVIDER_TROUBLE: "the API of the cloud works again",
     reasons.STARTING: "earlier launches reach the cloud",
     reasons.BREAKER: "the breaker closes: the image and the flavor can be launched again",
+    reasons.UNANSWERED: "nova answers the create, or lists its server",
+    reasons.RETRYING: "the next attempt succeeds",
 }
 
 
@@ -59,8 +61,10 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
     wait, nodes = reading.one(f"{WAITS}/{request_id}"), nodes_of(reading, request_id)
     reason = row["reason"] if row["state"] != RequestState.FULFILLED else None
     launches = [_launch_row(reading, node, now) for node in nodes]
-    waiting = row["state"] == RequestState.REQUESTED
+    waiting, unserved = row["state"] == RequestState.REQUESTED, row["state"] not in RequestState.FINISHED
     figures = wait.document if wait is not None else {}
+    if row["state"] == RequestState.PENDING and reason is None:
+        reason, figures = _failed_attempt(launches)
     pools = [_pool_row(pool, reading, row, figures, now) for pool in _pools(reading)]
     moves = _past(reading, request_id, "taken_back")
     seconds_left, basis = expected_wait(row, rows, reason, launches, reading, now)
@@ -72,18 +76,35 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
         "ahead": [item["id"] for item in rows if waiting and _is_ahead(item, row)][:MOST_AHEAD],
         "ahead_count": sum(1 for item in rows if waiting and _is_ahead(item, row)),
         "behind": _behind(reading, rows, row, figures) if waiting else [],
-        "waits_for": reason["text"] if waiting and reason else None,
-        "since": reason["since"] if waiting and reason else None,
-        "owner": _owner(reason, figures) if reason and row["state"] != RequestState.PENDING else None,
+        "waits_for": reason["text"] if unserved and reason else None,
+        "since": reason["since"] if unserved and reason else None,
+        "owner": _owner(reason, figures) if reason else None,
+        "providers": sorted({launch["provider"] for launch in launches if launch["provider"]}),
+        "attempts": sum(launch["attempt"] or 0 for launch in launches) + _sum(moves, "attempts"),
         "moves": len(moves),
-        "thrown_away": sum(int(item["thrown"]) for item in moves if is_number(item.get("thrown"))),
-        "unblocked_by": _end(reason["code"], figures, pools) if waiting and reason else None,
+        "thrown_away": sum(launch["thrown_away"] for launch in launches) + _sum(moves, "thrown"),
+        "unblocked_by": _end(reason["code"], figures, pools) if unserved and reason else None,
         "pools": pools,
         "nodes": launches,
         "history": list(_history(row, reading, reason, launches, now)),
         "expected_seconds": seconds_left,
         "expected": basis,
     }
+
+
+def _failed_attempt(launches: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, Mapping[str, Any]]:
+    """Return the reason and its figures by the first launch whose latest attempt failed and that has no other yet."""
+    launch = next((item for item in launches if item["trouble"] and item["in_flight"]), None)
+    if launch is None:
+        return None, {}
+    figures = {"where": launch["provider"] or "?", "text": launch["trouble"], "owner": launch["owner"]}
+    why = Reason(reasons.RETRYING, figures)
+    reason = {"code": why.code, "text": why.text(), "since": None, "age": None}
+    return reason, why.document()
+
+
+def _sum(items: Iterable[Mapping[str, Any]], key: str) -> int:
+    return sum(int(item[key]) for item in items if is_number(item.get(key)))
 
 
 def _owner(reason: Mapping[str, Any], figures: Mapping[str, Any]) -> str | None:
@@ -132,7 +153,8 @@ def _summary(row: Mapping[str, Any], reason: Mapping[str, Any] | None, launches:
         return f"it waits at place {row['place']} of the queue{why}"
     if state == RequestState.PENDING:
         ready = sum(1 for launch in launches if launch["state"] == "ready")
-        return f"a launcher works on it: {ready} of {len(row['labels'])} nodes are ready"
+        why = f"; {reason['text']}" if reason else ""
+        return f"a launcher works on it: {ready} of {len(row['labels'])} nodes are ready{why}"
     if state == RequestState.FULFILLED:
         return f"it is fulfilled with nodes {', '.join(row['nodes'])}; its requestor has not taken them yet"
     if state == RequestState.FAILED:
@@ -242,6 +264,9 @@ def _launch_row(reading: TreeReading, node: Found, now: float) -> dict[str, Any]
         "phase_age": age(launch.since, now) if launch else None,
         "attempt": launch.attempt if launch else None,
         "failures": list(launch.failures) if launch else [],
+        "trouble": launch.trouble or None if launch else None,
+        "owner": launch.owner or None if launch and launch.trouble else None,
+        "thrown_away": launch.thrown if launch else 0,
         "created_at": launch.created_at if launch else None,
         "in_flight": launch.phase in IN_FLIGHT if launch else False,
         "adopted": launch.adopted if launch else 0,
@@ -269,7 +294,7 @@ def _history(
         thrown = whole(item.get("thrown")) or 0
         lost = f"; {amount(thrown, 'create or server', 'creates or servers')} of it given up" if thrown else ""
         yield event("taken back", since, f"the launcher took it back from {text(item.get('where')) or '?'}{lost}")
-    if reason is not None and row["state"] == RequestState.REQUESTED:
+    if reason is not None and row["state"] not in RequestState.FINISHED:
         yield event("waits", age(reason["since"], now), reason["text"])
     for launch in launches:
         for failure in launch["failures"]:

@@ -195,15 +195,20 @@ def _odd(kind: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
     """Return an explanation of :mod:`explain` as text."""
     lines = [f"request {told['id']}: {told['summary']}"]
-    if told["waits_for"]:
+    if told["place"] is not None and told["waits_for"]:
         lines.append(
             f"before it in the queue: {told['ahead_count']}; for the same: {', '.join(told['behind']) or 'none'}"
         )
+    if told["waits_for"]:
         lines.append(f"unblocked when: {told['unblocked_by'] or 'not known'}")
     if told["owner"]:
         lines.append(f"whose fault: {told['owner']}: {SENTENCES[told['owner']]}")
-    if told["moves"]:
-        lines.append(f"moved {amount(told['moves'], 'time')}, {told['thrown_away']} creates or servers given up")
+    tries = [amount(told["attempts"], "attempt")] if told["attempts"] else []
+    tries += [f"moved {amount(told['moves'], 'time')}"] if told["moves"] else []
+    if tries or told["thrown_away"]:
+        thrown = amount(told["thrown_away"], "create or server", "creates or servers")
+        at = f"{', '.join(told['providers'])}: " if told["providers"] else ""
+        lines.append(f"{at}{', '.join([*tries, f'{thrown} given up'])}")
     if told["state"] not in RequestState.FINISHED:
         left = told["expected_seconds"]
         lines.append(f"expected wait: {span(left) + ', ' if left is not None else ''}{told['expected']}")

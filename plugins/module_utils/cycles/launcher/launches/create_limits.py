@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ....launching.moving import is_dead
+from ....launching.moving import PATIENT, is_dead
 from ....launching.retiring import retirement
 from ....model import owner, reasons
 from ....model.launch import Phase
@@ -15,6 +15,9 @@ from ..context.ledger import size_of
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 from .signs import print_of_launch
+
+RETRIED = frozenset({Phase.QUEUED, Phase.UNCLEAR, Phase.ADDRESSING, Phase.CLEARING})
+"""The phases in which a launch waits for its next attempt, or for what became of the latest one."""
 
 
 class CreateLimits:
@@ -74,6 +77,26 @@ class CreateLimits:
             return None
         allowed = freezes.trials(pool_id, self._in_progress.needed(ongoing.key, ongoing.witness))
         return next((frozen[name] for name in wanted if name not in allowed), None)
+
+    def hindrance(self, ongoing: LaunchInProgress, now: float) -> Reason | None:
+        """Return why the launch makes no progress now; None if it does, or may at any moment.
+
+        What its latest attempt met is forgotten when nothing holds up the next one: it is not true any more.
+        """
+        launch, where = ongoing.launch, "/".join(ongoing.key)
+        reason = self.held_up(ongoing) if launch.phase == Phase.QUEUED else ongoing.actor.blocked
+        if reason is not None:
+            return reason
+        creates = ongoing.actor.creates
+        slow = max(ongoing.actor.timeouts.suspect, PATIENT * creates.answers.present)
+        if launch.phase == Phase.CREATING and now - launch.asked_at >= slow:
+            return Reason(reasons.UNANSWERED, {"where": where})
+        if launch.phase == Phase.QUEUED and launch.trouble and now >= launch.not_before:
+            launch.trouble = ""
+            self._context.save(launch)
+        if not launch.trouble or launch.phase not in RETRIED:
+            return None
+        return Reason(reasons.RETRYING, {"where": where, "text": launch.trouble, "owner": launch.owner})
 
     def is_stuck(self, ongoing: LaunchInProgress, now: float) -> bool:
         """Return True if the launch makes no progress because its pool is frozen or its provider is dead."""

@@ -89,9 +89,9 @@ class Creates:
         silent = error.status is None and now - launch.asked_at >= answers.floor
         if silent:
             answers.give_up(launch.asked_at, now)
-        machine.create_unclear(
-            launch, now, ongoing.actor.creates.settle, launch.asked_at + answers.most if silent else 0.0
-        )
+        silent_until = launch.asked_at + answers.most if silent else 0.0
+        machine.create_unclear(launch, now, ongoing.actor.creates.settle, silent_until, str(error))
+        launch.owner = owner.CLOUD
         self._context.save(launch)
         line = f"node {ongoing.node.id}: {error}; looking whether the server was made all the same"
         self._context.account.say(Trouble(line, **ongoing.subject))

@@ -26,6 +26,7 @@ from ....model.launch import (
 )
 from ....model.lines import Trouble
 from ....model.node import Node, NodeState
+from ....model.reasons import Reason
 from ....model.request import NodeRequest
 from ....model.resources import FLOATING_IPS
 from ..context.context import Context
@@ -123,6 +124,11 @@ class Launches:
         """Return True for a launch that makes no progress as its pool is frozen or its provider is in trouble."""
         ongoing = self.in_progress.get(node_id)
         return ongoing is not None and self._create_limits.is_stuck(ongoing, now)
+
+    def hindrance(self, node_id: str, now: float) -> Reason | None:
+        """Return why a launch makes no progress now; None if it does, or is over."""
+        ongoing = self.in_progress.get(node_id)
+        return None if ongoing is None else self._create_limits.hindrance(ongoing, now)
 
     def wants_another_place(self, node_id: str) -> bool:
         """Return True for a launch that has failed so often that another pool should try it."""
@@ -351,7 +357,7 @@ class Launches:
         counted, _unused = split(verdict.resources)
         sent_at = launch.active_at or launch.started
         self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], str(error), sent_at)
-        machine.address_refused(launch, now, self._context.random)
+        machine.address_refused(launch, str(error), now, self._context.random)
         line = f"node {ongoing.node.id}: no floating IP to be had, waiting: {error}"
         self._context.account.say(Trouble(line, **ongoing.subject))
         self._context.save(launch)

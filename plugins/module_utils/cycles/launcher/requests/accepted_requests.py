@@ -192,6 +192,16 @@ class AcceptedRequests:
                 self._give_back(accepted, launching)
         return len(self._accepted) < before
 
+    def hindrances(self, now: float) -> dict[str, Reason | None]:
+        """Return each accepted request with the reason why one of its launches makes no progress; None without one."""
+        found = {}
+        for request_id, accepted in self._accepted.items():
+            told = (
+                self._launches.hindrance(node_id, now) for node_id in accepted.node_ids if node_id not in accepted.held
+            )
+            found[request_id] = next((reason for reason in told if reason is not None), None)
+        return found
+
     def try_elsewhere(self, snapshot: Snapshot) -> None:
         """Give back requests with a launch that fails again and again in one pool, if another pool has room for them.
 
@@ -217,13 +227,15 @@ class AcceptedRequests:
 
     def _give_back(self, accepted: AcceptedRequest, unwanted: list[str]) -> None:
         """Reopen the request; withdraw its *unwanted* launches, and finish the others for any request."""
-        thrown = sum(not self._launches.in_progress[node_id].is_queued for node_id in unwanted)
+        leaving = [self._launches.in_progress[node_id] for node_id in unwanted]
+        thrown = sum((not one.is_queued) + one.launch.thrown for one in leaving)
+        attempts = sum(one.launch.attempt for one in leaving)
         for node_id in unwanted:
             self._launches.withdraw(node_id)
             accepted.node_ids.remove(node_id)
         where = self._where(accepted.pool_id)
         self._say(f"request {accepted.request.id}: taken back from {where}", accepted)
-        store_taken_back(self._context, accepted.request.id, where, thrown)
+        store_taken_back(self._context, accepted.request.id, where, thrown, attempts)
         self._put_back(accepted)
 
     def _may_move(self, accepted: AcceptedRequest, now: float) -> bool:

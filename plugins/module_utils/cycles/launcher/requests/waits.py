@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ....launching.actions import Wait
+from ....launching.actions import PoolReason, Wait
 from ....model import reasons
 from ....model.lines import Line, Subject, Trouble
 from ....model.reasons import Reason
@@ -33,7 +33,11 @@ OTHERS_REASON_HOLDS = 3 * WAIT_NEWS_EVERY
 """Seconds for which a launcher that does not act for a request keeps the reason that an acting launcher has stored."""
 FOR_ROOM = frozenset({reasons.NO_ROOM, reasons.FROZEN, reasons.TENANT_LIMIT})
 PASSING = frozenset({reasons.FACTS_UNREAD, reasons.STARTING})
-"""Reasons that last only a moment and are therefore not stored."""
+"""Reasons that mostly last only a moment. They are not stored before they have lasted."""
+LASTS = 5.0
+"""Seconds after which such a reason is stored: an older one that is stored is not true any more."""
+NO_ANSWER_YET = frozenset({reasons.NOT_ACTING, reasons.FACTS_UNREAD})
+"""Reasons that tell less than what another launcher has stored."""
 FIRST_WORDS = frozenset({reasons.FACTS_UNREAD, reasons.UNCONFIRMED})
 """Reasons of a pool that are stored again at once when they end; figures of other reasons may be older."""
 
@@ -49,6 +53,8 @@ class Waits:
         self._news: dict[str, float] = {}
         self._first_words: dict[str, set[tuple[str, str]]] = {}
         """By request: which pools these are stored of."""
+        self._passing: dict[str, float] = {}
+        """By request: since when it waits for a reason that mostly lasts only a moment."""
         self.for_room = False
 
     def publish(self, waits: Sequence[Wait], now: float) -> set[str]:
@@ -63,15 +69,24 @@ class Waits:
         self.for_room = any(wait.reason.code in FOR_ROOM for wait in waits)
         paused: set[str] = set()
         for wait in waits:
-            news = context.account.wait(wait.request_id, wait.reason, stored=wait.reason.code not in PASSING)
+            stored = self._is_stored(wait, now)
+            news = context.account.wait(wait.request_id, wait.reason, stored=stored)
             if wait.reason.code == reasons.UNCONFIRMED:
                 context.actors[wait.reason.figures["where"]].capacity.want(now, SECOND_READING)
             elif wait.reason.code == reasons.NO_ROOM:
                 where = wait.reason.figures["where"]
                 paused.update(key for (p, n), key in context.pool_ids.items() if f"{p}/{n}" == where)
-            if wait.reason.code not in PASSING:
+            if stored:
                 self._write(wait, news, now)
+        self._passing = {key: since for key, since in self._passing.items() if key in current}
         return paused
+
+    def _is_stored(self, wait: Wait, now: float) -> bool:
+        """Return True unless the reason is one that mostly lasts only a moment, and has not lasted longer so far."""
+        if wait.reason.code in PASSING:
+            return now - self._passing.setdefault(wait.request_id, now) >= LASTS
+        self._passing.pop(wait.request_id, None)
+        return True
 
     def _write(self, wait: Wait, news: bool, now: float) -> None:
         first = {(where, reason.code) for where, reason in wait.pools if reason.code in FIRST_WORDS}
@@ -80,7 +95,7 @@ class Waits:
             return
         self._first_words[wait.request_id] = first
         self._news[wait.request_id] = now
-        self._context.store.own.change(f"{WAITS}/{wait.request_id}", lambda before: _renewed(before or {}, wait, now))
+        write_reason(self._context, wait.request_id, wait.reason, wait.pools, now)
         if news:
             self._say(wait)
 
@@ -102,14 +117,19 @@ class Waits:
                     store.own.delete(f"{folder}/{request_id}")
 
 
-def _renewed(before: Mapping[str, Any], wait: Wait, now: float) -> dict[str, Any] | None:
-    """Return the new document of a reason; None if the stored one stays."""
-    if _has_failed(before) or (wait.reason.code == reasons.NOT_ACTING and _is_told_by_another(before, now)):
-        return None
-    reason = wait.reason.document()
-    same = all(before.get(key) == reason.get(key) for key in ("code", "where")) and is_number(before.get("since"))
-    pools = [{**item.document(), "pool": where} for where, item in wait.pools]
-    return {**reason, "pools": pools, "since": before["since"] if same else now, "at": now}
+def write_reason(context: Context, request_id: str, why: Reason, pools: Sequence[PoolReason], now: float) -> None:
+    """Store why a request waits, unless its failure is stored, or a launcher that acts for it has told more."""
+
+    def renewed(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        before = found or {}
+        if _has_failed(before) or (why.code in NO_ANSWER_YET and _is_told_better(context, before, now)):
+            return None
+        reason = why.document()
+        same = all(before.get(key) == reason.get(key) for key in ("code", "where")) and is_number(before.get("since"))
+        told = [{**item.document(), "pool": where} for where, item in pools]
+        return {**reason, "pools": told, "since": before["since"] if same else now, "at": now}
+
+    context.store.own.change(f"{WAITS}/{request_id}", renewed)
 
 
 def _has_failed(before: Mapping[str, Any]) -> bool:
@@ -117,10 +137,12 @@ def _has_failed(before: Mapping[str, Any]) -> bool:
     return before.get("code") == RequestState.FAILED
 
 
-def _is_told_by_another(before: Mapping[str, Any], now: float) -> bool:
-    """Return True if a launcher that acts for the request has recently stored why it waits."""
+def _is_told_better(context: Context, before: Mapping[str, Any], now: float) -> bool:
+    """Return True if a launcher has recently stored more: one that acts for another provider, or what a cloud lacks."""
     at: Any = before.get("at")
-    return before.get("code") != reasons.NOT_ACTING and is_number(at) and now - at < OTHERS_REASON_HOLDS
+    told = before.get("code") != reasons.NOT_ACTING and is_number(at) and now - at < OTHERS_REASON_HOLDS
+    others = str(before.get("where")).partition("/")[0] not in context.actors
+    return told and (others or before.get("code") == reasons.PROVIDER_TROUBLE)
 
 
 def forget_wait(context: Context, request_id: str) -> None:
@@ -167,16 +189,18 @@ def _joined(past: Iterable[dict[str, Any]], why: Iterable[Reason]) -> list[dict[
     return reasons.causes_first([*past, *(reason.document() for reason in why)])
 
 
-def store_taken_back(context: Context, request_id: str, where: str, thrown: int) -> None:
+def store_taken_back(context: Context, request_id: str, where: str, thrown: int, attempts: int) -> None:
     """Store that a request was taken back from a pool that made no progress with it.
 
     :param thrown: how many creates or servers of it were given up.
+    :param attempts: how many attempts its launches made there.
     """
     now = context.now()
 
     def add(document: dict[str, Any] | None) -> dict[str, Any]:
         before = (document or {}).get("taken_back")
-        told = [*(before if isinstance(before, list) else ()), {"where": where, "at": now, "thrown": thrown}]
+        item = {"where": where, "at": now, "thrown": thrown, "attempts": attempts}
+        told = [*(before if isinstance(before, list) else ()), item]
         return {**(document or {}), "taken_back": told[-MOST_TAKEN_BACK:]}
 
     context.store.own.change(f"{DECLINES}/{request_id}", add)

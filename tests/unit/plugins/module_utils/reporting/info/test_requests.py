@@ -14,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.re
     RequestFilter,
     request_rows,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import request_lines
 from ansible_collections.stackci.nodepool.plugins.modules import request_info
 from tests.support import stock_cli
 from tests.support.documented import differences
@@ -169,6 +170,54 @@ def test_an_estimate_counts_from_the_create():
     assert [event["event"] for event in told["history"]] == ["requested", "attempt failed", "node", "pending"]
     unknown = explained(PENDING, **{"/nodepool/stackci/providers/west": {"boot_seconds": "fast"}})
     assert unknown["expected_seconds"] is None and "no boot of provider west" in unknown["expected"]
+
+
+def launch_of(**more):
+    path = f"/nodepool/stackci/launches/{BUILDING}"
+    return {path: {**documents(NOW)[path], **more}}
+
+
+def test_a_request_in_work_names_provider_owner_trouble_attempts_moves_and_servers_thrown_away():
+    waits = {
+        "code": "provider-trouble",
+        "where": "west",
+        "text": "provider west: POST /servers: 503",
+        "owner": "cloud",
+        "since": NOW - 60,
+        "at": NOW - 5,
+    }
+    moves = [{"where": "east/main", "at": NOW - 300, "thrown": 1, "attempts": 2}, {"where": "x/y", "at": NOW - 400}]
+    told = explained(
+        PENDING,
+        **{f"/nodepool/stackci/waits/{PENDING}": waits, f"/nodepool/stackci/declines/{PENDING}": {"taken_back": moves}},
+        **launch_of(thrown=1),
+    )
+    assert (told["providers"], told["owner"], told["attempts"], told["moves"]) == (["west"], "cloud", 4, 2)
+    assert told["thrown_away"] == 2 and told["since"] == NOW - 60
+    assert told["waits_for"] == waits["text"] and told["summary"].endswith(f"0 of 1 nodes are ready; {waits['text']}")
+    assert told["unblocked_by"] == "the API of the cloud works again"
+    assert told["expected_seconds"] is None
+    shown = " ".join(request_lines(told, 500))
+    assert "west: 4 attempts, moved 2 times, 2 creates or servers given up" in shown
+    assert "whose fault: cloud" in shown and "before it in the queue" not in shown
+
+
+def test_a_failed_attempt_is_the_trouble_until_a_launcher_has_stored_a_reason():
+    told = explained(PENDING, **launch_of(phase="clearing", trouble="libvirt exploded", owner="image"))
+    assert told["owner"] == "image" and "west: " in told["waits_for"] and "libvirt exploded" in told["waits_for"]
+    over = explained(PENDING, **launch_of(phase="booting", trouble="", owner="image"))
+    assert over["owner"] is None and over["waits_for"] is None and over["nodes"][0]["owner"] is None
+
+
+@pytest.mark.parametrize(
+    ("age", "phase"), [(780.0, "booting"), (24.99, "booting"), (25.0, "reaching"), (24.2, "addressing")]
+)
+def test_a_wait_of_no_seconds_is_never_expected(age: float, phase: str):
+    told = explained(PENDING, **launch_of(phase=phase, created_at=NOW - age))
+    assert told["expected_seconds"] is None and "cannot be told" in told["expected"]
+    frozen = {"code": "frozen", "where": "west/main", "seconds": 30, "at": NOW - 780, "text": "x", "since": NOW - 780}
+    told = explained(BEHIND, **{f"/nodepool/stackci/waits/{BEHIND}": frozen})
+    assert told["expected_seconds"] is None and "cannot be told" in told["expected"]
 
 
 @pytest.mark.parametrize("request_id", [FAILED, DONE, BROKEN])
