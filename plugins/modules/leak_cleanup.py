@@ -21,6 +21,8 @@ description:
     foreign. The module never touches a resource of a node that is locked, in use, held or leased.
   - A launcher also sweeps, as C(clean-floating-ips) and C(port-cleanup-interval) of the provider allow. This module
     ignores these two settings and looks for all O(kinds).
+  - Leases whose time is over are released. Where no launcher acts for a provider, the module deletes the nodes that
+    have to be deleted there. It serves no request and begins no launch.
   - The module may run while a launcher runs. Only one of them sweeps a provider at a time.
   - A tree that was emptied gets a new id, so the module deletes nothing of the former tree. When ZooKeeper lost only
     some of the records of running nodes, their servers look like leaks. After a tree was restored, use check mode
@@ -34,6 +36,8 @@ options:
   kinds:
     description:
       - Kinds of resources and records to look for.
+      - V(node) are nodes that must be deleted at a provider for which no launcher acts, such as those of an expired
+        lease. The module deletes them, the server first, at once and whatever O(min_age) and O(max_deletions) are.
       - V(server), V(port), V(floating-ip), V(volume) and V(image) are resources of clouds. V(launch-record) is the
         record of the launch of a node that does not exist any more.
       - V(empty-node) are node records without data, V(request-lock) the locks of deleted requests (older than 8 hours),
@@ -42,6 +46,7 @@ options:
     type: list
     elements: str
     choices: &kinds
+      - node
       - server
       - port
       - floating-ip

@@ -72,7 +72,7 @@ leases:
       description: The number of nodes.
       type: int
     held:
-      description: How many nodes are held for the lease.
+      description: How many nodes are held for the lease and have not expired.
       type: int
     complete:
       description: Whether all nodes are held.
@@ -87,7 +87,10 @@ leases:
       description: Seconds for which the nodes are held after they are handed over, null when that is not stored.
       type: int
     expires_in:
-      description: Seconds until the lease can have no requests and nodes any more, null when that is not stored.
+      description:
+        - Seconds until the first node of the lease is given back, by the records of the nodes and C(max-hold-age).
+          Before there are nodes, seconds until the first request is deleted.
+        - V(0) when a node of the lease has expired or is gone, null when nothing limits the lease.
       type: float
     requests:
       description: The requests of the lease that are not fulfilled yet.

@@ -35,8 +35,9 @@ options:
   state:
     description:
       - V(present) requests the nodes and holds them.
-      - V(absent) deletes the requests that still wait and releases the nodes. A launcher then deletes them. The module
-        does not touch nodes that another requestor has taken over.
+      - V(absent) deletes the requests that still wait and releases the nodes. A launcher then deletes them, or this
+        module with O(launch=true). Where no launcher acts, RV(notices) and a warning name the nodes that stay. The
+        module does not touch nodes that another requestor has taken over.
     type: str
     choices: [present, absent]
     default: present
@@ -71,6 +72,7 @@ options:
       - Whether to delete the requests and release the nodes when O(timeout) is over. By default the requests stay and
         keep their place in the queue, and repeating the task continues to wait. When the task is not repeated in time
         (the larger of O(timeout) and O(expires)), a launcher deletes the requests.
+      - With O(launch=true) the servers are deleted as well, which may take up to 300 seconds more.
     type: bool
     default: false
   priority:
@@ -88,7 +90,9 @@ options:
     type: str
   expires:
     description:
-      - Seconds for which the nodes are held, from the moment they are taken over. Then a launcher deletes them.
+      - Seconds for which the nodes are held, from the moment they are taken over. Then a launcher deletes them. Without
+        a launcher, the next run of this module with O(launch=true) or of M(stackci.nodepool.leak_cleanup) deletes them,
+        whatever O(name) it has.
       - C(max-hold-age) of C(nodepool.yaml), after which every held node is deleted, is an upper bound. The module warns
         when it applies.
       - Repeating the task with another value does not change nodes that are held already.
@@ -100,8 +104,11 @@ options:
         a provider, the module only waits for it.
       - With this option the module ends in good order after a signal, and when C(ansible-playbook) was killed. Repeat
         the task to continue.
-      - With O(state=absent) the module waits until the servers of the lease are deleted.
-      - Has no effect with O(wait=false).
+      - With O(state=absent) the module deletes the servers of the lease and waits until they are gone, also those that
+        are still booting or that an earlier run gave back. O(wait) has no effect then.
+      - The servers of other leases that are over are deleted, too. The module waits for them for 30 seconds at most.
+      - Fails at once when every provider that offers the labels refuses the login or cannot be used.
+      - Has no effect with O(state=present) and O(wait=false).
     type: bool
     default: false
 seealso:
@@ -159,7 +166,9 @@ lease:
   type: str
   sample: acceptance-42
 complete:
-  description: Whether all nodes of the lease are held, or with O(state=absent), whether the lease is gone.
+  description:
+    - Whether all nodes of the lease are held, or with O(state=absent), whether the lease is gone.
+    - With O(state=absent) V(false) when no launcher acts for a provider and the servers of the lease stay there.
   returned: success
   type: bool
   sample: true
@@ -221,7 +230,9 @@ nodes:
     attributes: {description: The pool's node-attributes., type: dict, sample: {}}
     expires_at: {description: UNIX time at which the node is deleted., type: float, sample: 1795205532.8}
 notices:
-  description: Notices, for instance that the lease was renewed and why.
+  description:
+    - Notices, for instance that the lease was renewed and why.
+    - Names the nodes of leases that nobody deletes, as no launcher acts for their provider.
   returned: success
   type: list
   elements: str

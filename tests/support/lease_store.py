@@ -85,6 +85,9 @@ class _Own:
 
     read = get
 
+    def children(self, folder: str) -> list[str]:
+        return sorted(path.removeprefix(f"{folder}/") for path in self.documents if path.startswith(f"{folder}/"))
+
     def put(self, path: str, document: dict[str, Any]) -> None:
         self._tree.count("put")
         self.documents[path] = document

@@ -21,9 +21,10 @@ from ..model.lease import (
     is_handed_over,
     is_held,
     is_marked,
+    is_of,
     request_expiry,
 )
-from ..model.node import Node
+from ..model.node import Node, NodeState
 from ..model.request import NodeRequest, RequestState
 
 
@@ -85,10 +86,21 @@ class DropRequest(Action):
 
 
 @dataclass(frozen=True)
+class Leave(Action):
+    """Note the nodes of the lease that must be deleted before it ends."""
+
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Release(Action):
-    """Give a held node back."""
+    """Give a node back.
+
+    *requests*: the requests of the lease, when the node is ready for one of them or free; None when it is held.
+    """
 
     node: str
+    requests: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -106,10 +118,14 @@ class LeaseView:
 
 @dataclass
 class LeasePlan:
-    """What to do now. *failures*: request → sentence. *waiting*: requests for which a launcher has to act first."""
+    """What to do now. *failures*: request → sentence. *waiting*: requests for which a launcher has to act first.
+
+    *leaving*: nodes that a launcher has to delete first.
+    """
 
     actions: list[Action] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    leaving: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
@@ -145,18 +161,37 @@ def plan_present(
     return plan
 
 
-def plan_absent(name: str, lease: Lease | None, view: LeaseView) -> LeasePlan:
-    """Plan the removal of a lease. Its document is deleted last: when it is gone, nothing else is left."""
+def plan_absent(name: str, lease: Lease | None, view: LeaseView, *, clears: bool = False) -> LeasePlan:
+    """Plan the removal of a lease. Its document is deleted last: when it is gone, nothing else is left.
+
+    :param clears: True: the document stays until the nodes are deleted, also those that are still being launched for
+        its requests. They are noted in it before the requests are deleted: then nothing else names them.
+    """
     reason = "the lease is to be released"
     plan = LeasePlan()
-    wanted = set(lease.request_ids) if lease else set()
+    wanted = tuple(lease.request_ids) if lease else ()
+    if clears:
+        plan.leaving = sorted(node.id for node in view.nodes.values() if _is_leaving(node, name, lease))
+        if lease is not None and not set(plan.leaving) <= set(lease.leaving):
+            plan.actions.append(Leave(reason, tuple(sorted({*lease.leaving, *plan.leaving}))))
     for request in sorted(view.requests.values(), key=lambda item: item.id):
         if request.id in wanted or belongs(request, name):
             plan.actions.append(DropRequest(reason, request.id))
     plan.actions += [Release(reason, node.id) for node in _marked(name, view)]
-    if lease is not None:
+    ready = [node for key in plan.leaving if (node := view.nodes[key]).state == NodeState.READY]
+    plan.actions += [Release(reason, node.id, wanted) for node in ready]
+    if lease is not None and not plan.leaving:
         plan.actions.append(End(reason))
     return plan
+
+
+def _is_leaving(node: Node, name: str, lease: Lease | None) -> bool:
+    """Return True when a node exists only for the lease that is being released, so that it has to be deleted."""
+    if is_of(node, name):
+        return True
+    if lease is None or node.state in (NodeState.HOLD, NodeState.IN_USE, NodeState.USED):
+        return False  # another requestor has taken it over
+    return node.allocated_to in lease.request_ids or (node.allocated_to is None and node.id in lease.leaving)
 
 
 def _marked(name: str, view: LeaseView) -> list[Node]:

@@ -87,6 +87,14 @@ def surplus(nodes: Iterable[Node], spare: Mapping[str, int], labels: Mapping[str
     return found
 
 
+def hold_limit(node: Node, max_hold_age: float) -> float | None:
+    """Return the seconds after which a held node is deleted, None for no limit.
+
+    :param max_hold_age: the limit for all nodes in seconds; 0 for none.
+    """
+    return min((bound for bound in (node.hold_expiration or 0, max_hold_age) if bound > 0), default=None)
+
+
 def upkeep(
     idle: Idle, labels: Mapping[str, Label], max_hold_age: float, now: float
 ) -> Iterator[DeleteNode | FreeNode | DropRequest]:
@@ -131,8 +139,7 @@ def _for_node(
         if node.id in idle.surplus and unused > SURPLUS_SECONDS:
             return DeleteNode(node.id, Reason(reasons.SURPLUS, {"age": unused}), node.version)
     if node.state == NodeState.HOLD:
-        bounds = [bound for bound in (node.hold_expiration or 0, max_hold_age) if bound > 0]
-        if bounds and age > min(bounds):
-            figures = {"age": age, "limit": min(bounds)}
-            return DeleteNode(node.id, Reason(reasons.HELD_TOO_LONG, figures), node.version)
+        most = hold_limit(node, max_hold_age)
+        if most is not None and age > most:
+            return DeleteNode(node.id, Reason(reasons.HELD_TOO_LONG, {"age": age, "limit": most}), node.version)
     return None

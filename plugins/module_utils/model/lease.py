@@ -94,7 +94,10 @@ class LeaseSet:
 
 @dataclass
 class Lease(Stored):
-    """The document of a lease. Times are UNIX seconds. After *expires_at* no request or node of it can exist."""
+    """The document of a lease. Times are UNIX seconds. After *expires_at* no request or node of it can exist.
+
+    *leaving*: the nodes that must be deleted before a lease that is being released ends.
+    """
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"sets": _read_sets}
 
@@ -105,6 +108,7 @@ class Lease(Stored):
     expires: int
     expires_at: float
     sets: list[LeaseSet]
+    leaving: list[str] = field(default_factory=list)
 
     @classmethod
     def new(cls, spec: LeaseSpec, nonce: str, now: float) -> Lease:
@@ -160,9 +164,13 @@ def hold_job(name: str) -> str:
 
 def lease_of(node: Node) -> str | None:
     """Return the name of the lease for which a node is held; None when it is held for another reason or not held."""
+    return mark_of(node) if node.state == NodeState.HOLD else None
+
+
+def mark_of(node: Node) -> str | None:
+    """Return the name of the lease for which a node is or was held; None when it never was."""
     job = node.hold_job or ""
-    held = node.state == NodeState.HOLD and job.startswith(_HOLD_JOB)
-    return job.removeprefix(_HOLD_JOB) if held else None
+    return job.removeprefix(_HOLD_JOB) if job.startswith(_HOLD_JOB) else None
 
 
 def new_request(spec: LeaseSpec, lease: Lease, number: int, event_id: str, now: float) -> NodeRequest:
@@ -225,7 +233,12 @@ def release_first(lease: str) -> str:
 
 def is_marked(node: Node, name: str) -> bool:
     """Return True when *node* is held for the lease of that name, expired or not."""
-    return node.state == NodeState.HOLD and node.hold_job == hold_job(name)
+    return node.state == NodeState.HOLD and is_of(node, name)
+
+
+def is_of(node: Node, name: str) -> bool:
+    """Return True when *node* is or was held for the lease of that name: a node keeps this mark until it is deleted."""
+    return node.hold_job == hold_job(name)
 
 
 def node_expiry(node: Node) -> float | None:
@@ -233,6 +246,14 @@ def node_expiry(node: Node) -> float | None:
     if not node.hold_expiration or node.hold_expiration < 0 or node.state_time is None:
         return None
     return node.state_time + node.hold_expiration
+
+
+def is_over(node: Node, now: float) -> bool:
+    """Return True for a node of any lease that was given back, or whose hold has expired: it has to be deleted."""
+    if mark_of(node) is None:
+        return False
+    expiry = node_expiry(node)
+    return node.state != NodeState.HOLD or (expiry is not None and now >= expiry)
 
 
 def is_held(node: Node | None, name: str, now: float) -> bool:

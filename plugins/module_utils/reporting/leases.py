@@ -23,14 +23,14 @@ from ..model.node import NodeState
 from .nodes import node_row
 
 
-def lease_result(name: str, status: LeaseStatus) -> dict[str, Any]:
+def lease_result(name: str, status: LeaseStatus, outcome: LeaseOutcome) -> dict[str, Any]:
     """Return the lease as a module's result."""
     return {
         "lease": name,
-        "complete": status.done and not status.failures,
+        "complete": status.done and not status.failures and not outcome.unattended,
         "requests": [{"id": part.request, "state": part.state, "reason": part.reason} for part in status.sets],
         "nodes": [node_row(node) for node in status.nodes],
-        "notices": list(status.notices),
+        "notices": [*status.notices, *outcome.notices],
     }
 
 
@@ -44,7 +44,8 @@ def progress_line(status: LeaseStatus) -> str:
         return f"{status.ready} of {amount(status.wanted, 'node')} ready; {status.failures[0]}"
     if status.done:
         return _all(status.wanted) if status.wanted else "released"
-    parts = [f"{status.ready} of {amount(status.wanted, 'node')} ready"] if status.wanted else ["releasing"]
+    leaving = f", {amount(len(status.leaving), 'server')} to be deleted" if status.leaving else ""
+    parts = [f"{status.ready} of {amount(status.wanted, 'node')} ready"] if status.wanted else [f"releasing{leaving}"]
     waiting = [part for part in status.sets if part.reason is not None]
     if status.busy:
         parts.append(status.busy)
@@ -89,6 +90,7 @@ def _sentence(action: Action) -> str:
         "Hold": f"hold node {getattr(action, 'node', '')}",
         "Note": f"note nodes {', '.join(getattr(action, 'nodes', ()))}",
         "DropRequest": f"delete request {getattr(action, 'request', '')}",
+        "Leave": f"delete the servers of nodes {', '.join(getattr(action, 'nodes', ()))}",
         "Release": f"release node {getattr(action, 'node', '')}",
         "End": "end the lease",
     }
@@ -110,7 +112,7 @@ def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = Fa
     """
     name = turn.spec.name
     status = outcome.after
-    result = lease_result(name, status)
+    result = lease_result(name, status, outcome)
     if preview:
         result["planned"] = [_sentence(action) for action in status.planned]
         diff = preview_diff(status)

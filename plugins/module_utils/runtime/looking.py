@@ -204,7 +204,7 @@ def lease_info(module: AnsibleModule) -> dict[str, Any]:
     """Return leases with their nodes and requests."""
     config, asked, where = load(module), module.params["names"], set(module.params["providers"])
     reading = read_tree(config, (leases.ROOT, *LAUNCHERS), leases.paths_of)
-    rows = lease_rows(reading, time.time())
+    rows = lease_rows(reading, time.time(), config.max_hold_age)
     refuse_unknown("names", asked, (row["name"] for row in rows), "there is no lease")
     refuse_unknown_names(module, config, reading)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..cycles.by_hand.due_nodes import delete_nodes, look_at_nodes
 from ..cycles.launcher.leaks.by_hand import run_sweep
 from ..cycles.launcher.leaks.options import SweepOptions
 from ..sweeping.candidate import Kind
@@ -29,4 +30,5 @@ SWEEP_ARGUMENTS: dict[str, Any] = {
 
 def sweep(module: AnsibleModule) -> dict[str, Any]:
     """Delete leaked things, or in check mode list them."""
-    return told(module, run_sweep(options_of(SweepOptions, module.params), check=module.check_mode))
+    nodes = look_at_nodes if module.check_mode else delete_nodes
+    return told(module, run_sweep(options_of(SweepOptions, module.params), nodes=nodes, check=module.check_mode))

@@ -18,6 +18,7 @@ class Kind:
     FLOATING_IP = "floating-ip"
     VOLUME = "volume"
     IMAGE = "image"
+    NODE = "node"
     LAUNCH = "launch-record"
     EMPTY_NODE = "empty-node"
     REQUEST_LOCK = "request-lock"
@@ -26,7 +27,7 @@ class Kind:
 
     CLOUD = (SERVER, PORT, FLOATING_IP, VOLUME, IMAGE)
     TREE = (EMPTY_NODE, REQUEST_LOCK, LOST_REQUEST, DOCUMENT)
-    ALL = (*CLOUD, LAUNCH, *TREE)
+    ALL = (NODE, *CLOUD, LAUNCH, *TREE)
 
 
 class Ownership:

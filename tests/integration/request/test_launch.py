@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.integration.request.conftest import Site
+from tests.support.ansible_run import run_alone
 from tests.support.simcloud_process import SimCloud, default_cloud
 
 NETWORK = {"name": "public", "external": True, "shared": True}
@@ -72,6 +75,99 @@ def test_lease_and_release_without_a_launcher(site: Site, cloud: SimCloud) -> No
     assert gone["changed"]
     assert cloud.servers("east") == []
     assert site.launcher.documents("nodes") == {}
+
+
+def _options(cloud: SimCloud, **more: Any) -> dict[str, Any]:
+    return {"launch": True, "clouds_config": str(cloud.clouds_yaml), "timeout": 60, **more}
+
+
+def test_servers_given_back_without_a_launcher_are_told_and_deleted_by_the_next_release(
+    site: Site, cloud: SimCloud
+) -> None:
+    ran = site.request(labels=["small"], **_options(cloud)).result
+    (node,) = ran["nodes"]
+    told = f"no launcher acts for east at the moment: node {node['id']}"
+    assert any(notice.startswith(f"{told} expires 7200 s after") for notice in ran["notices"]), ran["notices"]
+
+    gone = site.request(state="absent").result
+    assert gone["changed"] and not gone["complete"]
+    assert any(notice.startswith(f"{told} was given back") for notice in gone["notices"]), gone["notices"]
+    assert told in json.dumps(gone["warnings"])
+    assert len(cloud.servers("east")) == 1
+
+    # A run that was killed after it gave the nodes back leaves the same.
+    again = site.request(state="absent", wait=False, **_options(cloud)).result
+    assert again["complete"] and again["notices"] == []
+    assert cloud.servers("east") == [] and site.launcher.documents("nodes") == {}
+
+
+def test_a_release_deletes_servers_that_are_still_booting(site: Site, cloud: SimCloud) -> None:
+    cloud.settings("east", boot={"kind": "fixed", "value": 8.0})
+    late = site.request(labels=["small"], **_options(cloud, timeout=3)).result
+    assert late["failed"] and len(cloud.servers("east")) == 1
+    gone = site.request(state="absent", **_options(cloud)).result
+    assert gone["complete"], gone
+    assert cloud.servers("east") == []
+    assert site.launcher.documents("nodes") == {} and site.launcher.documents("stackci/leases") == {}
+
+
+def test_a_lease_that_is_given_up_deletes_its_servers(site: Site, cloud: SimCloud) -> None:
+    cloud.settings("east", boot={"kind": "fixed", "value": 8.0})
+    late = site.request(labels=["small"], **_options(cloud, timeout=3, cancel_on_timeout=True)).result
+    assert late["failed"] and "everything was given back" in late["msg"]
+    assert cloud.servers("east") == [] and site.launcher.documents("requests") == {}
+
+
+def test_an_expired_lease_goes_with_the_next_lease_of_any_name(site: Site, cloud: SimCloud) -> None:
+    first = site.request(labels=["small"], **_options(cloud, expires=2)).result
+    (node,) = first["nodes"]
+    time.sleep(max(0.0, node["expires_at"] - time.time()) + 0.1)
+    told = site.request(name="other", state="absent").result
+    assert any(f"node {node['id']} of an expired or released lease" in notice for notice in told["notices"]), told
+    assert site.launcher.documents("nodes")[node["id"]]["state"] == "used"
+    assert site.launcher.documents("stackci/leases") == {}
+    site.request(name="other", labels=["small"], **_options(cloud))
+    left = [server["name"] for server in cloud.servers("east")]
+    assert f"np{node['id']}" not in left and len(left) == 1
+
+
+def test_an_expired_lease_goes_with_the_next_sweep(site: Site, cloud: SimCloud) -> None:
+    """The sweep takes no request and begins no launch."""
+    options = {"clouds_config": str(cloud.clouds_yaml), "config": str(site.config)}
+    first = site.request(labels=["small"], **_options(cloud, expires=2)).result
+    (node,) = first["nodes"]
+    site.request(name="waiting", labels=["small"], wait=False)
+    time.sleep(max(0.0, node["expires_at"] - time.time()) + 0.1)
+    planned = run_alone("leak_cleanup", options, site.folder, check=True).result
+    row = next(thing for thing in planned["things"] if thing["kind"] == "node")
+    assert (row["id"], row["verdict"], row["provider"]) == (node["id"], "due", "east")
+    assert row["reason"] == "it was held for lease web, which is over, and no launcher acts for its provider"
+    assert len(cloud.servers("east")) == 1
+
+    swept = run_alone("leak_cleanup", options, site.folder).result
+    assert swept["changed"] and swept["counts"]["east"]["node"]["deleted"] == 1, swept
+    assert cloud.servers("east") == [] and site.launcher.documents("nodes") == {}
+    (request,) = site.launcher.documents("requests").values()
+    assert request["state"] == "requested"
+    assert [lease["name"] for lease in site.launcher.documents("stackci/leases").values()] == ["waiting"]
+
+
+def test_a_wrong_password_fails_at_once(site: Site, cloud: SimCloud) -> None:
+    document = json.loads(cloud.clouds_yaml.read_text("utf-8"))
+    document["clouds"]["east"]["auth"]["password"] = "no more"
+    wrong = site.folder / "wrong.yaml"
+    wrong.write_text(json.dumps(document), encoding="utf-8")
+    options = _options(cloud, timeout=300, clouds_config=str(wrong))
+    began = time.monotonic()
+    failed = site.request(labels=["small"], **options).result
+    assert failed["failed"] and "no more" not in json.dumps(failed["msg"])
+    assert "provider east" in failed["msg"] and "password" in failed["msg"], failed["msg"]
+    assert time.monotonic() - began < 200, "not after the time-out of the task"
+
+    site.request(labels=["small"], **_options(cloud))
+    failed = site.request(state="absent", **options).result
+    assert failed["failed"] and "its servers are not deleted" in failed["msg"]
+    assert len(cloud.servers("east")) == 1
 
 
 def test_label_that_nobody_offers_is_a_failure(site: Site, cloud: SimCloud) -> None:

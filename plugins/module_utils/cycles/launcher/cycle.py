@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,9 +58,11 @@ class LauncherOptions(CycleOptions):
     """The options of a launcher cycle.
 
     :param providers: names of the providers to act for; None for all.
+    :param serves: False to only delete nodes: no request is served, no node is launched, and no pool is registered.
     """
 
     providers: tuple[str, ...] | None = None
+    serves: bool = True
 
     def load(self) -> NodepoolConfig:
         """Read the configuration and check that it has the chosen providers.
@@ -92,6 +94,7 @@ def run_launcher(
     *,
     progress: Callable[[str], None] = lambda line: None,
     done: Callable[[Store], bool] | None = None,
+    refused: Callable[[Mapping[str, str]], None] = lambda providers: None,
     stop: Stop | None = None,
     clock: Callable[[], float] | None = None,
 ) -> dict[str, Any]:
@@ -99,6 +102,7 @@ def run_launcher(
 
     :param progress: takes lines for the operator.
     :param done: called in each pass; True ends the cycle.
+    :param refused: called before *done* with the providers that cannot be used with their account, and why.
     :param stop: may ask the cycle to end early.
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
@@ -106,7 +110,9 @@ def run_launcher(
         inbox, account, sink = Inbox(clock or SteadyClock()), Account(say=progress), begun.sink
         site = site_of(begun.store, create=True)
         context = Context(begun.store, begun.config, inbox, account, site, timeouts=options.timeouts)
-        return LauncherCycle(begun.options, context, done, stop, begun.watch, sink if sink.wanted else None).run()
+        cycle = LauncherCycle(begun.options, context, done, stop, begun.watch, sink if sink.wanted else None)
+        cycle.refused = refused
+        return cycle.run()
 
 
 class LauncherCycle(Work):
@@ -128,8 +134,8 @@ class LauncherCycle(Work):
         self._watch = watch or ConfigWatch(options, context.account.say)
         self._watch.known = context.config
         self._news = News()
-        self._takeover = Takeover(context, options.chosen, options.client)
-        self._launcher_pass = LauncherPass(context, self._takeover)
+        self._takeover = Takeover(context, options.chosen, options.client, registers=options.serves)
+        self._launcher_pass = LauncherPass(context, self._takeover, serves=options.serves)
         if options.until == SETTLED:
             context.ages.first_seconds = 0.0  # it ends as soon as nothing is left to do
         context.account.cycle_counts = CycleCounts(sink)
@@ -137,6 +143,7 @@ class LauncherCycle(Work):
         self._counters = KeptCounters(context.store, "launcher", context.account.cycle_counts, context.account.say)
         self._heartbeat = Heartbeat(context.store, "launcher")
         self._generation = context.store.generation
+        self.refused: Callable[[Mapping[str, str]], None] = lambda providers: None
 
     def run(self) -> dict[str, Any]:
         """Work until the end; release locks and registrations in any case."""
@@ -187,6 +194,7 @@ class LauncherCycle(Work):
     def turn(self, now: float, deadline: float) -> str | None:
         """Run a pass and wait for the next; return how the cycle ends, or None."""
         due = self._pass(now)
+        self.refused(self._refused_accounts())
         if self._done is not None and self._done(self._context.store):
             return DONE
         if self._options.until == SETTLED and self._launcher_pass.settled:
@@ -194,6 +202,15 @@ class LauncherCycle(Work):
         if self._stop.reason is None:
             self._wait(now, min(due, LONGEST_WAIT, deadline - now))
         return None
+
+    def _refused_accounts(self) -> dict[str, str]:
+        """Return the providers that cannot be used with their account: left out, or the login was refused."""
+        refused = dict(self._context.account.unusable)
+        for name, actor in self._context.actors.items():
+            error = actor.health.login_refused
+            if error is not None:
+                refused[name] = str(error)
+        return refused
 
     def _pass(self, now: float) -> float:
         store = self._context.store

@@ -49,10 +49,14 @@ for the servers."""
 
 
 class LauncherPass:
-    """The acting part of a cycle: takes over providers, works for them and releases them."""
+    """The acting part of a cycle: takes over providers, works for them and releases them.
 
-    def __init__(self, context: Context, takeover: Takeover) -> None:
+    :param serves: False to only delete nodes: no request is served, and no launch is begun or adopted.
+    """
+
+    def __init__(self, context: Context, takeover: Takeover, *, serves: bool = True) -> None:
         self._context = context
+        self._serves = serves
         self._takeover = takeover
         self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
         self._nodes, self._requests, self._ledger = context.store.nodes.view(), context.store.requests.view(), Ledger()
@@ -88,6 +92,17 @@ class LauncherPass:
             self.lose()
         self._takeover.step(self._nodes.records.values(), now)
         self._requests.refresh()
+        if self._serves:
+            self._serve(now)
+        else:
+            self._keep_up()
+            self._removals.step(now)
+            self._deletions.step(now)
+            self._takeover.inherited.ask_for_lists(now)
+            self._takeover.remember(now)
+        return self._due(now)
+
+    def _serve(self, now: float) -> None:
         self._adoption.step()
         self._keep_up()
         self._gates.freezes.follow()
@@ -111,7 +126,6 @@ class LauncherPass:
         self._sweeps.step(now, tree=self._takeover.keeps_spares)
         # Work that ended during this pass has freed room that the plan did not know of.
         self._quiet = not planned_with and self._is_quiet(plan)
-        return self._due(now)
 
     @property
     def settled(self) -> bool:

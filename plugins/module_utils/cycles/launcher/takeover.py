@@ -33,10 +33,12 @@ class Takeover:
     :ivar acted_for: the providers that this cycle has acted for at any time.
     :ivar inherited: the ready nodes that existed when a provider was taken over.
     :param chosen: returns the names of the providers of a configuration that this cycle must act for.
+    :param registers: False to not offer the pools to requestors and other launchers.
     """
 
-    def __init__(self, context: Context, chosen: Chosen, client: Make) -> None:
+    def __init__(self, context: Context, chosen: Chosen, client: Make, *, registers: bool = True) -> None:
         self._context = context
+        self._registers = registers
         self._locks = ProviderLocks(context.store)
         self._registry = Registry(context.store, context.config, context.site)
         self._acting_providers = ActingProviders(context, self._locks, chosen, client, self._registry.origin)
@@ -118,7 +120,7 @@ class Takeover:
         if self._changes != self._acting_providers.changes:
             self._changes = self._acting_providers.changes
             self._follow(now)
-        for actor in context.actors.values():
+        for actor in context.actors.values() if self._registers else ():
             self._registry.keep_registered(actor.provider, now)
         for name in gained:
             context.account.say(Line(f"provider {name}: acting", provider=name))

@@ -27,6 +27,7 @@ from ...launching.lease_plan import (
     Hold,
     LeasePlan,
     LeaseView,
+    Leave,
     Note,
     Release,
     plan_absent,
@@ -42,6 +43,7 @@ from ...model.lease import (
     is_handed_over,
     is_held,
     is_marked,
+    is_of,
     lock_path,
     new_request,
 )
@@ -81,6 +83,7 @@ class LeaseStatus:
     :ivar nodes: the held nodes in order of sets and labels.
     :ivar ready: the number of nodes that are held or ready to be taken.
     :ivar planned: the actions that a preview found.
+    :ivar leaving: the nodes that have to be deleted before the lease is released.
     """
 
     done: bool = False
@@ -94,6 +97,7 @@ class LeaseStatus:
     notices: list[str] = field(default_factory=list)
     busy: str | None = None
     planned: list[Action] = field(default_factory=list)
+    leaving: list[str] = field(default_factory=list)
 
 
 class Leasing:
@@ -102,6 +106,7 @@ class Leasing:
     :param store: an open store.
     :param spec: the requested lease; must have passed its check.
     :param present: True to complete the lease, False to release it.
+    :param clears: True: a release is done when the servers are deleted, not when the nodes are given back.
     :param clock: UNIX time in seconds.
     :param unique: returns a new unguessable name at each call.
     """
@@ -112,12 +117,14 @@ class Leasing:
         spec: LeaseSpec,
         *,
         present: bool = True,
+        clears: bool = False,
         clock: Callable[[], float] = time.time,
         unique: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
         self._store = store
         self._spec = spec
         self._present = present
+        self._clears = clears and not present
         self._clock = clock
         self._unique = unique
         self._path = f"{LEASES}/{segment(spec.name)}"
@@ -173,19 +180,24 @@ class Leasing:
         read_request = self._store.requests.read if fresh else self._store.requests.get
         read_node = self._store.nodes.read if fresh else self._store.nodes.get
         request_ids = set(lease.request_ids) if lease else set()
-        node_ids = set(lease.node_ids) if lease else set()
-        if whole:
+        node_ids = {*lease.node_ids, *lease.leaving} if lease else set()
+        if whole or self._clears:
             request_ids.update(item.id for item in self._store.requests.list() if belongs(item, name))
-            node_ids.update(item.id for item in self._store.nodes.list() if is_marked(item, name))
+            node_ids.update(item.id for item in self._store.nodes.list() if self._concerns(item, request_ids))
         requests = {key: found for key in sorted(request_ids) if (found := read_request(key)) is not None}
         for request in requests.values():
             node_ids.update(request.nodes)
         nodes = {key: node for key in sorted(node_ids) if (node := read_node(key)) is not None}
         return LeaseView(requests, nodes)
 
+    def _concerns(self, node: Node, request_ids: set[str]) -> bool:
+        if self._clears:
+            return is_of(node, self._spec.name) or node.allocated_to in request_ids
+        return is_marked(node, self._spec.name)
+
     def _plan(self, lease: Lease | None, view: LeaseView) -> LeasePlan:
         if not self._present:
-            return plan_absent(self._spec.name, lease, view)
+            return plan_absent(self._spec.name, lease, view, clears=self._clears)
         return plan_present(self._spec, lease, view, self._clock(), seen=self._seen, broken=self._broken)
 
     # -- act ----------------------------------------------------------------------------------------------------
@@ -253,6 +265,8 @@ class Leasing:
             lease.sets[action.number].request = action.request
         elif isinstance(action, Forget):
             lease.sets[action.number].request = None
+        elif isinstance(action, Leave):
+            lease.leaving = list(action.nodes)
         elif isinstance(action, Note):
             lease.sets[action.number].nodes = list(action.nodes)
             lease.expires_at = max(lease.expires_at, now + lease.expires)
@@ -272,8 +286,9 @@ class Leasing:
             node = self._store.nodes.read(action.node)
             now = self._clock()
             if isinstance(action, Release):
-                if node is None or not is_marked(node, self._spec.name):
+                if node is None or not self._may_release(node, action):
                     return True
+                node.hold_job = hold_job(self._spec.name)
                 node.set_state(NodeState.USED, now)
             else:
                 if is_held(node, self._spec.name, now):
@@ -289,6 +304,11 @@ class Leasing:
             return False
         finally:
             lock.release()
+
+    def _may_release(self, node: Node, action: Release) -> bool:
+        if action.requests is None:
+            return is_marked(node, self._spec.name)
+        return node.state == NodeState.READY and node.allocated_to in (None, *action.requests)
 
     def _mark(self, node: Node, now: float) -> None:
         node.hold_job = hold_job(self._spec.name)
@@ -313,7 +333,8 @@ class Leasing:
             status.nodes += [node for node in held if is_held(node, self._spec.name, now)]
             status.sets.append(self._set_status(part.request, bool(part.nodes)))
         if not self._present:
-            status.done = lease is None and not plan.actions and self._busy is None
+            status.leaving = list(plan.leaving)
+            status.done = lease is None and not (plan.actions or plan.leaving) and self._busy is None
             return status
         complete = bool(status.sets) and len(status.nodes) == status.wanted
         status.done = bool(self._failures) or (complete and not plan.actions and self._busy is None)

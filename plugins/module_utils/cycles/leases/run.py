@@ -5,24 +5,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, fields, replace
 
 from ...clients.zookeeper.session_file import default_folder
 from ...clients.zookeeper.store import Store
-from ...launching.lease_plan import Release
 from ...model.config.types import NodepoolConfig
 from ...model.errors import StoreError
-from ...model.lease import LeaseSpec
+from ...model.lease import LeaseSpec, is_of
+from ...model.node import Node
 from ..frame.options import ConfigOptions
 from ..frame.stop import Stop
+from .customer import Customer
+from .expiry import over, release_expired, unattended, unattended_text
 from .lease_cycle import LeaseStatus, Leasing
 from .wait import wait_for
 from .wish_check import capped, refuse_unknown
 
 RELEASE_TIME = 30.0
 """Seconds that a release may take while another program has a lock on a node or on the lease."""
+DELETE_TIME = 300.0
+"""Seconds that the deletion of the servers may take after the time-out of a lease that is given up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +49,11 @@ class LeaseTurn(ConfigOptions):
 
 @dataclass
 class LeaseOutcome:
-    """The lease before and after a run. *stopped*: why the launcher ended early; None if it did not."""
+    """The lease before and after a run. *stopped*: why the launcher ended early; None if it did not.
+
+    *unattended*: the nodes that the lease gave back and whose servers nobody deletes at the moment. *notices*:
+    sentences about what nobody deletes.
+    """
 
     before: LeaseStatus
     after: LeaseStatus
@@ -52,6 +61,8 @@ class LeaseOutcome:
     cancelled: bool = False
     stopped: str | None = None
     warnings: tuple[str, ...] = ()
+    notices: list[str] = field(default_factory=list)
+    unattended: list[Node] = field(default_factory=list)
 
 
 def run_lease(
@@ -76,22 +87,28 @@ def run_lease(
     if turn.present:
         spec, told = capped(turn.spec, config)
         turn, warnings = replace(turn, spec=spec), (*warnings, *told)
-    if preview or (turn.launch and turn.wait):
+    launches = turn.launch and (turn.wait or not turn.present)
+    if preview or launches:
         # The launcher also serves other requestors: check the lease before it begins.
         with closing(Store(config.zookeeper)) as store:
             store.open(watch=False)
             _look_at_wish(turn, config, store)
-            status = Leasing(store, turn.spec, present=turn.present).preview()
-        outcome = LeaseOutcome(status, status) if preview else _launching(turn, progress, line, stop)
+            status = Leasing(store, turn.spec, present=turn.present, clears=turn.launch).preview()
+        if preview:
+            return LeaseOutcome(status, status, warnings=warnings)
+        outcome = _launching(turn, config, progress, line, stop)
     else:
         with Store(config.zookeeper) as store:
             _look_at_wish(turn, config, store)
             outcome = _alone(turn, store, progress)
+            _look_for_unattended(turn, outcome, store)
     if outcome.timed_out and turn.present and turn.cancel_on_timeout:
-        with Store(config.zookeeper) as store:
-            wait_for(Leasing(store, turn.spec, present=False), store, timeout=RELEASE_TIME)
-        outcome.cancelled = True
-    outcome.warnings = warnings
+        outcome.cancelled = _give_up(turn, config, line, stop)
+    if launches or outcome.cancelled:
+        with suppress(StoreError), closing(Store(config.zookeeper)) as store:
+            store.open(watch=False)
+            _look_for_unattended(turn, outcome, store)
+    outcome.warnings = (*warnings, *outcome.warnings)
     return outcome
 
 
@@ -100,8 +117,36 @@ def _look_at_wish(turn: LeaseTurn, config: NodepoolConfig, store: Store) -> None
         refuse_unknown(turn.spec, config, store)
 
 
+def _give_up(turn: LeaseTurn, config: NodepoolConfig, line: Callable[[str], None], stop: Stop | None) -> bool:
+    """Release a lease whose time is over; return True if all of it was given back."""
+    if turn.launch:
+        absent = replace(turn, present=False, timeout=DELETE_TIME)
+        return _launching(absent, config, lambda status: None, line, stop).after.done
+    with Store(config.zookeeper) as store:
+        return wait_for(Leasing(store, turn.spec, present=False), store, timeout=RELEASE_TIME).done
+
+
+def _look_for_unattended(turn: LeaseTurn, outcome: LeaseOutcome, store: Store) -> None:
+    """Note which servers nobody deletes: those of this lease, now or when it expires, and those of expired leases."""
+    outcome.notices.clear()
+    name, now = turn.spec.name, time.time()
+    left = unattended(store, over(store, now))
+    own = [node for node in left if is_of(node, name)]
+    others = [node for node in left if not is_of(node, name)]
+    held = unattended(store, outcome.after.nodes) if turn.present and turn.launch else []
+    if own:
+        outcome.notices.append(unattended_text(own, "was given back"))
+    if others:
+        outcome.notices.append(unattended_text(others, "of an expired or released lease has to be deleted"))
+    outcome.warnings = tuple(outcome.notices)
+    if held:
+        outcome.notices.append(unattended_text(held, f"expires {turn.spec.expires} s after it was handed over"))
+    outcome.unattended = own
+
+
 def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None]) -> LeaseOutcome:
     """Run without a launcher in this process: others serve the requests."""
+    release_expired(store, time.time(), but=turn.spec.name)
     leasing = Leasing(store, turn.spec, present=turn.present)
     before = leasing.preview()
     if turn.present and not turn.wait:
@@ -113,40 +158,9 @@ def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None
     return LeaseOutcome(before, after, timed_out=not after.done)
 
 
-class _Customer:
-    """The lease as a launcher cycle uses it: the cycle asks in each pass whether the lease is done."""
-
-    def __init__(self, turn: LeaseTurn, progress: Callable[[LeaseStatus], None]) -> None:
-        self._turn = turn
-        self._progress = progress
-        self._leasing: Leasing | None = None
-        self._released: set[str] = set()
-        """The released nodes. The cycle ends only after their records are gone, that is, their servers deleted."""
-        self.before = LeaseStatus()
-        self.after = LeaseStatus()
-        self.error: Exception | None = None
-
-    def done(self, store: Store) -> bool:
-        """Advance the lease; return True to end the cycle. After an error the cycle ends, then the error is raised."""
-        try:
-            if self._leasing is None:
-                leasing = Leasing(store, self._turn.spec, present=self._turn.present)
-                self.before = leasing.preview()
-                if not self._turn.present:
-                    self._released = {action.node for action in self.before.planned if isinstance(action, Release)}
-                self._leasing = leasing
-            self.after = self._leasing.advance()
-            self._progress(self.after)
-        except StoreError:
-            raise  # the cycle decides whether it waits for ZooKeeper or ends
-        except Exception as error:
-            self.error = error
-            return True
-        return self.after.done and not any(store.nodes.get(node) for node in self._released)
-
-
 def _launching(
     turn: LeaseTurn,
+    config: NodepoolConfig,
     progress: Callable[[LeaseStatus], None],
     line: Callable[[str], None],
     stop: Stop | None,
@@ -156,14 +170,14 @@ def _launching(
         run_launcher,
     )
 
-    customer = _Customer(turn, progress)
+    customer = Customer(turn.spec, config, progress, present=turn.present)
     options = LauncherOptions(
         **{item.name: getattr(turn, item.name) for item in fields(ConfigOptions)},
         duration=turn.timeout,
         until="deadline",
         state_dir=default_folder(),
     )
-    ended = run_launcher(options, progress=line, done=customer.done, stop=stop)["ended"]
+    ended = run_launcher(options, progress=line, done=customer.done, refused=customer.refused, stop=stop)["ended"]
     if customer.error is not None:
         raise customer.error
     if stop is not None and ended == stop.reason:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
-from ...model.documents import text, whole, words
+from ...model.documents import seconds, text, whole, words
 from ...model.lease import LEASES, hold_job
 from ...model.node import NodeState
 from .fields import (
@@ -30,20 +31,25 @@ def paths_of(reading: TreeReading) -> list[str]:
     return [*nodes, *(f"{paths.REQUESTS}/{request}" for part in sets for request in _requests_of(part))]
 
 
-def lease_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """Return the rows of all leases, sorted by name."""
-    rows = [_lease_row(found, reading, now) for found in reading.below(ROOT)]
+def lease_rows(reading: TreeReading, now: float, max_hold_age: float = 0.0) -> list[dict[str, Any]]:
+    """Return the rows of all leases, sorted by name.
+
+    :param max_hold_age: seconds after which a launcher deletes every held node; 0 for no such limit.
+    """
+    rows = [_lease_row(found, reading, now, max_hold_age) for found in reading.below(ROOT)]
     return sorted(rows, key=lambda row: str(row["name"]))
 
 
-def _lease_row(found: Found, reading: TreeReading, now: float) -> dict[str, Any]:
+def _lease_row(found: Found, reading: TreeReading, now: float, max_hold_age: float) -> dict[str, Any]:
     fields = Fields(found.document, found.problem)
     fields.need("name", "labels", "sets")
     name, created, ends = fields.read("name") or found.name, fields.moment("created_time"), fields.moment("expires_at")
     sets = fields.read("sets", items) or []
     labels, made = fields.read("labels", words), age(created, now)
-    held = [_node_row(node_id, reading, name) for part in sets for node_id in _nodes_of(part)]
+    lefts = {node_id: _left(node_id, reading, name, now, max_hold_age) for part in sets for node_id in _nodes_of(part)}
+    held = [_node_row(node_id, reading, is_held=left > 0.0) for node_id, left in lefts.items()]
     asked = [_request_row(request, reading) for part in sets for request in _requests_of(part)]
+    waiting = [_request_left(request["id"], reading, now) for request in asked if request["state"] != "gone"]
     wanted = len(labels) * len(sets)
     return {
         "name": name,
@@ -55,7 +61,7 @@ def _lease_row(found: Found, reading: TreeReading, now: float) -> dict[str, Any]
         "age": made,
         "age_text": age_text(made),
         "expires": fields.read("expires", whole),
-        "expires_in": None if ends is None else round(ends - now, 1),
+        "expires_in": _expires_in(list(lefts.values()) or waiting, None if ends is None else ends - now),
         "requests": asked,
         "nodes": held,
         "problems": fields.problems,
@@ -72,15 +78,43 @@ def _requests_of(part: Any) -> Iterator[str]:
         yield request
 
 
-def _node_row(node_id: str, reading: TreeReading, name: str) -> dict[str, Any]:
+def _left(node_id: str, reading: TreeReading, name: str, now: float, max_hold_age: float) -> float:
+    """Return the seconds for which a node stays held for the lease: 0 when it is not, infinite without a limit."""
+    found = reading.one(f"{paths.NODES}/{node_id}")
+    document = found.document if found is not None else {}
+    if document.get("state") != NodeState.HOLD or document.get("hold_job") != hold_job(name):
+        return 0.0
+    bounds = [bound for bound in (whole(document.get("hold_expiration")) or 0, max_hold_age) if bound > 0]
+    limit, since = min(bounds, default=math.inf), seconds(document.get("state_time"))
+    # A time in the future was written by a clock that was ahead.
+    return limit if since is None else max(0.0, min(limit, limit - (now - since)))
+
+
+def _request_left(request_id: str, reading: TreeReading, now: float) -> float:
+    """Return the seconds until a request that is still waited for is deleted."""
+    found = reading.one(f"{paths.REQUESTS}/{request_id}")
+    data = found.document.get("requestor_data") if found is not None else None
+    expires_at = seconds(data.get("expires_at")) if isinstance(data, Mapping) else None
+    return math.inf if expires_at is None else max(0.0, expires_at - now)
+
+
+def _expires_in(lefts: list[float], else_in: float | None) -> float | None:
+    """Return the seconds until the first of the nodes, or of the requests before there are nodes, is given back.
+
+    :param else_in: the same by the lease's document, for a lease that has neither.
+    """
+    left = min(lefts) if lefts else else_in
+    return None if left is None or math.isinf(left) else round(max(0.0, left), 1)
+
+
+def _node_row(node_id: str, reading: TreeReading, *, is_held: bool) -> dict[str, Any]:
     """Return the row of a node of the lease; its state is "gone" when ZooKeeper does not have it."""
     found = reading.one(f"{paths.NODES}/{node_id}")
     document = found.document if found is not None else {}
-    state = text(document.get("state"))
     return {
         "id": node_id,
-        "state": state if found is not None else "gone",
-        "held": state == NodeState.HOLD and document.get("hold_job") == hold_job(name),
+        "state": text(document.get("state")) if found is not None else "gone",
+        "held": is_held,
         "provider": text(document.get("provider")),
         "address": text(document.get("interface_ip")),
     }

@@ -15,6 +15,7 @@ from typing import Any
 from ....clients.statsd import Statsd
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
+from ....model.config.types import NodepoolConfig
 from ....sweeping.candidate import Kind, Ownership
 from ....sweeping.judge import Row, Verdict
 from ...frame.api_metrics import calls_to
@@ -39,14 +40,20 @@ CALL_SECONDS = 90.0
 LOCK_TRIES = 40
 LOCK_PAUSE = 0.25
 _LONGEST_NAP = 1.0
+NodesFirst = Callable[[SweepOptions, Store, NodepoolConfig, Callable[[], float]], Mapping[str, dict[str, Any]]]
 _COUNTS = (DELETED, FAILED, SPARED, *(value for name, value in vars(Verdict).items() if name.isupper()))
 
 
 def run_sweep(
-    options: SweepOptions, *, check: bool = False, clock: Callable[[], float] | None = None
+    options: SweepOptions,
+    *,
+    nodes: NodesFirst = lambda options, store, config, clock: {},
+    check: bool = False,
+    clock: Callable[[], float] | None = None,
 ) -> dict[str, Any]:
     """Sweep once, or twice with *wait*, and return the module's result.
 
+    :param nodes: deletes the nodes that are due, with *check* only looks at them, and returns their rows by key.
     :param check: only check; delete and write nothing.
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
@@ -56,7 +63,8 @@ def run_sweep(
             store.open(watch=not check)
             inbox = Inbox(clock or SteadyClock())
             context = Context(store, config, inbox, Account(), site_of(store, create=False))
-            result = SweepByHand(replace(options, told=calls_to(sink)), context, check=check).run()
+            found = nodes(options, store, config, inbox.clock) if Kind.NODE in options.kinds else {}
+            result = SweepByHand(replace(options, told=calls_to(sink)), context, check=check, nodes=found).run()
             if not check:
                 cycle_counts = CycleCounts(sink)
                 _count(cycle_counts, result["counts"])
@@ -76,7 +84,10 @@ def _count(cycle_counts: CycleCounts, counts: Mapping[str, Mapping[str, Mapping[
 
 
 class SweepByHand:
-    """One or two checks of all chosen providers and kinds."""
+    """One or two checks of all chosen providers and kinds.
+
+    :param nodes: the rows of nodes that were, or would be, deleted before.
+    """
 
     def __init__(
         self,
@@ -84,9 +95,11 @@ class SweepByHand:
         context: Context,
         *,
         check: bool = False,
+        nodes: Mapping[str, dict[str, Any]] | None = None,
         sleeper: Callable[[float], None] = time.sleep,
     ) -> None:
         self._options = options
+        self._nodes = nodes or {}
         self._context = context
         self._check = check
         self._sleeper = sleeper
@@ -217,6 +230,8 @@ class SweepByHand:
 
     def _result(self) -> dict[str, Any]:
         rows = {where: list(found.values()) for where, found in self._rows.items()}
+        for row in self._nodes.values():
+            rows.setdefault(row["provider"], []).insert(0, row)
         everything = [row for found in rows.values() for row in found]
         done = DELETED if not self._check else Verdict.DUE
         lines = [

@@ -212,6 +212,13 @@ class Health:
             return self._trouble(text, whose=_owner_of(self._creates))
         return next((self.reason_of(lack) for lack in self._lacks() if lack.stops), None)
 
+    @property
+    def login_refused(self) -> CloudError | None:
+        """The error of the latest login if keystone refused the account; None if it did not."""
+        service = self._services.get(KEYSTONE)
+        error = service.error if service is not None else None
+        return error if isinstance(error, CloudAuthError) else None
+
     def away(self, name: str) -> Reason | None:
         """Return why the service *name* cannot be used now; None if it can."""
         if name in self._silent:

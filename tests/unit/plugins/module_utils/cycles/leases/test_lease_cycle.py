@@ -5,98 +5,24 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import (
-    ATTEMPTS,
-    LeaseStatus,
-    Leasing,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import ATTEMPTS, LeaseStatus
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.wait import wait_for
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import (
     LeaseError,
     LeaseSpec,
-    hold_job,
     lock_path,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
 from tests.support.effort import examples
-from tests.support.lease_store import Killed, MemoryStore
-
-
-class World:
-    """A tree, its time, and a launcher played by hand."""
-
-    def __init__(self, spec: LeaseSpec) -> None:
-        self.store = MemoryStore()
-        self.spec = spec
-        self.now = 1000.0
-        self._names = itertools.count()
-        self.store.seen = self._look
-
-    def _look(self) -> None:
-        sets = [(r.requestor_data["nonce"], r.requestor_data["set"]) for r in self.store.all_requests()]
-        assert len(sets) == len(set(sets)), "two requests for one set"
-
-    def leasing(self, present: bool = True) -> Leasing:
-        return Leasing(
-            self.store,  # type: ignore[arg-type]
-            self.spec,
-            present=present,
-            clock=lambda: self.now,
-            unique=lambda: f"unique{next(self._names)}",
-        )
-
-    def launch(self) -> None:
-        """Fulfil whatever is requested; requests that went leave free nodes behind."""
-        for request in self.store.all_requests():
-            if request.state == RequestState.REQUESTED:
-                nodes = [
-                    self.store.add_node(
-                        state=NodeState.READY, state_time=self.now, type=[label], allocated_to=request.id, provider="p"
-                    )
-                    for label in request.node_types
-                ]
-                request.nodes = [node.id for node in nodes]
-                request.set_state(RequestState.FULFILLED, self.now)
-
-    def sweep(self) -> None:
-        """What a launcher does with nodes that nobody needs."""
-        for node in list(self.store.nodes.items.values()):
-            if node.state == NodeState.USED:
-                self.store.nodes.items.pop(node.id)
-            elif node.state == NodeState.READY and node.allocated_to not in self.store.requests.items:
-                node.allocated_to = None
-
-    def held(self) -> list[str]:
-        return sorted(
-            node.id
-            for node in self.store.nodes.items.values()
-            if node.state == NodeState.HOLD and node.hold_job == hold_job(self.spec.name)
-        )
-
-    def run(self, present: bool = True, kill_at: int | None = None) -> LeaseStatus | None:
-        """A run of the module with a launcher at work; None when it was killed."""
-        self.store.kill_at = None if kill_at is None else self.store.changes + kill_at
-        leasing = self.leasing(present)
-        try:
-            for _pass in range(12):
-                status = leasing.advance()
-                if status.done:
-                    return status
-                self.launch()
-            raise AssertionError("never done")
-        except Killed:
-            return None
-        finally:
-            self.store.kill_at = None
-
+from tests.support.lease_store import Killed
+from tests.support.lease_world import World
 
 SPEC = LeaseSpec("web", ("small", "large"), count=2, expires=600, patience=900)
 

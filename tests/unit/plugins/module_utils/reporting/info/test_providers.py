@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,7 +121,7 @@ def test_a_label_with_pools_nodes_and_what_is_asked_for():
 
 def test_leases_with_their_nodes_and_requests():
     debug, odd = leases()["debug"], leases()["odd"]
-    assert (debug["wanted"], debug["held"], debug["complete"], debug["expires_in"]) == (2, 0, False, 6200.0)
+    assert (debug["wanted"], debug["held"], debug["complete"], debug["expires_in"]) == (2, 0, False, 0.0)
     assert [(node["id"], node["state"]) for node in debug["nodes"]] == [(HELD, "hold"), ("0000000999", "gone")]
     assert debug["requests"] == [{"id": PENDING, "state": "pending"}]
     assert odd["problems"] == ["'sets' is a number, not a list"]
@@ -128,8 +129,35 @@ def test_leases_with_their_nodes_and_requests():
 
 def test_a_node_counts_as_held_only_when_it_is_held_for_the_lease():
     whole = documents(NOW)
-    whole[f"/nodepool/nodes/{HELD}"]["hold_job"] = "lease debug"
+    whole[f"/nodepool/nodes/{HELD}"] |= {"hold_job": "lease debug", "state_time": NOW - 60.0}
     assert leases(reading_of(whole))["debug"]["held"] == 1
+
+
+def left_of(lease: dict[str, Any], max_hold_age: float = 0.0, now: float = NOW, **nodes: dict[str, Any]) -> Any:
+    """What is told to be left of a lease with these nodes and no others, and how many of them are held."""
+    whole = documents(NOW)
+    whole["/nodepool/stackci/leases/debug"] |= {"sets": [{"request": None, "nodes": list(nodes)}], **lease}
+    for node_id, document in nodes.items():
+        whole[f"/nodepool/nodes/{node_id}"] = {"type": ["small"], "provider": "west", "state": "hold", **document}
+    (row,) = (row for row in lease_rows(reading_of(whole), now, max_hold_age) if row["name"] == "debug")
+    return row["expires_in"], row["held"]
+
+
+def test_what_is_left_of_a_lease_is_true():
+    mine = {"hold_job": "lease debug", "state_time": NOW - 5.0}
+    assert left_of({}, n1={**mine, "hold_expiration": 15}) == (10.0, 1), "its nodes decide, not what was asked for"
+    assert left_of({}, n1={**mine, "hold_expiration": 15}, now=NOW + 60.0) == (0.0, 0), "never below zero"
+    assert left_of({}, n1={**mine, "hold_expiration": 900}, n2={**mine, "hold_expiration": 90}) == (85.0, 2)
+    assert left_of({}, n1={**mine, "hold_expiration": 900}, max_hold_age=60.0) == (55.0, 1)
+    assert left_of({}, n1={**mine, "hold_expiration": 0}) == (None, 1), "without a limit nothing ends it"
+    assert left_of({}, n1={**mine, "hold_expiration": 15, "state_time": NOW + 9000.0}) == (15.0, 1)
+    assert left_of({}, n1={**mine, "state": "used", "hold_expiration": 15}) == (0.0, 0)
+    asked = {"sets": [{"request": PENDING, "nodes": []}]}
+    whole = documents(NOW)
+    whole["/nodepool/stackci/leases/debug"] |= asked
+    whole[f"/nodepool/requests/{PENDING}"]["requestor_data"] = {"expires_at": NOW + 44.0}
+    assert leases(reading_of(whole))["debug"]["expires_in"] == 44.0
+    assert left_of({"sets": []}) == (6200.0, 0)
 
 
 def test_the_documentation_names_what_is_returned():
