@@ -30,6 +30,7 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.answers import StoreAnswer, Unanswered
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import (
     Components,
     Registration,
@@ -45,11 +46,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
     SUSPENDED,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.requests import Requests
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import (
-    Session,
-    StoreAnswer,
-    Unanswered,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (

@@ -11,13 +11,10 @@ from typing import Any
 
 from ...model.errors import StoreConflict, StoreError, StoreGone
 from . import paths
+from .answers import StoreAnswer, translated
 from .client import TreeClient
 from .multi import Multi, failure
-from .session import (
-    Session,
-    StoreAnswer,
-    translated,
-)
+from .session import Session
 from .tree import Stat
 
 try:

@@ -13,13 +13,10 @@ from typing import Any
 
 from ...model.errors import StoreConflict, StoreError, StoreGone
 from . import paths
+from .answers import Unanswered, translated
 from .batch import Batch, Sent
 from .client import TreeClient
-from .session import (
-    Session,
-    Unanswered,
-    translated,
-)
+from .session import Session
 
 try:
     from kazoo.exceptions import KazooException

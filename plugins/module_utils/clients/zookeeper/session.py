@@ -12,97 +12,26 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from ...model.config.types import ZooKeeperSettings
-from ...model.errors import StoreConflict, StoreError, StoreGone, StoreTooLarge
+from ...model.errors import StoreConflict, StoreError, StoreTooLarge
 from . import paths
-from .cache_sync import CacheSync
+from .answers import StoreAnswer, Unanswered, translated
 from .client import TreeClient
 from .multi import LARGEST, TOGETHER, Multi, MultiRead, changes, in_parts, size_of
-from .own_writes import Awaited
 from .reconnecting import CONNECTED, ReconnectingClient
 from .tree import Stat
 
 try:
-    from kazoo.exceptions import (
-        BadVersionError,
-        ConnectionClosedError,
-        ConnectionLoss,
-        NodeExistsError,
-        NoNodeError,
-        NotEmptyError,
-        SessionExpiredError,
-    )
+    from kazoo.exceptions import ConnectionLoss, NodeExistsError, NoNodeError, NotEmptyError
     from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
     from kazoo.security import OPEN_ACL_UNSAFE
 except ImportError:  # reported by client.require_kazoo
-    BadVersionError = ConnectionClosedError = ConnectionLoss = SessionExpiredError = Exception
+    ConnectionLoss = Exception
     NodeExistsError, NoNodeError, NotEmptyError = (type(name, (Exception,), {}) for name in ("Exists", "Gone", "Full"))
 
 _EPHEMERAL, _SEQUENCE = 1, 2
 _ROUNDS = 10
 _DELETED_TOGETHER = 1000
 """Most znodes in one request."""
-
-
-class Unanswered(Exception):
-    """The server did not answer in time; it may do the operation nevertheless."""
-
-
-class StoreAnswer:
-    """An answer that the connection's thread hands over to the thread that waits for it.
-
-    :param apply: called with the answer in the connection's thread, in the order of answers and events.
-    :param lost: called in that thread when there is no answer.
-    :ivar there: True once the answer has come.
-    """
-
-    def __init__(self, apply: Callable[[Any], None] | None = None, lost: Callable[[], None] | None = None) -> None:
-        self._apply = apply
-        self._lost = lost
-        # A lock, because an Event costs more than all other work for an answer.
-        self._open = threading.Lock()
-        self._open.acquire()
-        self.there = False
-        self.value: Any = None
-        self.error: Exception | None = None
-        self.echo: tuple[CacheSync, Awaited, TreeClient, Any] | None = None
-
-    def __call__(self, result: Any) -> None:
-        """Take the answer, and wake the thread that waits for it."""
-        self.error = result.exception
-        if self.error is None:
-            self.value = result.value
-            if self._apply is not None:
-                self._apply(self.value)
-        elif self._lost is not None:
-            self._lost()
-        if self.echo is not None:
-            feed, awaited, client, request = self.echo
-            feed.answered(awaited, _written(client, request, self.value))
-        self.there = True
-        self._open.release()
-
-    def wait(self, timeout: float) -> Any:
-        """Wait for the answer and return its value; raises kazoo's exceptions and :class:`Unanswered`."""
-        if not self.there:
-            if not self._open.acquire(timeout=timeout):
-                raise Unanswered
-            self._open.release()
-        if self.error is not None:
-            raise self.error
-        return self.value
-
-
-def _written(client: TreeClient, request: Any, value: Any) -> set[str]:
-    """Return the paths that a request has written, according to its answer."""
-    written: set[str] = set()
-    if value is None or (isinstance(value, list) and any(isinstance(item, Exception) for item in value)):
-        return written
-    for change, answer in changes(request, value):
-        if isinstance(change, Create2):
-            written.add(client.unchroot(answer[0]))
-        elif isinstance(change, SetData):
-            written.add(client.unchroot(change.path))
-    return written
 
 
 class Releasable(Protocol):
@@ -473,24 +402,3 @@ class Session(ReconnectingClient):
             return True
 
         self.make_up_for(amend)
-
-
-def translated(problem: Exception, path: str, verb: str) -> StoreError:
-    """Return the StoreError for an exception of kazoo."""
-    if isinstance(problem, StoreError):
-        return problem
-    if isinstance(problem, NoNodeError):
-        return StoreGone(f"{path} does not exist in ZooKeeper (any more); it could not be used to {verb}")
-    if isinstance(problem, BadVersionError):
-        return StoreConflict(f"{path} was changed by another client since it was read; read it again")
-    if isinstance(problem, NodeExistsError):
-        return StoreConflict(f"{path} exists already in ZooKeeper")
-    if isinstance(problem, NotEmptyError):
-        return StoreConflict(f"{path} was not empty in ZooKeeper: another client has created something below it")
-    if isinstance(problem, Unanswered):
-        return StoreError(f"ZooKeeper gave no answer in time to: {verb} {path}; it may have happened all the same")
-    if isinstance(problem, (ConnectionLoss, ConnectionClosedError)):
-        return StoreError(f"the connection to ZooKeeper broke during: {verb} {path}; it may have happened all the same")
-    if isinstance(problem, SessionExpiredError):
-        return StoreError(f"the ZooKeeper session expired during: {verb} {path}")
-    return StoreError(f"ZooKeeper refused to {verb} {path}: {type(problem).__name__} {problem}".rstrip())
