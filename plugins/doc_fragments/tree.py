@@ -23,7 +23,7 @@ options:
   secure_config:
     description:
       - Path of Nodepool's secure file (C(secure.conf)). Its C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
-        override those of O(config).
+        override those of O(config). Its C(zookeeper-auth) is the account of the module in ZooKeeper.
     type: path
   strict_config:
     description:

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -84,6 +85,8 @@ class ZooKeeperServer:
 
     :param tick_ms: ZooKeeper's tick; sessions may be as short as two ticks.
     :param tls: serve TLS with client certificates on :attr:`tls_port` beside the plain :attr:`port`.
+    :param accounts: names and passwords of SASL (DIGEST-MD5); None for a server without SASL.
+    :param config: further lines of zoo.cfg.
     :param data_dir: kept after the end; a temporary one when None.
     :param jars: a folder with the jars of another ZooKeeper than Debian's.
     """
@@ -95,6 +98,8 @@ class ZooKeeperServer:
         *,
         tick_ms: int = 500,
         tls: bool = False,
+        accounts: Mapping[str, str] | None = None,
+        config: Mapping[str, str] | None = None,
         port: int = 0,
         data_dir: Path | None = None,
         heap_mib: int = 128,
@@ -108,6 +113,8 @@ class ZooKeeperServer:
         self.port = port or free_port()
         self.tls_port = free_port() if tls else None
         self.certificates = Certificates(self.directory / "tls") if tls else None
+        self.accounts = accounts
+        self._more = dict(config or {})
         self.started_in = 0.0
         self._began = 0.0
         self._heap_mib = heap_mib
@@ -177,6 +184,12 @@ class ZooKeeperServer:
     def _command(self) -> list[str]:
         config = self.directory / "zoo.cfg"
         config.write_text(self._config(), encoding="utf-8")
+        jaas = []
+        if self.accounts is not None:
+            users = "".join(f' user_{name}="{password}"' for name, password in self.accounts.items())
+            login = "org.apache.zookeeper.server.auth.DigestLoginModule"
+            (self.directory / "jaas.conf").write_text(f"Server {{ {login} required{users}; }};\n", encoding="utf-8")
+            jaas = [f"-Djava.security.auth.login.config={self.directory / 'jaas.conf'}"]
         return [
             "java",
             f"-Xmx{self._heap_mib}m",
@@ -188,6 +201,7 @@ class ZooKeeperServer:
             "-Dzookeeper.4lw.commands.whitelist=*",
             "-Dzookeeper.jmx.log4j.disable=true",
             "-Dzookeeper.extendedTypesEnabled=true",
+            *jaas,
             "-cp",
             self._class_path,
             self.main_class,
@@ -218,6 +232,9 @@ class ZooKeeperServer:
                 "ssl.trustStore.type": "PEM",
                 "ssl.clientAuth": "need",
             }
+        if self.accounts is not None:
+            lines["authProvider.sasl"] = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
+        lines |= self._more
         return "".join(f"{key}={value}\n" for key, value in lines.items())
 
     def command(self, word: str, timeout: float = 2.0) -> str:

@@ -74,6 +74,10 @@ class StoreConflict(StoreError):
     """The znode was changed by another client since it was read, or exists already."""
 
 
+class StoreDenied(StoreError):
+    """ZooKeeper does not accept the account of this client, or the account may not do what was asked."""
+
+
 class StoreTooLarge(StoreError):
     """A request is larger than ZooKeeper accepts; it was not sent. ZooKeeper would have ended the connection."""
 

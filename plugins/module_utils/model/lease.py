@@ -28,6 +28,9 @@ REQUESTOR = "stackci.nodepool"
 LEASES = "leases"
 """Folder of the lease documents below ``/nodepool/stackci``."""
 
+LEASE_LOCKS = "lease-locks"
+"""Folder of their locks."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+=-]{0,127}")
 
 
@@ -151,7 +154,7 @@ def lock_path(name: str) -> str:
     It is one of 256 permanent locks: a lock in the lease's own folder would vanish while another client waits for it,
     when the lease is deleted.
     """
-    return f"lease-locks/{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:2]}"
+    return f"{LEASE_LOCKS}/{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:2]}"
 
 
 _HOLD_JOB = "lease "

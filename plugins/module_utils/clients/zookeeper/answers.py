@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ...model.errors import StoreConflict, StoreError, StoreGone
+from ...model.errors import StoreConflict, StoreDenied, StoreError, StoreGone
 from .cache_sync import CacheSync
 from .client import TreeClient
 from .multi import changes
@@ -20,6 +20,7 @@ try:
         BadVersionError,
         ConnectionClosedError,
         ConnectionLoss,
+        NoAuthError,
         NodeExistsError,
         NoNodeError,
         NotEmptyError,
@@ -28,7 +29,11 @@ try:
     from kazoo.protocol.serialization import Create2, SetData
 except ImportError:  # reported by client.require_kazoo
     BadVersionError = ConnectionClosedError = ConnectionLoss = SessionExpiredError = Exception
-    NodeExistsError, NoNodeError, NotEmptyError = (type(name, (Exception,), {}) for name in ("Exists", "Gone", "Full"))
+    NoAuthError = NodeExistsError = NoNodeError = NotEmptyError = type("NotThere", (Exception,), {})
+
+
+_NEEDS_ACCOUNT = -124
+"""ZooKeeper's error for a client that has not logged in where it must."""
 
 
 class Unanswered(Exception):
@@ -99,6 +104,16 @@ def translated(problem: Exception, path: str, verb: str) -> StoreError:
         return problem
     if isinstance(problem, NoNodeError):
         return StoreGone(f"{path} does not exist in ZooKeeper (any more); it could not be used to {verb}")
+    if isinstance(problem, NoAuthError):
+        return StoreDenied(
+            f"ZooKeeper does not let this client {verb} {path}: the znode belongs to another account; give that account"
+            " as zookeeper-auth in secure_config (docs/security.md)"
+        )
+    if getattr(problem, "code", 0) == _NEEDS_ACCOUNT:
+        return StoreDenied(
+            f"ZooKeeper does not {verb} {path} for a client without an account (enforce.auth.enabled in its zoo.cfg):"
+            " give one as zookeeper-auth in secure_config, with a scheme of its enforce.auth.schemes"
+        )
     if isinstance(problem, BadVersionError):
         return StoreConflict(f"{path} was changed by another client since it was read; read it again")
     if isinstance(problem, NodeExistsError):

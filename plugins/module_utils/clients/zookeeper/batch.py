@@ -19,7 +19,6 @@ from .tree import Stat
 
 try:
     from kazoo.protocol.serialization import Create2, Delete, SetData
-    from kazoo.security import OPEN_ACL_UNSAFE
 except ImportError:  # reported by client.require_kazoo
     Create2 = Delete = SetData = object
 
@@ -53,7 +52,7 @@ class Batch:
         :param then: called with the path and stat of the znode by the thread that waits for the answer.
         """
         flags = _EPHEMERAL * ephemeral | _SEQUENCE * sequence
-        self._add(Create2(self._client.absolute(path), data, OPEN_ACL_UNSAFE, flags), path, then)
+        self._add(Create2(self._client.absolute(path), data, self._session.access.of(path), flags), path, then)
         if sequence and data:
             parent = paths.split(path)[0]
             self._known[parent] = None

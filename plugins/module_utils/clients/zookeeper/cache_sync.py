@@ -17,13 +17,18 @@ from .client import (
 )
 from .multi import TOGETHER, MultiRead
 from .own_writes import Awaited, OwnWrites
-from .tree import Tree
+from .tree import Entry, Tree
 
 try:
-    from kazoo.exceptions import NoNodeError
+    from kazoo.exceptions import NoAuthError, NoNodeError
     from kazoo.protocol.serialization import GetChildren, GetData, Sync
+    from kazoo.protocol.states import ZnodeStat
 except ImportError:  # reported by client.require_kazoo
-    NoNodeError = Exception
+    NoAuthError = NoNodeError = Exception
+
+
+_CLOSED = b"?"
+"""The content of a document that this client may not read; it is no JSON."""
 
 
 class _Part(NamedTuple):
@@ -43,6 +48,7 @@ class CacheSync:
     :param notify: called with the path of each change after the walk.
     :param roots: the paths that the walk reads, with everything below them.
     :param locks: the paths of :data:`paths.LOCKED` that the walk reads with their locks.
+    :param unreadable: called with each path that this client may not read.
     """
 
     def __init__(
@@ -52,8 +58,10 @@ class CacheSync:
         notify: Callable[[str], None],
         roots: Iterable[str] = paths.DOCUMENT_ROOTS,
         locks: Iterable[str] = paths.LOCKED,
+        unreadable: Callable[[str], None] = lambda _path: None,
     ) -> None:
         self.tree = Tree()
+        self._unreadable = unreadable
         self.problem: Exception | None = None
         self.own_writes = OwnWrites()
         self._client = client
@@ -138,6 +146,11 @@ class CacheSync:
         if isinstance(result.exception, NoNodeError):
             self.tree.remove(path)
             return True
+        if isinstance(result.exception, NoAuthError):
+            # It counts as a document that exists and that nobody can use, not as a missing one.
+            self._unreadable(path)
+            self.tree.carry(path, Entry(_CLOSED, ZnodeStat(*[-1] * len(ZnodeStat._fields))))
+            return True
         if result.exception is not None:
             return False  # the connection is gone: the next walk reads it
         data, stat = result.value
@@ -219,10 +232,14 @@ class CacheSync:
 
         def answered(result: Any) -> None:
             if result.exception is None:
-                for (_reading, tell), value in zip(gathered, result.value, strict=True):
+                for (reading, tell), value in zip(gathered, result.value, strict=True):
                     problem = value if isinstance(value, Exception) else None
-                    if problem is not None and not isinstance(problem, NoNodeError):
+                    path = reading.path.removeprefix(self._chroot)
+                    denied = isinstance(problem, NoAuthError) and path not in self._roots
+                    if problem is not None and not denied and not isinstance(problem, NoNodeError):
                         self._fail(problem)
+                    if denied:
+                        self._unreadable(path)  # any client may make such a znode: it stops nobody
                     tell(_Part(value, problem))
                 self._send()
             self._close(result.exception)

@@ -23,9 +23,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...model.config.types import ZooKeeperTls
+from ...model.config.types import ZooKeeperAuth, ZooKeeperTls
 from ...model.errors import MissingLibraryError, StoreError
 from . import paths
+from .accounts import credentials, sasl_options
 from .wire import Answer, Handler, Wire
 
 IMPORT_ERROR: str | None = None
@@ -80,6 +81,7 @@ class TreeClient(KazooClient):
     :param identity: id and password of an existing session; None begins a new one.
     :ivar failures: server → why it could not be used.
     :ivar tried: server → whether it accepted the connection.
+    :ivar logging_in: True from the beginning of a connection until the server has accepted the account.
     :ivar generation: the number of this session among those of its owner; 0 until it is up.
     """
 
@@ -88,6 +90,7 @@ class TreeClient(KazooClient):
         hosts: str,
         *,
         tls: ZooKeeperTls | None,
+        auth: ZooKeeperAuth | None,
         timeout: float,
         attempt_timeout: float,
         on_link: Callable[[TreeClient, str], None],
@@ -98,6 +101,7 @@ class TreeClient(KazooClient):
             hosts=hosts,
             timeout=timeout,
             client_id=identity,
+            auth_data=credentials(auth),
             handler=Handler(attempt_timeout),
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0},
             command_retry={"max_tries": 1},
@@ -108,7 +112,9 @@ class TreeClient(KazooClient):
             ca=tls.ca if tls else None,
             verify_certs=True,
         )
-        self._connection = Wire(self, self._conn_retry.copy(), logger=_LOG)
+        self._connection = Wire(self, self._conn_retry.copy(), logger=_LOG, sasl_options=sasl_options(auth))
+        self._login = auth is not None
+        self.logging_in = False
         self._on_link = on_link
         self.on_event = on_event
         self.failures: dict[str, Exception] = {}
@@ -159,14 +165,23 @@ class TreeClient(KazooClient):
         with contextlib.suppress(Exception):
             self.close()
 
+    def logged_in(self) -> None:
+        """Handle the end of the log-in, which follows the beginning of each connection."""
+        if self._login:
+            self.logging_in = False
+            self._on_link(self, UP)
+
     def _session_callback(self, state: Any) -> None:
         before = self._state
         if state in (KeeperState.CONNECTED, KeeperState.CONNECTED_RO):
             if not self._stopped.is_set():
                 self._notify_pending(KeeperState.CONNECTING)
             super()._session_callback(state)
-            self._on_link(self, UP)
+            self.logging_in = self._login
+            if not self._login:
+                self._on_link(self, UP)
             return
+        self.logging_in = False
         ended = state in (KeeperState.EXPIRED_SESSION, KeeperState.AUTH_FAILED, KeeperState.CLOSED)
         if ended:
             self.dead = True

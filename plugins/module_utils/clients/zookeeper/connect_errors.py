@@ -12,6 +12,12 @@ from collections.abc import Mapping
 
 from ...model.config.types import ZooKeeperSettings, ZooKeeperTls
 from ...model.errors import StoreError
+from .accounts import name_of
+
+try:
+    from kazoo.exceptions import AuthFailedError
+except ImportError:  # reported by client.require_kazoo
+    AuthFailedError = type("AuthFailedError", (Exception,), {})
 
 
 def host_names(settings: ZooKeeperSettings) -> list[str]:
@@ -63,6 +69,24 @@ def check_tls(tls: ZooKeeperTls) -> None:
             f"zookeeper-tls: {tls.cert} and {tls.key} cannot be used together ({reason}); "
             "both must be PEM, belong together, and the key must not have a passphrase"
         ) from problem
+
+
+def refusal(settings: ZooKeeperSettings, failures: Mapping[str, Exception]) -> str:
+    """Return why a server does not accept the account; "" when none has refused it."""
+    hosts = [host for host, problem in failures.items() if isinstance(problem, AuthFailedError)]
+    if settings.auth is None or not hosts:
+        return ""
+    if settings.auth.scheme == "sasl":
+        remedy = (
+            "is the password of zookeeper-auth right, and does the section Server of the JAAS file of ZooKeeper name"
+            " the account?"
+        )
+    else:
+        remedy = (
+            "do its enforce.auth.schemes want another scheme, or is its DigestAuthenticationProvider switched off? Then"
+            " use the scheme sasl"
+        )
+    return f"{', '.join(hosts)}: ZooKeeper does not accept the account {name_of(settings.auth)}: {remedy}"
 
 
 def explain(

@@ -37,6 +37,7 @@ def end_session(settings: ZooKeeperSettings, identity: tuple[int, bytes], *, tim
     client = TreeClient(
         connect_errors.connection_string(settings),
         tls=settings.tls,
+        auth=settings.auth,
         timeout=settings.timeout,
         attempt_timeout=max(0.5, timeout / (len(settings.servers) + 1)),
         on_link=on_link,

@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from ...model.config.types import ZooKeeperSettings
-from ...model.errors import StoreError
+from ...model.errors import StoreDenied, StoreError
 from . import connect_errors, paths
+from .accounts import require_sasl
+from .answers import translated
 from .cache_sync import CacheSync
 from .client import (
     DEAD,
@@ -87,6 +89,7 @@ class ReconnectingClient:
         :param locks: see :class:`CacheSync`.
         """
         require_kazoo()
+        require_sasl(self._settings.auth)
         if self.client is not None:
             raise StoreError("the ZooKeeper session is open already")
         if self._settings.tls is not None:
@@ -175,6 +178,7 @@ class ReconnectingClient:
         client = TreeClient(
             hosts,
             tls=self._settings.tls,
+            auth=self._settings.auth,
             timeout=self._settings.timeout,
             attempt_timeout=max(1.0, timeout / (len(self._settings.servers) + 1)),
             on_link=self._on_link,
@@ -197,6 +201,9 @@ class ReconnectingClient:
         if not up:
             failures, tried = dict(client.failures), dict(client.tried)
             client.discard()
+            refusal = connect_errors.refusal(self._settings, failures)
+            if refusal:
+                raise StoreDenied(refusal)
             raise StoreError(connect_errors.explain(self._settings, failures, timeout, tried))
 
     def _synchronize(self) -> None:
@@ -210,13 +217,16 @@ class ReconnectingClient:
         breaks = self._breaks  # the watch ends with its connection, also where the next one stands already
         if self.mutable:
             self._make_chroot(client)
-        feed = CacheSync(client, self.tree, self.notify, self._roots, self._locks)
+        feed = CacheSync(client, self.tree, self.notify, self._roots, self._locks, self._tell_unreadable)
         feed.start(watch=self._watch)
         if not feed.wait(_WALK_TIMEOUT) or feed.problem is not None:
             hosts = ", ".join(connect_errors.host_names(self._settings))
+            told = translated(feed.problem, paths.ROOT, "read") if feed.problem is not None else None
+            if isinstance(told, StoreDenied):
+                raise told
             raise StoreError(
-                f"the tree below /nodepool could not be read from {hosts}: "
-                f"{feed.problem or f'it took more than {_WALK_TIMEOUT:g} s'}"
+                f"the tree below {paths.ROOT} could not be read from {hosts}: "
+                f"{told or f'it took more than {_WALK_TIMEOUT:g} s'}"
             )
         with self._wake:
             if self._link != UP or self.client is not client or self._breaks != breaks:
@@ -229,6 +239,9 @@ class ReconnectingClient:
             with contextlib.suppress(StoreError):
                 todo()
         self.notify("")
+
+    def _tell_unreadable(self, path: str) -> None:
+        self.unusable.add(path, "its access list in ZooKeeper does not let this client read it")
 
     def _make_chroot(self, client: TreeClient) -> None:
         """Create the znodes of the chroot, which all paths are relative to."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from ...model.config.types import ZooKeeperSettings
 from ...model.errors import StoreConflict, StoreError, StoreTooLarge
 from . import paths
+from .accounts import AccessLists
 from .answers import StoreAnswer, Unanswered, translated
 from .client import TreeClient
 from .multi import LARGEST, TOGETHER, Multi, MultiRead, changes, in_parts, size_of
@@ -66,6 +67,8 @@ class Session(ReconnectingClient):
     def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
         super().__init__(settings, connect_timeout=connect_timeout)
         self._own = _Own()
+        self.account = settings.auth
+        self.access = AccessLists(settings.auth)
         self.held: set[Releasable] = set()
         """The locks that this process has taken and not released, in this session or an earlier one."""
 
@@ -236,7 +239,7 @@ class Session(ReconnectingClient):
             made.append(client.unchroot(answer[0]))
             self.written(made[0], data, answer[1], client)
 
-        request = Create2(client.absolute(path), data, OPEN_ACL_UNSAFE, flags)
+        request = Create2(client.absolute(path), data, self.access.of(path), flags)
         _path, stat = self.perform(request, client=client, apply=apply)
         return made[0], stat
 

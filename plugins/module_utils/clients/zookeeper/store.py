@@ -15,6 +15,7 @@ from .components import Components
 from .images import Images
 from .nodes import Nodes
 from .own import OwnDocuments
+from .protection import take_over
 from .raw_images import RawImages
 from .requests import Requests
 from .session import Session
@@ -51,6 +52,14 @@ class Store:
         :raises MissingLibraryError: kazoo is not installed.
         """
         self._session.open(watch=watch, roots=roots, locks=locks)
+
+    def protect(self) -> bool:
+        """Give the collection's own part of the tree to this client's account, as the settings say.
+
+        :return: True when access lists were changed.
+        :raises StoreDenied: it belongs to another account.
+        """
+        return take_over(self._session)
 
     def close(self) -> None:
         """Close the session, and with it every lock and registration. Never raises."""

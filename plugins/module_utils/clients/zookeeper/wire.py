@@ -22,10 +22,18 @@ from typing import Any
 from .read_ahead import ReadAheadSocket, ready
 
 try:
-    from kazoo.exceptions import EXCEPTIONS, ZookeeperError
-    from kazoo.handlers.threading import SequentialThreadingHandler
-    from kazoo.protocol.connection import ConnectionHandler
+    from kazoo.exceptions import EXCEPTIONS, AuthFailedError, SessionExpiredError, ZookeeperError
+    from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+    from kazoo.protocol.connection import ConnectionDropped, ConnectionHandler, RWServerAvailable
     from kazoo.protocol.serialization import Watch
+
+    _BROKEN: tuple[type[Exception], ...] = (
+        ConnectionDropped,
+        KazooTimeoutError,
+        SessionExpiredError,
+        RWServerAvailable,
+        OSError,
+    )
 except ImportError:  # reported by client.require_kazoo
     SequentialThreadingHandler = ConnectionHandler = object
 
@@ -102,7 +110,7 @@ class Handler(SequentialThreadingHandler):
 
     def __init__(self, attempt_timeout: float) -> None:
         super().__init__()
-        self._attempt_timeout = attempt_timeout
+        self.attempt_timeout = attempt_timeout
         self._connection_thread = 0
 
     def begin(self) -> None:
@@ -124,7 +132,7 @@ class Handler(SequentialThreadingHandler):
 
     def create_connection(self, *args: Any, **kwargs: Any) -> Any:
         """Return a connected socket."""
-        kwargs["timeout"] = min(kwargs.get("timeout") or self._attempt_timeout, self._attempt_timeout)
+        kwargs["timeout"] = min(kwargs.get("timeout") or self.attempt_timeout, self.attempt_timeout)
         return ReadAheadSocket(super().create_connection(*args, **kwargs))
 
     def create_socket_pair(self) -> Any:
@@ -234,6 +242,13 @@ class Wire(ConnectionHandler):
             super()._read_watch_event(buffer, offset)
         self.handler.tell(partial(client.on_event, event.type, client.unchroot(event.path)))
 
+    def _authenticate_with_sasl(self, host: str, timeout: float) -> None:
+        # A server that does not know SASL gives no answer.
+        try:
+            super()._authenticate_with_sasl(host, min(timeout, self.handler.attempt_timeout))
+        except KazooTimeoutError as problem:
+            raise AuthFailedError("no answer to the login") from problem
+
     def _connect(self, host: str, hostip: str, port: int) -> Any:
         name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.client.tried[name] = False
@@ -242,6 +257,15 @@ class Wire(ConnectionHandler):
             read_timeout, connect_timeout = super()._connect(host, hostip, port)
         except Exception as problem:
             self.client.failures[name] = problem
-            raise
+            if not self.client.logging_in or isinstance(problem, AuthFailedError):
+                raise
+            # ZooKeeper also closes the connection of a client whose account it does not take.
+            refused = AuthFailedError(f"{type(problem).__name__}: {problem}")
+            self.client.failures[name] = refused
+            if isinstance(problem, _BROKEN):
+                raise
+            # At an error that it does not know kazoo ends the thread, and tells nobody.
+            raise refused from problem
+        self.client.logged_in()
         self.client.negotiated_timeout = read_timeout * 1.5 / 1000.0  # kazoo returns only two thirds of it
         return read_timeout, connect_timeout

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from ...clients.statsd import Statsd
+from ...clients.zookeeper import paths
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
 from .api_metrics import calls_to
@@ -61,6 +62,8 @@ def opened(options: Options, say: Callable[[str], None]) -> Iterator[Opened[Opti
     ):
         if sink.problem is not None:
             say(sink.problem)
+        if store.protect():
+            say(f"the access lists of {paths.OWN} in ZooKeeper were set, as zookeeper-auth says")
         store.on_change(ZooKeeperAbsence(store, settings, say).changed)
         handover.begin(store)
         yield Opened(replace(options, told=calls_to(sink)), config, watch, store, sink)

@@ -105,6 +105,7 @@ def _by_name(items: Iterable[Any]) -> dict[str, Any]:
 def _zookeeper(main: Raw, secure: Raw) -> types.ZooKeeperSettings:
     raw_servers = secure.get("zookeeper-servers") or main.get("zookeeper-servers") or []
     tls = secure.get("zookeeper-tls") or main.get("zookeeper-tls")
+    auth = secure.get("zookeeper-auth")
     servers = [_made(types.ZooKeeperServer, item) for item in raw_servers]
     chroot = next((path for server in servers if (path := server.chroot.strip("/"))), "")
     settings = types.ZooKeeperSettings(
@@ -112,6 +113,7 @@ def _zookeeper(main: Raw, secure: Raw) -> types.ZooKeeperSettings:
             replace(server, host=server.host.strip("[]"), chroot=f"/{chroot}" if chroot else "") for server in servers
         ),
         tls=_made(types.ZooKeeperTls, tls) if tls else None,
+        auth=_made(types.ZooKeeperAuth, auth) if auth else None,
     )
     timeout = main.get("zookeeper-timeout")
     return settings if timeout is None else replace(settings, timeout=float(timeout))

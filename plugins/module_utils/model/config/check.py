@@ -72,7 +72,7 @@ def check(main: Any, *, zookeeper_elsewhere: bool = False, part: bool = False) -
 def check_secure(secure: Any, main: Any) -> list[Problem]:
     """Return the problems of secure.conf that a schema cannot express, some of which need nodepool.yaml."""
     images = Images(main)
-    problems = [*_unique(secure, ("diskimages",), rule=BOTH_COUNT), *_servers(secure)]
+    problems = [*_unique(secure, ("diskimages",), rule=BOTH_COUNT), *_servers(secure), *_account(secure)]
     for index, item in _items(secure, "diskimages"):
         name = _name(item)
         if name in images.abstract:
@@ -154,7 +154,17 @@ def _zookeeper(main: Any, elsewhere: bool, part: bool) -> Iterator[Problem]:
     if isinstance(main, dict) and main.get("zookeeper-servers") is None and not elsewhere:
         severity = "warning" if part else "error"
         yield Problem((), "lacks the key zookeeper-servers: add it here or in secure.conf", severity)
+    if isinstance(main, dict) and "zookeeper-auth" in main:
+        sentence = "has a password, and Nodepool does not know it: move it to secure.conf"
+        yield Problem(("zookeeper-auth",), sentence)
     yield from _servers(main)
+
+
+def _account(secure: Any) -> Iterator[Problem]:
+    auth = secure.get("zookeeper-auth") if isinstance(secure, dict) else None
+    if isinstance(auth, dict) and auth.get("scheme") == "sasl" and auth.get("former-password"):
+        sentence = "is for the scheme digest: in ZooKeeper an account of the scheme sasl has one password; remove it"
+        yield Problem(("zookeeper-auth", "former-password"), sentence)
 
 
 def _folders(main: Any) -> Iterator[Problem]:

@@ -30,6 +30,8 @@ _KINDS = {
     "array": "a list",
     "object": "a mapping",
 }
+_ELSEWHERE = frozenset([("zookeeper-auth",)])
+"""Keys that belong into secure.conf; :mod:`check` says so."""
 _RULES = ("oneOf", "anyOf", "not", "pattern")
 """Rules without a readable text of their own; schemas have an ``errorMessage`` beside them."""
 
@@ -76,7 +78,7 @@ def _unknown_keys(error: SchemaError, path: Path) -> Iterator[Problem]:
     known = list(error.schema.get("properties", {}))
     patterns = list(error.schema.get("patternProperties", {}))
     for key in error.instance:
-        if key in known or any(re.search(pattern, key) for pattern in patterns):
+        if key in known or (*path, key) in _ELSEWHERE or any(re.search(pattern, key) for pattern in patterns):
             continue
         drivers = OPTIONS_OF_OTHER_DRIVERS.get(key)
         former = became_of(path, key)

@@ -122,6 +122,30 @@ ZOOKEEPER: Schema = {
     ),
 }
 
+ZOOKEEPER_AUTH: Schema = {
+    "zookeeper-auth": _object(
+        "The account of this client in ZooKeeper; without it the client is anonymous.",
+        {
+            "scheme": _text(
+                "digest sends name and password, sasl proves the password by DIGEST-MD5.",
+                enum=["digest", "sasl", None],
+                default="digest",
+            ),
+            "username": {
+                **_needed_text("Name of the account.", pattern=r"^[^\s:\x00-\x1f\x7f]+$"),
+                "errorMessage": "cannot be the name of an account: leave out colons, blanks and control characters",
+            },
+            "password": _needed_text("Password of the account."),
+            "former-password": _text(
+                "The password before, while it is being replaced; scheme digest only.", default=""
+            ),
+            "protect": _switch("Only this account may change what the collection keeps.", default=False),
+        },
+        ("username", "password"),
+        type=["object", "null"],
+    ),
+}
+
 ENV_VARS = _mapping("Environment of the build; values are text.", {"type": "string"})
 
 LABEL = _object(
@@ -356,6 +380,7 @@ SECURE = _object(
     "secure.conf: the secrets. It replaces or completes what nodepool.yaml says.",
     {
         **ZOOKEEPER,
+        **ZOOKEEPER_AUTH,
         "diskimages": _list(
             "Further environment of builds.",
             _object(

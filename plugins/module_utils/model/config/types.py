@@ -36,11 +36,31 @@ class ZooKeeperTls:
 
 
 @dataclass(frozen=True)
+class ZooKeeperAuth:
+    """The account of this client.
+
+    :ivar scheme: ``digest`` or ``sasl``.
+    :ivar former_password: the password before, while it is being replaced; "" without one.
+    :ivar protect: only this account may change the collection's own part of the tree.
+    """
+
+    username: str
+    password: str = field(repr=False)
+    scheme: str = "digest"
+    former_password: str = field(default="", repr=False)
+    protect: bool = False
+
+
+@dataclass(frozen=True)
 class ZooKeeperSettings:
-    """The settings of the connection to ZooKeeper. *tls* None means a connection without TLS."""
+    """The settings of the connection to ZooKeeper.
+
+    *tls* None means a connection without TLS, *auth* None an anonymous client.
+    """
 
     servers: tuple[ZooKeeperServer, ...]
     tls: ZooKeeperTls | None = None
+    auth: ZooKeeperAuth | None = None
     timeout: float = 10.0
 
 

@@ -60,6 +60,9 @@ def _top(config: NodepoolConfig, source: Source) -> Iterator[dict[str, Any]]:
     yield _row(source, top, "zookeeper-servers", servers)
     tls = config.zookeeper.tls
     yield _row(source, top, "zookeeper-tls", None if tls is None else dataclasses.asdict(tls))
+    auth = config.zookeeper.auth
+    shown = None if auth is None else {"scheme": auth.scheme, "username": auth.username, "protect": auth.protect}
+    yield _row(source, top, "zookeeper-auth", shown)
     yield _row(source, top, "zookeeper-timeout", config.zookeeper.timeout)
     for name in _TOP:
         yield _row(source, top, name.replace("_", "-"), getattr(config, name))

@@ -142,8 +142,22 @@ def test_a_walk_that_breaks_says_so(server, told):
     assert isinstance(feed.problem, ConnectionLoss)
 
 
-def test_a_document_that_may_not_be_read_ends_the_walk_with_its_reason(server, told):
+def test_a_document_that_may_not_be_read_stops_nothing_and_is_told(server, told):
     server.forbidden.add("/nodepool/nodes/1")
+    unreadable: list[str] = []
+    feed = CacheSync(server, Tree(), told.append, unreadable=unreadable.append)
+    feed.start(watch=True)
+    server.settle()
+    assert feed.wait(0)
+    assert feed.problem is None
+    assert set(unreadable) == {"/nodepool/nodes/1"}
+    entry = feed.tree.entry("/nodepool/nodes/1")
+    assert entry is not None, "it exists"
+    assert entry.read()[0] is None
+
+
+def test_a_root_that_may_not_be_read_ends_the_walk_with_its_reason(server, told):
+    server.forbidden.add("/nodepool/nodes")
     feed = CacheSync(server, Tree(), told.append)
     feed.start(watch=True)
     server.settle()

@@ -55,7 +55,9 @@ def rows(tmp_path, monkeypatch):
     file.write_text(TEXT, "utf-8")
     tls = {"cert": "/c", "key": "/k", "ca": "/ca"}
     secret = {"name": "debian", "env-vars": {"PASSWORD": "geheim6"}}
-    secure.write_text(json.dumps({"zookeeper-tls": tls, "diskimages": [secret]}), "utf-8")
+    auth = {"username": "launcher", "password": "geheim7", "former-password": "geheim8", "protect": True}
+    content = {"zookeeper-tls": tls, "zookeeper-auth": auth, "diskimages": [secret]}
+    secure.write_text(json.dumps(content), "utf-8")
     config = load_config(str(file), str(secure))
     found = setting_rows(config, read_source(str(file)), read_source(str(secure), secret=True))
     assert len({(row["section"], row["option"]) for row in found}) == len(found)
@@ -72,6 +74,13 @@ DEBIAN = "diskimages[debian]"
     [
         ("top", "zookeeper-servers", ["zk1:2281/ci"], "top", 1),
         ("top", "zookeeper-tls", {"cert": "/c", "key": "/k", "ca": "/ca"}, "secure file", None),
+        (
+            "top",
+            "zookeeper-auth",
+            {"scheme": "digest", "username": "launcher", "protect": True},
+            "secure file",
+            None,
+        ),
         ("top", "zookeeper-timeout", 10.0, "default", None),
         ("top", "build-log-retention", 7, "default", None),
         ("labels[small]", "min-ready", 2, "label", 6),
