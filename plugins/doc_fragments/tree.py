@@ -9,8 +9,9 @@ from __future__ import annotations
 class ModuleDocFragment:
     """Options with the paths of configuration files, and requirements.
 
-    ``tree.view`` is for modules that show the content of ZooKeeper, ``tree.change`` for modules that change records
-    there, ``tree.clouds`` for modules that use ZooKeeper and clouds.
+    ``tree.view`` is for modules that show the content of ZooKeeper, ``tree.offers`` for those of them that ask clouds
+    on request, ``tree.change`` for modules that change records there, ``tree.clouds`` for modules that use ZooKeeper
+    and clouds.
     """
 
     DOCUMENTATION = r"""
@@ -49,6 +50,28 @@ requirements:
 notes:
   - The module reads ZooKeeper once and writes nothing. It takes no lock, sets no watch and registers nothing.
   - Unusable data of other programs is null in the row, and RV(ignore:problems) of the row names it.
+"""
+
+    OFFERS = r"""
+options:
+  ask_clouds:
+    description:
+      - Ask the clouds whether the labels can be launched, as M(stackci.nodepool.nodepool_config_check) does, and return
+        the problems as RV(ignore:unusable). A cloud that does not answer is a warning.
+    type: bool
+    default: false
+  clouds_config:
+    description:
+      - With O(ask_clouds), the path of C(clouds.yaml). When unset, openstacksdk searches for it
+        (E(OS_CLIENT_CONFIG_FILE), the current directory, C(~/.config/openstack), C(/etc/openstack)).
+    type: path
+  api_timeout:
+    description:
+      - With O(ask_clouds), the seconds without data from the API of a cloud after which the module gives up a call.
+    type: float
+    default: 10
+requirements:
+  - openstacksdk >= 4.0.0 (with O(ask_clouds))
 """
 
     CHANGE = r"""

@@ -17,7 +17,8 @@ description:
     C(nodepool.yaml) is due for an upload and why. The module uses the builder's own decisions.
   - Only the host of the builder that made a build has its files. On other hosts the image is not due, and the reason
     names the host.
-  - The module changes nothing and calls no cloud.
+  - The module asks each cloud for the images of the uploads, because an image may have been deactivated or deleted
+    there, and changes nothing.
 options:
   images:
     description:
@@ -35,6 +36,17 @@ options:
     type: list
     elements: str
     default: []
+  ask_clouds:
+    description:
+      - Ask the clouds whether servers can be made of the uploads. A cloud that does not answer is a warning.
+      - Without it, the module calls no cloud, and RV(uploads[].current) relies on the records in ZooKeeper.
+    type: bool
+    default: true
+  api_timeout:
+    description:
+      - Seconds without data from the API of a cloud after which the module gives up a call.
+    type: float
+    default: 10
 extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree.clouds
@@ -110,6 +122,14 @@ uploads:
     current:
       description: Whether the next node of the provider boots from this upload.
       type: bool
+    cloud_status:
+      description:
+        - The status of the image in glance (V(active), V(deactivated), ...), or V(gone) if glance does not know it.
+        - It is null when the cloud was not asked or did not answer, or the upload is not ready.
+      type: str
+    unusable:
+      description: Why no server can be made of the image, and the remedy; null if one can be, or if that is unknown.
+      type: str
     under_way:
       description: Whether a builder works on the upload, or may work on it.
       type: bool
@@ -131,6 +151,8 @@ uploads:
       stale: false
       current: true
       under_way: false
+      cloud_status: active
+      unusable: null
       deletion: null
 due:
   description: Each diskimage of each provider of the configuration. All keys are always there.

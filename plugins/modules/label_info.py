@@ -15,6 +15,7 @@ author:
 description:
   - Lists each label of the configuration and of ZooKeeper, as Nodepool's web endpoint C(label-list) does, with the
     pools that offer it, its nodes by state, and how many nodes are requested.
+  - With O(ask_clouds), it also says which labels cannot be launched in which pool, and why.
   - The module changes nothing.
 options:
   labels:
@@ -32,6 +33,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree.view
+  - stackci.nodepool.tree.offers
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
 seealso:
@@ -110,6 +112,28 @@ labels:
       wanted: 0
       requests: 0
       oldest_request_age: null
+unusable:
+  description:
+    - The labels that a pool cannot launch, and why; null unless O(ask_clouds=true).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pool:
+      description: Provider and pool.
+      type: str
+    label:
+      description: The label.
+      type: str
+    text:
+      description: What is wrong, and the remedy.
+      type: str
+  sample:
+    - pool: cloud1/main
+      label: debian-12
+      text: >-
+        diskimage 'debian-12': its image 'debian-12-1795198332' is deactivated (9f3f0a4c-3f0e-4b53-8f66-0a7d1a9a0d11):
+        reactivate it (openstack image set --activate 9f3f0a4c-3f0e-4b53-8f66-0a7d1a9a0d11)
 """
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.looking import (

@@ -18,7 +18,7 @@ description:
     and availability zones must exist, and one node must fit into the quota and the limits of its pool. Pools with
     C(max-servers) 0 are left out.
   - The module does not read ZooKeeper and changes nothing in the clouds. It does not check whether disk images are
-    uploaded.
+    uploaded, but names those that were uploaded and that no server can be made of, such as deactivated ones.
 options:
   offline:
     description:

@@ -16,7 +16,7 @@ description:
   - Lists each provider of the configuration and of ZooKeeper with the launcher that acts for it, the health of its API,
     the limits that the launcher read last and their usage, open breakers and failing deletions.
   - Each provider is returned with its pools, their limits and freezes.
-  - The module calls no cloud and changes nothing.
+  - The module changes nothing. It calls no cloud, except with O(ask_clouds) to see which labels can be launched.
 options:
   providers:
     description:
@@ -27,6 +27,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree.view
+  - stackci.nodepool.tree.offers
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
 seealso:
@@ -245,6 +246,28 @@ providers:
       nodes: {building: 1, ready: 3}
       resources:
         - {resource: instances, used: 4, others: 3, limit: 10, left: 3}
+unusable:
+  description:
+    - The labels that a pool cannot launch, and why; null unless O(ask_clouds=true).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pool:
+      description: Provider and pool.
+      type: str
+    label:
+      description: The label.
+      type: str
+    text:
+      description: What is wrong, and the remedy.
+      type: str
+  sample:
+    - pool: cloud1/main
+      label: debian-12
+      text: >-
+        diskimage 'debian-12': its image 'debian-12-1795198332' is deactivated (9f3f0a4c-3f0e-4b53-8f66-0a7d1a9a0d11):
+        reactivate it (openstack image set --activate 9f3f0a4c-3f0e-4b53-8f66-0a7d1a9a0d11)
 """
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.looking import (

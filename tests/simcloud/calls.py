@@ -16,7 +16,7 @@ LITERAL = frozenset(
     """auth tokens projects catalog users
     servers detail action limits flavors os-availability-zone os-keypairs os-extra_specs extensions metadata
     os-interface os-volume_attachments os-security-groups os-instance-actions os-server-groups ips tags
-    images file schemas image members tasks info stores import stage
+    images file schemas image members tasks info stores import stage actions deactivate reactivate
     networks subnets ports floatingips security-groups security-group-rules quotas details.json details default
     routers agents subnetpools availability_zones network-ip-availabilities
     volumes snapshots types os-quota-sets""".split()

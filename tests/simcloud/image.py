@@ -132,6 +132,8 @@ class ImageApi:
                 return self._delete(self._get(ident))
             case "GET", ["images", ident, "file"]:
                 return self._download(self._get(ident))
+            case "POST", ["images", ident, "actions", "deactivate" | "reactivate" as action]:
+                return self._act(self._get(ident), action)
             case "POST", ["images", ident, "import"]:
                 return self._import(self._get(ident), call.json())
             case "GET", ["info", "import"]:
@@ -280,6 +282,14 @@ class ImageApi:
             raise glance_error(403, f"Image {ident} is protected and cannot be deleted.")
         del self._state.images[ident]
         self._state.data_file(ident).unlink(missing_ok=True)
+        return Answer(204)
+
+    def _act(self, image: dict[str, Any], action: str) -> Answer:
+        """Deactivate or reactivate; as in glance, either way only an image that is active or deactivated."""
+        if image["status"] not in ("active", "deactivated"):
+            raise glance_error(403, f"Not allowed to {action} image in status '{image['status']}'")
+        image["status"] = "deactivated" if action == "deactivate" else "active"
+        self._state.touch(image)
         return Answer(204)
 
     def _download(self, image: dict[str, Any]) -> Answer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..model.cloud import Image
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.image import (
     Build,
@@ -16,6 +17,9 @@ from ..model.image import (
     UploadState,
 )
 from .notes import BuildNotes, Failures
+
+SeenImages = Mapping[tuple[str, str], Image | None]
+"""(provider, id in its cloud) → the image; None where glance does not know the id. Where it is unknown, no entry."""
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,15 @@ from ..model.errors import CloudRefused
 from ..model.offered import not_offered
 from ..model.reasons import Reason
 from ..model.resources import Limits, Resources
-from .resolver import choose_flavor, choose_image, group_problems, resolve_networks
+from .resolver import choose_flavor, choose_image, group_problems, resolve_networks, uploads_problem
 
 
 @dataclass(frozen=True)
 class Catalog:
     """One reading of a cloud. None means unknown: no check uses that field.
 
-    *images*: name or id → the images found, whatever their status. *bounds*: the project's quota.
+    *images*: name or id → the images found, whatever their status. *uploads*: diskimage → the images that builders have
+    uploaded for it. *bounds*: the project's quota.
     """
 
     flavors: Sequence[Flavor] | None = None
@@ -31,6 +32,7 @@ class Catalog:
     keypairs: Sequence[str] | None = None
     security_groups: Sequence[SecurityGroup] | None = None
     images: Mapping[str, Sequence[Image]] = field(default_factory=dict)
+    uploads: Mapping[str, Sequence[Image]] = field(default_factory=dict)
     image_names: Sequence[str] | None = None
     bounds: Limits | None = None
 
@@ -47,9 +49,14 @@ def misses(pool: Pool, label: PoolLabel, catalog: Catalog) -> list[str]:
 
 
 def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
-    """Yield a sentence for a cloud-image that is not one usable image of the cloud."""
+    """Yield a sentence for an image that is not one usable image of the cloud. A diskimage need not be there yet."""
+    if settings.kind == "diskimage":
+        problem = uploads_problem(catalog.uploads.get(settings.name, ()))
+        if problem is not None:
+            yield f"diskimage {settings.name!r}: {problem}"
+        return
     wanted = settings.image_id or settings.image_name
-    if settings.kind != "cloud-image" or wanted is None or wanted not in catalog.images:
+    if wanted is None or wanted not in catalog.images:
         return
     try:
         found = choose_image(settings, catalog.images[wanted])

@@ -47,6 +47,8 @@ T = TypeVar("T", bound=_Named)
 ACTIVE = "active"
 ARRIVING = frozenset({"saving", "importing", "uploading"})
 """Statuses of an image that will most likely become active."""
+COMING = ARRIVING | {"queued"}
+"""Statuses of an image whose upload may be under way."""
 
 
 def choose_flavor(flavors: Iterable[Flavor], flavor_name: str | None, min_ram: int = 0) -> Flavor:
@@ -168,6 +170,27 @@ def is_arriving(images: Iterable[Image]) -> bool:
     """Return True if none of the images is usable yet, and one is on its way."""
     statuses = {image.status for image in images}
     return ACTIVE not in statuses and bool(ARRIVING & statuses)
+
+
+def upload_problem(image: Image | None, where: str = "the cloud") -> str | None:
+    """Return why no server is made of the image of an upload, which is named by its id; None if one can be.
+
+    :param image: None when glance does not know the id.
+    """
+    if image is None:
+        return f"is not in {where} any more"
+    return None if image.status == ACTIVE else unusable_image(image)
+
+
+def uploads_problem(images: Sequence[Image]) -> str | None:
+    """Return why no server is made of any of the images of a diskimage; None if one can be, or may be soon.
+
+    :param images: those that builders have uploaded for it, in no order.
+    """
+    if not images or any(image.status == ACTIVE or image.status in COMING for image in images):
+        return None
+    newest = max(images, key=lambda image: (image.created or "", image.id))
+    return f"its image {newest.name!r} {unusable_image(newest)}"
 
 
 def unusable_image(image: Image) -> str:

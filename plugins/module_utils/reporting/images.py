@@ -25,19 +25,30 @@ from ..imaging.retention import (
     is_being_uploaded,
     plan_deletions,
 )
-from ..imaging.snapshot import ImageState, ImagesView
-from ..model.image import Build, Upload, UploadState
+from ..imaging.snapshot import ImageState, ImagesView, SeenImages
+from ..launching.resolver import upload_problem
+from ..model.image import (
+    Build,
+    BuildState,
+    Upload,
+    UploadState,
+)
 from .info.fields import age, age_text
 
 STALE_AFTER = 2
 """An image is stale when it is older than this many times its rebuild-age."""
 REMOVED = "removed"
+GONE = "gone"
+NOTHING_SEEN: SeenImages = {}
 
 
-def images_result(view: ImagesView, images: Collection[str], providers: Collection[str]) -> dict[str, Any]:
+def images_result(
+    view: ImagesView, images: Collection[str], providers: Collection[str], seen: SeenImages = NOTHING_SEEN
+) -> dict[str, Any]:
     """Return the result of image_info.
 
     :param images, providers: show only these; empty for all.
+    :param seen: the images of the uploads in the clouds, as far as they were asked.
     """
 
     def wanted(image: str, provider: str) -> bool:
@@ -50,7 +61,7 @@ def images_result(view: ImagesView, images: Collection[str], providers: Collecti
     ]
     doomed = {deletion.upload.path: deletion for deletion in deletions}
     uploads = [
-        upload_row(view, state, upload, doomed.get(upload.path))
+        upload_row(view, state, upload, doomed.get(upload.path), seen)
         for state in view.images.values()
         for upload in state.uploads
         if wanted(upload.image, upload.provider)
@@ -157,11 +168,17 @@ def build_row(view: ImagesView, state: ImageState, build: Build, deletion: Delet
     }
 
 
-def upload_row(view: ImagesView, state: ImageState, upload: Upload, deletion: Deletion | None = None) -> dict[str, Any]:
+def upload_row(
+    view: ImagesView,
+    state: ImageState,
+    upload: Upload,
+    deletion: Deletion | None = None,
+    seen: SeenImages = NOTHING_SEEN,
+) -> dict[str, Any]:
     """Return the row of an upload; *stale* and *build_age* refer to the build, not to the time of the upload."""
     build = state.build(upload.build_id)
     newest = max(
-        (each for each in state.uploads if _can_boot(each) and each.provider == upload.provider),
+        (each for each in state.uploads if each.provider == upload.provider and _can_boot(state, each, seen)),
         key=lambda each: (each.state_time or 0.0, each.path),
         default=None,
     )
@@ -180,6 +197,7 @@ def upload_row(view: ImagesView, state: ImageState, upload: Upload, deletion: De
         "stale": build is not None and _is_stale(view, build),
         "current": newest is not None and newest.path == upload.path,
         "under_way": is_being_uploaded(view, upload),
+        **_in_cloud(upload, seen),
         "deletion": deletion.reason if deletion is not None else None,
     }
 
@@ -203,8 +221,20 @@ def _image_of(deletion: Deletion) -> str:
     return str(deletion_row(deletion)["image"])
 
 
-def _can_boot(upload: Upload) -> bool:
-    return upload.state == UploadState.READY and bool(upload.external_id)
+def _can_boot(state: ImageState, upload: Upload, seen: SeenImages) -> bool:
+    """Return True if the launcher may take the upload: as far as it is known, the cloud can make servers of it."""
+    build = state.build(upload.build_id)
+    doomed = build is not None and build.state == BuildState.DELETING
+    ready = upload.state == UploadState.READY and bool(upload.external_id)
+    return ready and not doomed and _in_cloud(upload, seen)["unusable"] is None
+
+
+def _in_cloud(upload: Upload, seen: SeenImages) -> dict[str, str | None]:
+    key = (upload.provider, upload.external_id or "")
+    if key not in seen:
+        return {"cloud_status": None, "unusable": None}
+    image = seen[key]
+    return {"cloud_status": GONE if image is None else image.status, "unusable": upload_problem(image)}
 
 
 def _is_stale(view: ImagesView, build: Build) -> bool:

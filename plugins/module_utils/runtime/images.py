@@ -14,20 +14,32 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.diskimage_builder.images_dir import ImagesDir
 from ..clients.zookeeper.store import Store
+from ..cycles.builder.image_status import images_seen
 from ..cycles.builder.image_view import (
     ROOTS,
     local_files,
     provider_formats,
     view_images,
 )
-from ..imaging.snapshot import ImagesView
+from ..cycles.frame.options import ConfigOptions
+from ..imaging.snapshot import ImagesView, SeenImages
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError, ImageFileError
 from ..reporting.images import builds_result, images_result
-from .arguments import CONFIG_ARGUMENTS, NAMES, load
+from .arguments import (
+    CONFIG_ARGUMENTS,
+    NAMES,
+    load,
+    options_of,
+)
 
 DIB_IMAGE_INFO_ARGUMENTS: dict[str, Any] = {**CONFIG_ARGUMENTS, "images": NAMES}
-IMAGE_INFO_ARGUMENTS: dict[str, Any] = {**DIB_IMAGE_INFO_ARGUMENTS, "providers": NAMES}
+IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
+    **DIB_IMAGE_INFO_ARGUMENTS,
+    "providers": NAMES,
+    "ask_clouds": {"type": "bool", "default": True},
+    "api_timeout": {"type": "float", "default": 10.0},
+}
 
 
 def dib_image_info(module: AnsibleModule) -> dict[str, Any]:
@@ -44,7 +56,23 @@ def image_info(module: AnsibleModule) -> dict[str, Any]:
     _known(view, "image", images, {*view.images, *view.config.diskimages})
     there = {upload.provider for state in view.images.values() for upload in state.uploads}
     _known(view, "provider", providers, {*view.config.providers, *there})
-    return {"changed": False, **images_result(view, images, providers)}
+    seen = _seen(module, view, images, providers) if module.params["ask_clouds"] else {}
+    return {"changed": False, **images_result(view, images, providers, seen)}
+
+
+def _seen(module: AnsibleModule, view: ImagesView, images: list[str], providers: list[str]) -> SeenImages:
+    """Return the images in the clouds; a cloud that could not be asked becomes a warning."""
+    uploads = [
+        upload
+        for state in view.images.values()
+        for upload in state.uploads
+        if (not images or upload.image in images) and (not providers or upload.provider in providers)
+    ]
+    seen, problems = images_seen(options_of(ConfigOptions, module.params), view.config, uploads)
+    for name, why in problems.items():
+        if name in view.provider_formats:  # else the reason was told with the format
+            module.warn(f"it is not known whether the images at provider {name} can be used: {why}")
+    return seen
 
 
 def _view(module: AnsibleModule) -> ImagesView:

@@ -41,6 +41,7 @@ from ..reporting.info.requests import (
     request_rows,
 )
 from .arguments import NAMES, TREE_ARGUMENTS, load
+from .offers import OFFERS_ARGUMENTS, unusable_labels
 
 VIEW_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "require_launcher": {"type": "bool", "default": True}}
 """Described by the doc fragments ``tree`` and ``tree.view``."""
@@ -66,8 +67,8 @@ REQUEST_INFO_ARGUMENTS: dict[str, Any] = {
     "older_than": {"type": "float", "default": 0.0},
 }
 
-PROVIDER_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, "providers": NAMES}
-LABEL_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, "labels": NAMES, "providers": NAMES}
+PROVIDER_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, **OFFERS_ARGUMENTS, "providers": NAMES}
+LABEL_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, **OFFERS_ARGUMENTS, "labels": NAMES, "providers": NAMES}
 LEASE_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, "names": NAMES, "providers": NAMES}
 
 STATUS_ARGUMENTS: dict[str, Any] = {
@@ -183,7 +184,9 @@ def provider_info(module: AnsibleModule) -> dict[str, Any]:
     reading = read_tree(config, (*providers.ROOTS, *LAUNCHERS), locks=())
     refuse_unknown_names(module, config, reading)
     rows = provider_rows(config, reading, time.time())
-    return tree_result(module, reading, {"providers": [row for row in rows if not asked or row["name"] in asked]})
+    shown = [row for row in rows if not asked or row["name"] in asked]
+    result = {"providers": shown, "unusable": unusable_labels(module, config, asked)}
+    return tree_result(module, reading, result)
 
 
 def label_info(module: AnsibleModule) -> dict[str, Any]:
@@ -197,7 +200,11 @@ def label_info(module: AnsibleModule) -> dict[str, Any]:
         offered_by = {pool.partition("/")[0] for pool in (*row["pools"], *row["pools_absent"])}
         return (not asked or row["label"] in asked) and (not offering or bool(offering & offered_by))
 
-    return tree_result(module, reading, {"labels": [row for row in rows if wanted(row)]})
+    result = {
+        "labels": [row for row in rows if wanted(row)],
+        "unusable": unusable_labels(module, config, offering, asked),
+    }
+    return tree_result(module, reading, result)
 
 
 def lease_info(module: AnsibleModule) -> dict[str, Any]:

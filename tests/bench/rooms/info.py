@@ -31,7 +31,7 @@ WITH: dict[str, dict[str, Any]] = {
     "label_info": {},
     "lease_info": {},
     "nodepool_status": {},
-    "image_info": {},
+    "image_info": {"ask_clouds": False},
     "dib_image_info": {},
 }
 STARTER = """

@@ -8,7 +8,7 @@ It does not connect to ZooKeeper, and calls the clouds with GET only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from ...launching.catalog import (
     too_large,
 )
 from ...launching.resolver import choose_flavor, floating_problems
+from ...launching.uploaded import uploads_by_diskimage
 from ...model.cloud import Image
 from ...model.config.types import (
     NodepoolConfig,
@@ -33,6 +34,7 @@ from ...model.errors import (
     CloudError,
     CloudRefused,
 )
+from ..frame.options import ConfigOptions
 from ..frame.provider_reach import (
     reach,
     reach_document,
@@ -67,10 +69,29 @@ def check_config(options: LauncherOptions, *, offline: bool = False) -> dict[str
     return {**result, "warnings": list(config.warnings)}
 
 
-def _with_clouds(options: LauncherOptions, config: NodepoolConfig) -> dict[str, Any]:
+@dataclass(frozen=True)
+class CloudsLooked:
+    """The result of the check of all providers. *problems*: provider → why it cannot be used, None if it can."""
+
+    problems: dict[str, str | None]
+    looked: dict[str, Looked]
+
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """The problems of labels: (provider/pool, label, sentence)."""
+        return [row for name in sorted(self.looked) for row in self.looked[name].rows]
+
+    @property
+    def unchecked(self) -> list[str]:
+        """Sentences about facts that could not be read, and were therefore not checked."""
+        return [text for name in sorted(self.looked) for text in self.looked[name].unchecked]
+
+
+def look_at_clouds(options: ConfigOptions, config: NodepoolConfig, providers: Iterable[str]) -> CloudsLooked:
+    """Check every label of the *providers* against what their clouds offer, all clouds side by side."""
     problems: dict[str, str | None] = {}
     clients: dict[str, CloudClient] = {}
-    for name in options.chosen(config):
+    for name in providers:
         try:
             clients[name] = options.client(config.providers[name])
         except CloudAuthError as error:
@@ -85,12 +106,16 @@ def _with_clouds(options: LauncherOptions, config: NodepoolConfig) -> dict[str, 
     finally:
         for client in clients.values():
             client.close()
-    providers = {name: reach_document(problems[name]) for name in sorted(problems)}
-    found = [seen[name] for name in providers if name in seen]
+    return CloudsLooked(problems, seen)
+
+
+def _with_clouds(options: LauncherOptions, config: NodepoolConfig) -> dict[str, Any]:
+    found = look_at_clouds(options, config, options.chosen(config))
+    providers = {name: reach_document(found.problems[name]) for name in sorted(found.problems)}
     return {
         "providers": providers,
-        "unchecked": [text for item in found for text in item.unchecked],
-        "unusable": [*unreached(providers), *grouped(row for item in found for row in item.rows)],
+        "unchecked": found.unchecked,
+        "unusable": [*unreached(providers), *grouped(found.rows)],
     }
 
 
@@ -103,6 +128,8 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
     pools = [pool for pool in provider.pools.values() if pool.max_servers > 0]
     labels = [(pool, label) for pool in pools for label in pool.labels.values()]
     images = _images(client, config, provider, labels)
+    built = any(label.diskimage is not None for _pool, label in labels)
+    own = _read(looked, client.list_own_images) if built else None
     zoned = any(pool.availability_zones for pool in pools)
     keyed = any(label.key_name is not None for _pool, label in labels)
     guarded = any(pool.security_groups for pool in pools)
@@ -113,6 +140,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         keypairs=_read(looked, client.list_keypairs) if keyed else None,
         security_groups=_read(looked, client.list_security_groups) if guarded else None,
         images=images,
+        uploads=uploads_by_diskimage(provider, own or ()),
         image_names=client.image_names() if [] in images.values() else None,
         bounds=client.limits(volumes=any(label.boot_from_volume for _pool, label in labels), network=True).bounds,
     )

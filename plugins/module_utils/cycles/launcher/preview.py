@@ -36,6 +36,7 @@ from .context.account import Account
 from .context.context import Context
 from .context.ledger import take_stock
 from .context.offers import ask_about, label_template
+from .context.uploads_seen import deny_unusable, inactive_uploads
 from .cycle import LauncherOptions
 from .inherited import Inherited
 from .launches.gates import Gates
@@ -148,6 +149,8 @@ def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator
                     yield f"{name}/{pool.name}", label.name, str(offer.never.figures["text"])
                 for text in too_large(offer.resources, pool, actor.usage.bounds, name):
                     yield f"{name}/{pool.name}", label.name, text
+        if providers[name]["reached"]:
+            yield from inactive_uploads(context, actor)
 
 
 def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: set[str]) -> Plan:
@@ -162,6 +165,7 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
     others = registry.others(context.pool_ids.values(), context.now())
     deadline, inherited = context.now() + PATIENCE, Inherited(context)
     while True:
+        deny_unusable(context)
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
         demand = demand_of(context, ledger, requests, in_hand, keep_spares=True)
         readings = read_clouds(context, gates, ledger, demand=bool(demand))

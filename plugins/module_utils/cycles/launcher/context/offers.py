@@ -10,7 +10,7 @@ from typing import Any
 
 from ....launching.catalog import image_misses
 from ....launching.narrow import Shape
-from ....launching.resolver import ACTIVE, choose_flavor, choose_image, is_arriving, unusable_image
+from ....launching.resolver import choose_flavor, choose_image, is_arriving, upload_problem
 from ....launching.snapshot import LabelOffer
 from ....model import reasons
 from ....model.cloud import Flavor, Image
@@ -162,8 +162,9 @@ def image_of(
         if upload is not None:
             seen = actor.known.images.get(upload.external_id or "")
             image = next(iter(seen.value or ()), None) if seen is not None else None
-            inactive = image is not None and image.status != ACTIVE
-            fate = unusable_image(image) if image and inactive else f"is not in the cloud of {where} any more"
+            place = f"the cloud of {where}"
+            # nova denies it: glance may not know that yet.
+            fate = upload_problem(image, place) or upload_problem(None, place)
             return None, None, Reason(reasons.IMAGE_GONE, {**figures, "build": upload.build_id, "fate": fate})
         building = images.is_building(settings.name)
         return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)

@@ -18,6 +18,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.resolve
     floating_problems,
     group_problems,
     resolve_networks,
+    upload_problem,
+    uploads_problem,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Image, Network, SecurityGroup
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ImageSettings, Pool, PoolLabel
@@ -232,6 +234,31 @@ def test_an_image_that_is_resolved_is_the_only_usable_one(images):
         assert all(image.id in str(caught.value) for image in usable)
     else:
         assert [choose_image(NAMED_IMAGE, images)] == (usable or [None])
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        (None, "is not in the cloud any more"),
+        (GOOD, None),
+        (HIDDEN, None),
+        (OLD, "is deactivated (i0): reactivate it"),
+        (Image("i2", "deb", "pending_delete"), "is pending_delete (i2): upload it anew"),
+    ],
+)
+def test_an_upload_is_named_by_its_id(image, words):
+    told = upload_problem(image)
+    assert told is None if words is None else words in str(told)
+
+
+@given(IMAGES)
+def test_a_diskimage_is_usable_while_one_upload_is_or_may_become_so(images):
+    told = uploads_problem(images)
+    bad = [image for image in images if image.status in ("deactivated", "killed")]
+    assert (told is not None) is (bool(images) and len(bad) == len(images))
+    if told is not None:
+        newest = max(images, key=lambda image: image.id)
+        assert newest.id in told and newest.status in told
 
 
 OUT = [Network("ext1", "out", external=True), Network("ext2", "wan", external=True)]

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import plan_deletions
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.images import (
     builds_result,
@@ -153,3 +154,32 @@ def test_the_results_are_as_documented(seen):
     empty = view(config(["debian"]), files=None, builder_id="")
     assert differences(dib_image_info.RETURN, builds_result(empty, ()), check=False) == []
     assert differences(image_info.RETURN, images_result(empty, (), ()), check=False) == []
+
+
+def test_what_the_cloud_cannot_make_servers_of_is_not_current(seen):
+    images = {
+        ("cloud1", row["external_id"]): Image(row["external_id"], "x", status)
+        for row, status in zip(
+            [row for row in images_result(seen, (), ())["uploads"] if row["provider"] == "cloud1"],
+            ("active", "active", "deactivated"),
+            strict=True,
+        )
+    }
+    gone = {("cloud2", upload(2, "cloud2").external_id): None}
+    rows = by(images_result(seen, (), (), {**images, **gone})["uploads"], "build_id", "provider")
+    assert [key for key, row in rows.items() if row["current"]] == [(build_id(2), "cloud1")]
+    third, lost = rows[build_id(3), "cloud1"], rows[build_id(2), "cloud2"]
+    assert third["cloud_status"] == "deactivated" and "reactivate it" in third["unusable"]
+    assert (lost["cloud_status"], lost["unusable"]) == ("gone", "is not in the cloud any more")
+    failed = rows[build_id(3), "cloud2"]
+    assert (failed["cloud_status"], failed["unusable"]) == (None, None)
+
+
+def test_an_upload_of_a_build_that_is_being_deleted_is_not_current_as_for_the_launcher(seen):
+    state = seen.images["debian"]
+    builds = [*state.builds[:2], build(3, BuildState.DELETING, age=201)]
+    rows = images_result(replace(seen, images={"debian": replace(state, builds=builds)}), (), ())["uploads"]
+    assert [(row["build_id"], row["provider"]) for row in rows if row["current"]] == [
+        (build_id(2), "cloud1"),
+        (build_id(2), "cloud2"),
+    ]

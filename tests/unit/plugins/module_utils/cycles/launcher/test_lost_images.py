@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.config_check import check_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import IMAGE_BUILD, META_PROVIDER, Image
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
     Build,
@@ -19,7 +20,15 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
     Upload,
     UploadState,
 )
-from tests.support.world import World, label, one_provider, provider_document, site
+from tests.support.check_mode import check_mode
+from tests.support.world import (
+    World,
+    WorldOptions,
+    label,
+    one_provider,
+    provider_document,
+    site,
+)
 
 CREATE = "POST /servers"
 
@@ -44,7 +53,10 @@ def upload(world: World, number: int, provider: str = "east") -> Upload:
     )
     made.set_state(UploadState.READY, float(number))
     world.store.images.create_upload(made)
-    world.clouds[provider].own_images[f"{provider}-{number}"] = Image(f"{provider}-{number}", "built", "active")
+    marks = {IMAGE_BUILD: build.id, META_PROVIDER: provider}
+    world.clouds[provider].own_images[f"{provider}-{number}"] = Image(
+        f"{provider}-{number}", f"built-{number}", "active", marks, created=f"2026-01-0{number}T00:00:00Z"
+    )
     return made
 
 
@@ -57,6 +69,13 @@ def inactive(world: World, number: int, status: str = "deactivated") -> None:
     """It is there, and nova may not use it."""
     known = world.clouds["east"].own_images
     known[f"east-{number}"] = replace(known[f"east-{number}"], status=status)
+
+
+def check(world: World) -> dict[str, Any]:
+    """Check the configuration."""
+    options = WorldOptions(config="nodepool.yaml")
+    object.__setattr__(options, "world", world)
+    return check_config(options)
 
 
 def creates(world: World) -> list[float]:
@@ -269,3 +288,40 @@ def test_a_deactivated_image_of_a_build_is_told_with_its_status_and_remedy():
         )
         world.run(60)
         assert text in cycle.account.waiting[request]["text"]
+
+
+@pytest.mark.parametrize("fields", [{}, {"boot-from-volume": True}], ids=["image", "volume"])
+@pytest.mark.parametrize("status", ["deactivated", "killed"])
+def test_an_upload_that_is_not_active_is_named_by_check_mode_and_by_the_check_of_the_configuration(status, fields):
+    with World(uploaded(**fields)) as world, check_mode(world) as run:
+        upload(world, 1)
+        upload(world, 2)
+        inactive(world, 2, status)
+        request = world.request("small")
+        seen = run()
+        assert (seen["unusable"], [item["request"] for item in seen["plan"]["admit"]]) == ([], [request])
+        assert check(world)["unusable"] == [], "the older one serves"
+        inactive(world, 1, status)
+        seen = run()
+        assert [item["request"] for item in seen["plan"]["wait"]] == [request]
+        for text in (*seen["unusable"], *check(world)["unusable"]):
+            assert f"is {status} (east-2): " in text and "east/main is not usable for label small: " in text
+        assert len(seen["unusable"]) == len(check(world)["unusable"]) == 1
+        world.start()
+        world.run(60)
+        assert world.state(request) == "requested"
+        reason = world.store.own.get(f"waits/{request}")
+        assert f"is {status} (east-2): " in str(reason)
+
+
+def test_an_upload_that_is_gone_or_under_way_is_no_fault_of_the_configuration():
+    with World(uploaded()) as world, check_mode(world) as run:
+        upload(world, 1)
+        inactive(world, 1, "saving")
+        assert check(world)["unusable"] == []
+        lose(world, 1)
+        request = world.request("small")
+        seen = run()
+        assert (seen["unusable"], check(world)["unusable"]) == ([], [])
+        assert [item["request"] for item in seen["plan"]["wait"]] == [request]
+        assert "is not in the cloud of east/main any more" in seen["plan"]["wait"][0]["reason"]["text"]

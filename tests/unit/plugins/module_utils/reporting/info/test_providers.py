@@ -162,8 +162,8 @@ def test_what_is_left_of_a_lease_is_true():
 
 def test_the_documentation_names_what_is_returned():
     for module, result in (
-        (provider_info, {"providers": list(providers().values())}),
-        (label_info, {"labels": list(labels().values())}),
+        (provider_info, {"providers": list(providers().values()), "unusable": None}),
+        (label_info, {"labels": list(labels().values()), "unusable": None}),
         (lease_info, {"leases": list(leases().values())}),
     ):
         assert differences(module.RETURN, result, check=False) == []
@@ -187,8 +187,8 @@ def test_whatever_others_wrote_there_are_rows_as_documented(path, data):
     whole[path] = data.draw(st.one_of(st.just({**whole[path], key: data.draw(JSON)}), JSON))
     reading = reading_of(whole)
     for module, result in (
-        (provider_info, {"providers": list(providers(reading).values())}),
-        (label_info, {"labels": list(labels(reading).values())}),
+        (provider_info, {"providers": list(providers(reading).values()), "unusable": None}),
+        (label_info, {"labels": list(labels(reading).values()), "unusable": None}),
         (lease_info, {"leases": list(leases(reading).values())}),
     ):
         assert differences(module.RETURN, json.loads(json.dumps(result)), check=False) == []
