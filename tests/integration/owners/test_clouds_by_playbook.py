@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Odd clouds and bad neighbours, by the real playbook: each is told, and nobody else waits or pays for it."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from tests.support.fixtures_zookeeper import eventually
+from tests.support.launcher_case import Site, label, pool, provider
+from tests.support.launcher_process import LauncherProcess
+
+TENANT = {"dynamic_instance_properties": {"tenant": "{request.tenant_name}"}}
+SERVED = 90.0
+CREATE, CONSOLE = "POST /servers", "POST /servers/{id}/action"
+
+
+def playbook(site: Site) -> LauncherProcess:
+    return LauncherProcess(site, launcher_duration=600, launcher_until="deadline")
+
+
+def said(site: Site) -> str:
+    return (site.folder / "playbook.log").read_text("utf-8", "replace")
+
+
+def test_one_tenant_whose_name_is_refused_again_and_again_costs_another_nothing(site: Site):
+    """Also one whose label asks for what no cloud allows. Good ones are asked for while bad ones come in."""
+    site.configure(
+        provider(
+            "one", pool("main", label("small", **TENANT), label("heavy", flavor_name="small", userdata="x" * 65_536))
+        )
+    )
+    requestor = site.requestor
+    good, bad = [], []
+    with playbook(site):
+        requestor.wait_for(requestor.ask("small", tenant_name="first"), seconds=SERVED)
+        for turn in range(24):
+            bad.append(requestor.ask("small", tenant_name="t" * 300))
+            if turn % 3 == 0:
+                bad.append(requestor.ask("heavy", tenant_name="heavy"))
+            if turn % 4 == 0:
+                good.append(requestor.ask("small", tenant_name="good"))
+                # Each is served before the next bad one comes: nothing is frozen and no breaker is open.
+                requestor.wait_for(good[-1], seconds=SERVED)
+            time.sleep(0.3)
+        for request in bad:
+            requestor.wait_for(request, "failed", seconds=SERVED)
+        told = [requestor.read(f"/nodepool/stackci/waits/{request}")["reasons"][0] for request in bad]
+    assert {reason["owner"] for reason in told} == {"request", "label"}
+    assert len(site.cloud.calls(CREATE)) == 1 + len(good), "what can never work costs no create"
+    breakers = requestor.read("/nodepool/stackci/breakers/one") or {}
+    assert [key for key in breakers if not key.startswith("label heavy/")] == []
+    assert "times in a row" not in said(site)
+    assert not requestor.read("/nodepool/stackci/freezes/one")
+
+
+def test_clouds_with_odd_answers_are_told_in_bounded_words_and_serve(site: Site):
+    """A console that hangs, a fault of 560 kB, a null where a number belongs, tokens that live for a moment."""
+    for name in ("faults", "nulls", "tokens"):
+        site.add_cloud(name)
+    consoles = site.add_cloud("console", "guest")
+    images = [{"name": "debian-12", "username": "zuul", "connection-port": consoles.ssh_port()}]
+    scanned = pool("main", label("console", flavor_name="small", console_log=True), host_key_checking=True)
+    site.configure(
+        provider("console", scanned, boot_timeout=2, launch_retries=1, cloud_images=images),
+        *(provider(name, pool("main", label(name, flavor_name="small"))) for name in ("faults", "nulls", "tokens")),
+    )
+    consoles.fault(CREATE, "unreachable", count=1)
+    consoles.fault(CONSOLE, "hang")
+    site.clouds["faults"].settings(faults_in_lists=True)
+    fault = "Build of instance failed: " + "x" * 560_000 + " the cause"
+    site.clouds["faults"].fault(CREATE, "error", seconds=0.0, message=fault, count=2)
+    body = {"limits": {"absolute": {"maxTotalCores": None}}}
+    site.clouds["nulls"].fault("GET /limits", "status", status=200, body=body, count=3)
+    site.clouds["tokens"].settings(token_life=100.0)
+    requestor = site.requestor
+    requests = [requestor.ask(name) for name in ("console", "faults", "nulls", "tokens")]
+    with playbook(site):
+        eventually(lambda: consoles.calls(CONSOLE), SERVED)
+        beside = requestor.ask("console")
+        requestor.wait_for(beside, seconds=SERVED)
+        for request in requests[1:]:
+            requestor.wait_for(request, seconds=SERVED)
+            (node,) = requestor.nodes_of(request)
+            assert len(json.dumps(requestor.read(f"/nodepool/stackci/launches/{node}"))) < 10_000
+        eventually(lambda: requestor.state(requests[0]) != "pending", SERVED)
+    told = said(site).splitlines()
+    assert not any(f"no answer to {CONSOLE}" in line for line in told), "a console says nothing about the provider"
+    causes = [line for line in told if "the cause" in line]
+    assert causes and all(len(line.encode()) < 3000 for line in causes)
+    assert any("GET /limits: maxTotalCores is null where a number belongs" in line for line in told)
+    assert not any("TypeError" in line for line in told)
+    assert any("the tokens of the identity service live for 100 s" in line for line in told)
+    assert len(site.clouds["tokens"].calls("POST /auth/tokens")) <= 2
