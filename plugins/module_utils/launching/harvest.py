@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..model.lines import amount
 from ..model.stored import is_number
 
 MINUTE = 60.0
@@ -50,7 +51,8 @@ class Harvest:
         if wasted < MANY or wasted <= ready or told_lately:
             return ""
         self._told_at = now
-        return f"{created} servers created, {ready} nodes ready and {wasted} servers given up in ten minutes"
+        made, usable = amount(created, "server"), amount(ready, "node")
+        return f"{made} created, {usable} ready and {amount(wasted, 'server')} given up in ten minutes"
 
     def document(self) -> dict[str, Any]:
         """Return the counts by minute as they are stored."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 
 from ..cycles.frame.stop import Stop
+from ..model.lines import amount
 
 TRIES = 5
 """Number of tries to read a queue: another thread may change it at the same moment."""
@@ -49,7 +50,7 @@ def threads() -> list[str]:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     frames = sys._current_frames()  # pylint: disable=protected-access
     lines = [f"thread {names.get(ident, ident)}: {_calls(frame)}" for ident, frame in frames.items()]
-    return [f"process {os.getpid()}: {len(lines)} threads", *sorted(lines)]
+    return [f"process {os.getpid()}: {amount(len(lines), 'thread')}", *sorted(lines)]
 
 
 def _calls(frame: FrameType | None) -> str:

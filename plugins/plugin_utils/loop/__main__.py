@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Statsd
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import Archive
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING, write
@@ -106,7 +107,7 @@ def _work(settings: Settings, path: str, archive: Archive, statsd: Statsd) -> No
     _listen(loop)
     left = sweep(settings)
     if left:
-        loop.say(WARNING, f"ended {left} processes that an earlier loop had left behind")
+        loop.say(WARNING, f"ended {amount(left, 'process', 'processes')} that an earlier loop had left behind")
     archive.prune(settings, ())
     loop.say(INFO, f"loop {settings.name}: {settings.playbook}, a cycle every {settings.duration:g} s")
     while not loop.over:

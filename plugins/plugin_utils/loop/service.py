@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.artifacts import Archive
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.cycle import RunningCycle
@@ -239,7 +240,7 @@ class Loop:
         if self.leave:
             text = f"ending; {text}"
         if self.backoff.failures:
-            text += f"; {self.backoff.failures} failures in a row"
+            text += f"; {amount(self.backoff.failures, 'failure')} in a row"
         return f"{text}; last: {self._last}" if self._last else text
 
     def _pace(self, views: list[plan.Cycle]) -> float:

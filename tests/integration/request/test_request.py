@@ -110,7 +110,7 @@ def test_failed_request_is_a_failure_with_its_reason(site: Site) -> None:
     site.launcher.put(f"/nodepool/requests/{request_id}", {**request, "state": "failed", "declined_by": ["p"]})
     result = site.request(labels=["small"]).result
     assert result["failed"]
-    assert f"request {request_id} for small failed: 1 pools declined it" in result["msg"]
+    assert f"request {request_id} for small failed: 1 pool declined it" in result["msg"]
     assert site.launcher.documents("requests") == {}
     site.launcher.work()
     assert site.request(labels=["small"]).result["complete"]

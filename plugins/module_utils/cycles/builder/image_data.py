@@ -23,6 +23,7 @@ from ...imaging.image_data import (
     records,
 )
 from ...model.errors import ConfigError, StoreError
+from ...model.lines import amount
 from ..frame.options import ConfigOptions
 
 _SHOWN = 5
@@ -42,8 +43,8 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     before = _content(path)
     if before and not data and not force:
         raise StoreError(
-            f"ZooKeeper has no image, and {path} has {len(before)} records: they are kept. See that zookeeper-servers"
-            " and its chroot are right; import the file, or set force to replace it"
+            f"ZooKeeper has no image, and {path} has {amount(len(before), 'record')}: nothing is changed. See"
+            " that zookeeper-servers and its chroot are right; import the file, or set force to replace it"
         )
     changed = before != data or not is_private(path)
     if changed and not check:

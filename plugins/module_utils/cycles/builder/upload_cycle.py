@@ -425,7 +425,7 @@ class UploadsCycle(Work):
             row = {"image": planned.image, "build_id": planned.build_id, "error": "; ".join(problems)}
             self._account.undeleted[name] = row
             return False
-        line = f"image {planned.image}: {len(planned.names)} files removed: {planned.reason}"
+        line = f"image {planned.image}: {amount(len(planned.names), 'file')} removed: {planned.reason}"
         self._say(Line(line, image=planned.image, build=planned.build_id))
         self._account.undeleted.pop(name, None)
         return True

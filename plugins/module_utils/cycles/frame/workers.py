@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...model.errors import CloudError, CloudUnavailable
+from ...model.lines import amount
 from .inbox import Inbox
 
 Done = Callable[[Any, "CloudError | None"], None]
@@ -119,8 +120,8 @@ class WorkerSet:
         doing = ", ".join(f"{what} for {seconds:.1f} s" for what, seconds in longest) or "nothing"
         more = f", {len(jobs) - len(longest)} more" if len(jobs) > len(longest) else ""
         return (
-            f"{len(jobs)} jobs run and {waiting} wait, {threads} threads of at most {size}, {abandoned} abandoned;"
-            f" longest: {doing}{more}"
+            f"jobs: {len(jobs)} run and {waiting} wait, {amount(threads, 'thread')} of at most {size},"
+            f" {abandoned} abandoned; longest: {doing}{more}"
         )
 
     def close(self) -> None:

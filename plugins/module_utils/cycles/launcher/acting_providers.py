@@ -21,7 +21,7 @@ from ...clients.openstack.clouds import Place
 from ...clients.openstack.counters import CallCounters
 from ...model.config.types import NodepoolConfig, Provider
 from ...model.errors import CloudAuthError
-from ...model.lines import Line, Trouble
+from ...model.lines import Line, Trouble, amount
 from ...model.node import Node
 from ...model.stored import BadDocument, kind_of
 from .context.context import Context, clients_of
@@ -171,7 +171,7 @@ class ActingProviders:
         if name in self._context.actors and left:
             self._store_drain(self.settings[name], self.clients[name].place)
             self._set_draining(name, self.settings[name])
-            self._say(name, f"not in the configuration any more; its {left} nodes live out their life")
+            self._say(name, f"not in the configuration any more; used to their end: {amount(left, 'node')}")
         else:
             self._forget(name)
             self._say(name, "not in the configuration any more")
@@ -182,7 +182,9 @@ class ActingProviders:
         if name in self._context.actors and left:
             self._store_drain(former, client.place)
             self._set_draining(name, former)
-            self._say(name, f"moves to another cloud when its {left} nodes in {former.cloud} are gone")
+            self._say(
+                name, f"moves to another cloud when nothing is left in {former.cloud}, now {amount(left, 'node')}"
+            )
         else:
             self._forget(name)
             self._renew(name, self._configured[name], clouds=True)

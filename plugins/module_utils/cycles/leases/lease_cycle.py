@@ -47,6 +47,7 @@ from ...model.lease import (
     lock_path,
     new_request,
 )
+from ...model.lines import amount
 from ...model.node import Node, NodeState
 from ...model.request import NodeRequest, RequestState
 
@@ -379,4 +380,4 @@ class Leasing:
             return f"{text}: {document['text']}"
         request = self._store.requests.get(request_id)
         declined = len(request.declined_by) if request else 0
-        return f"{text}: {declined} pools declined it" if declined else text
+        return f"{text}: {amount(declined, 'pool')} declined it" if declined else text

@@ -28,7 +28,7 @@ from ....model.errors import (
     CloudError,
     CloudUnavailable,
 )
-from ....model.lines import Line
+from ....model.lines import Line, amount
 from ....model.reasons import Reason
 from ....model.resources import Resources
 from ...frame.inbox import Inbox
@@ -212,7 +212,7 @@ class ProviderActor:
     def describe(self) -> list[Line]:
         """Return lines about its health and its threads. Any thread may call it."""
         name, now, creates = self.provider.name, self.inbox.clock(), self.creates
-        flight = f"{creates.unanswered} without an answer, {creates.in_flight} servers in flight"
+        flight = f"{creates.unanswered} without an answer, {amount(creates.in_flight, 'server')} in flight"
         health = self.health.blocked(now)
         texts = (
             f"provider {name}: health: {'ok' if health is None else health.text()}",

@@ -20,7 +20,7 @@ def grown(created, ready, wasted, now=1000.0):
 
 def test_what_is_given_up_is_told_once_in_ten_minutes():
     harvest = grown(12, 1, 11)
-    assert harvest.news(1001.0) == "12 servers created, 1 nodes ready and 11 servers given up in ten minutes"
+    assert harvest.news(1001.0) == "12 servers created, 1 node ready and 11 servers given up in ten minutes"
     assert harvest.news(1002.0) == ""
     harvest.add(WASTED, 1300.0)
     assert harvest.news(1300.0) == ""

@@ -246,7 +246,7 @@ def test_it_tells_what_runs_for_how_long_and_what_waits(make_bench):
     bench.submit("GET /limits", lambda: None)
     bench.now += 2.5
     text = bench.workers.text(bench.now)
-    assert text.startswith("1 jobs run and 1 wait, 1 threads of at most 1, 0 abandoned")
+    assert text.startswith("jobs: 1 run and 1 wait, 1 thread of at most 1, 0 abandoned")
     assert text.endswith("longest: GET /servers/detail for 2.5 s")
 
 
