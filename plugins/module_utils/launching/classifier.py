@@ -26,6 +26,8 @@ ADDRESSES = "addresses"
 """Addresses or ports in the networks of one label."""
 CREATES = "creates"
 """Every create of the pool: the account may not create servers at all."""
+REACH = "reach"
+"""Servers that answer by ssh in the networks of one label, in one zone."""
 
 FAULT = "fault"
 """Stands for the call where a server went to ERROR after its create was accepted."""
@@ -81,7 +83,7 @@ class Verdict:
     """Whose fault it is.
 
     :ivar resources: what is used up: names of :mod:`..model.resources`, :data:`HOSTS`, :data:`ADDRESSES`,
-        :data:`CREATES`.
+        :data:`CREATES`, :data:`REACH`. It is frozen in the pool.
     :ivar names: what the answer says does not exist: ``flavor``, ``image``, ``network``, ``group``, ``key``, ``zone``;
         ``name`` if the name of the server is taken. It is read anew before the failure counts.
     :ivar wrong: the field of the create that is wrong; "" if none is named.
@@ -129,8 +131,8 @@ COURSES = {
     owner.ACCOUNT: Course(Tries.WAITS, freezes=True, touches="the pool"),
     owner.CAPACITY: Course(Tries.WAITS, freezes=True, touches="who needs the same resource in this pool"),
     owner.NETWORK: Course(Tries.WAITS, freezes=True, touches="who needs the same networks in this pool"),
-    owner.CLOUD: Course(Tries.WAITS, touches="nobody; the health of the API is told by its calls"),
-    owner.US: Course(Tries.WAITS),
+    owner.CLOUD: Course(Tries.WAITS, touches="nobody; who needs the same networks, if no server answers there"),
+    owner.US: Course(Tries.WAITS, touches="nobody; who needs the same networks, if no server answers there"),
     owner.UNKNOWN: Course(Tries.WAITS),
 }
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Narrow resources: hosts for a flavor, addresses in networks, the right to create servers.
+"""Narrow resources: hosts for a flavor, addresses in networks, servers that answer there, the right to create them.
 
 No quota counts them, so only servers that fail show that they are used up. Each is frozen for those nodes alone that
 need it. While it is frozen nothing that needs it is launched; then one launch tries it, and its success ends the
@@ -13,16 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..model.freeze import Evidence, Freeze
+from ..model.freeze import ANSWERING, Evidence, Freeze
 from ..model.owner import ACCOUNT
-from .classifier import ADDRESSES, CREATES, HOSTS
+from .classifier import ADDRESSES, CREATES, HOSTS, REACH
 from .freezing import MEMORY, pause_after
 
+_KINDS = (HOSTS, ADDRESSES, CREATES, REACH)
 FIRST_PAUSE = 3.0
 """Seconds until the first trial after something seemed to be used up."""
 ENOUGH = 4
 """Launches that must get a narrow resource one after the other until its freeze is forgotten."""
-_IMAGE = " with "
+_IMAGE, _ZONE = " with ", " in zone "
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,17 @@ class Shape:
         Hosts are named with the image: its properties may ask for hosts that others do not need.
         """
         if kind == HOSTS:
-            return f"hosts for {self.flavor}{_IMAGE}{self.image}" + (f" in zone {zone}" if zone else "")
+            return f"hosts for {self.flavor}{_IMAGE}{self.image}" + (f"{_ZONE}{zone}" if zone else "")
+        networks = ", ".join(self.networks) or "its network"
         if kind == ADDRESSES:
-            return f"addresses in {', '.join(self.networks) or 'its network'}"
+            return f"addresses in {networks}"
+        if kind == REACH:
+            return f"{ANSWERING}{networks}" + (f"{_ZONE}{zone}" if zone else "")
         return "right to create servers"
 
     def narrow_needs(self, zone: str | None) -> tuple[str, ...]:
         """Return all narrow resources that a node of this shape needs in the zone."""
-        return tuple(self.narrow_name(kind, zone) for kind in (HOSTS, ADDRESSES, CREATES))
+        return tuple(self.narrow_name(kind, zone) for kind in _KINDS)
 
 
 def refused_narrow(
@@ -91,7 +95,7 @@ def followed(freeze: Freeze, active: float, now: float) -> Freeze:
 
     :param active: how many servers of the project are ACTIVE.
     """
-    if freeze.owner == ACCOUNT or freeze.blind or now >= freeze.until:
+    if freeze.owner == ACCOUNT or freeze.resource.startswith(ANSWERING) or freeze.blind or now >= freeze.until:
         return freeze
     if active >= freeze.evidence.ours:
         more = Evidence(ours=active)
@@ -101,7 +105,7 @@ def followed(freeze: Freeze, active: float, now: float) -> Freeze:
 
 def family(resource: str) -> str:
     """Return what a narrow resource is in any zone and with any image."""
-    return resource.split(_IMAGE)[0]
+    return resource.split(_IMAGE)[0].split(_ZONE)[0]
 
 
 def got(freeze: Freeze, now: float) -> Freeze | None:
@@ -134,5 +138,4 @@ def trials(frozen: Mapping[str, Freeze], tried: Mapping[str, int], now: float) -
 def split(resources: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return (resources that a quota counts, kinds of narrow resources)."""
     found = list(resources)
-    kinds = (HOSTS, ADDRESSES, CREATES)
-    return [item for item in found if item not in kinds], [item for item in found if item in kinds]
+    return [item for item in found if item not in _KINDS], [item for item in found if item in _KINDS]

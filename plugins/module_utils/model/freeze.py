@@ -13,7 +13,9 @@ from typing import Any, ClassVar
 from .owner import CAPACITY
 from .stored import Stored, believed, made
 
-NARROW = ("hosts for ", "addresses in ", "right to ")
+ANSWERING = "answering servers in "
+"""How the name of the narrow resource begins that a broken way to servers takes away."""
+NARROW = ("hosts for ", "addresses in ", "right to ", ANSWERING)
 """How the names of narrow resources begin: no quota counts them, and only some nodes of a pool need them."""
 
 

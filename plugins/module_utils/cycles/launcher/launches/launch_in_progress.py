@@ -13,6 +13,7 @@ from typing import Any
 from ....clients.zookeeper.batch import Batch
 from ....clients.zookeeper.locks import Held
 from ....launching.builds import Build
+from ....launching.classifier import REACH
 from ....launching.machine import Failure, LaunchRules
 from ....launching.narrow import Shape
 from ....model.cloud import Flavor, Server
@@ -28,6 +29,8 @@ from ..provider.actor import ProviderActor, Watched
 
 ASKED_FOR = frozenset({Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING})
 """The phases in which a server may be coming."""
+UNREACHED = ASKED_FOR | {Phase.ADDRESSING, Phase.REACHING}
+"""The phases in which it is not known yet whether the server answers."""
 FAILED_BUILD = frozenset({Failure.CAPACITY, Failure.FAULT, Failure.TIMEOUT})
 """The failures in which the server went to ERROR, or was not usable in time."""
 
@@ -98,6 +101,16 @@ class LaunchInProgress:
     def narrow(self) -> tuple[str, ...]:
         """The narrow resources that it needs."""
         return self.shape.narrow_needs(self.launch.az)
+
+    def tries(self, *, queued: bool) -> Iterator[str]:
+        """Yield the narrow resources that it tries: what shows whether they are there has not happened yet.
+
+        :param queued: yield those of a launch that waits for its create, too.
+        """
+        if (self.is_on_its_way and not self.has_host) or (self.is_queued and queued):
+            yield from self.narrow
+        elif self.launch.phase in UNREACHED:
+            yield self.shape.narrow_name(REACH, self.launch.az)
 
     @property
     def shape(self) -> Shape:
@@ -243,14 +256,9 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         :param key: (provider, pool).
         :param besides: for whom the launch is that wants to try now; others that are queued do not count then.
         """
-        trying = (
-            one
-            for one in self.values()
-            if one.key == key
-            and one.witness != besides
-            and ((one.is_on_its_way and not one.has_host) or (one.is_queued and besides is None))
-        )
-        return Counter(name for _unused, name in {(one.witness, name) for one in trying for name in one.narrow})
+        others = [one for one in self.values() if one.key == key and one.witness != besides]
+        tried = {(one.witness, name) for one in others for name in one.tries(queued=besides is None)}
+        return Counter(name for _unused, name in tried)
 
     def queued(self) -> Counter[tuple[str, str]]:
         """Return (provider, pool) → number of launches whose create is not sent yet."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ....clients.zookeeper.batch import Batch
 from ....launching import machine, record
-from ....launching.classifier import COURSES, HOSTS, LABEL_BREAKER, Seen, Verdict
+from ....launching.classifier import COURSES, HOSTS, LABEL_BREAKER, REACH, Seen, Verdict
 from ....launching.harvest import CREATED, WASTED
 from ....launching.harvest import READY as READY_NODE
 from ....launching.machine import Failure
@@ -26,6 +26,10 @@ from .create_limits import pool_id_of
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 from .signs import Signs
+from .silence import Silence
+
+ELSEWHERE = frozenset({Failure.CAPACITY, Failure.UNREACHABLE})
+"""Failures that do not count and may end in another zone."""
 
 
 class Outcomes:
@@ -36,6 +40,7 @@ class Outcomes:
         self._gates = gates
         self._in_progress = in_progress
         self._signs = Signs(context, gates.breakers)
+        self._silence = Silence(context, in_progress)
 
     def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
         """Return what else is seen at the time of a launch's failure."""
@@ -43,8 +48,10 @@ class Outcomes:
 
     def placed(self, ongoing: LaunchInProgress, *, active: bool) -> None:
         """Note that its server has a host, or is ACTIVE: then it also has its addresses."""
-        pool_id, hosts = pool_id_of(self._context, ongoing), ongoing.shape.narrow_name(HOSTS, ongoing.launch.az)
-        needs = [name for name in ongoing.narrow if name != hosts or not ongoing.has_host] if active else [hosts]
+        pool_id, zone = pool_id_of(self._context, ongoing), ongoing.launch.az
+        hosts, reach = (ongoing.shape.narrow_name(kind, zone) for kind in (HOSTS, REACH))
+        left_out = {reach, hosts} if ongoing.has_host else {reach}
+        needs = [name for name in ongoing.narrow if name not in left_out] if active else [hosts]
         ongoing.has_host = True
         self._gates.freezes.served(pool_id, needs)
 
@@ -102,7 +109,7 @@ class Outcomes:
         :param failing: the resources of a server that was accepted first and then failed.
         """
         launch = ongoing.launch
-        if COURSES[verdict.owner].freezes:
+        if verdict.resources or COURSES[verdict.owner].freezes:
             self._freeze(ongoing, verdict, text, failing)
         if failure is Failure.REFUSED and not verdict.wrong:
             ongoing.actor.known.forget_names()
@@ -117,7 +124,7 @@ class Outcomes:
         cycle_counts.counters.add(LAUNCH_FAULTS, *ongoing.key, verdict.owner)
         machine.failed(launch, failure, text, now, ongoing.rules, self._context.random, verdict.owner)
         self._count(ongoing, failure, verdict, text)
-        if ongoing.alone and (machine.counts(failure, verdict.owner) or failure is Failure.CAPACITY):
+        if ongoing.alone and (machine.counts(failure, verdict.owner) or failure in ELSEWHERE):
             launch.az = ongoing.next_zone()
         self._context.save(launch)
         if launch.phase == Phase.FAILED:
@@ -143,6 +150,17 @@ class Outcomes:
             breakers.label_failed(launch.provider, launch.pool, launch.label, sign)
         else:
             breakers.failed(launch.provider, ongoing.label.image_name, ongoing.flavor, sign)
+
+    def reached(self, ongoing: LaunchInProgress) -> None:
+        """Note that the server of a launch answered."""
+        self._silence.answered(ongoing, self._context.now())
+        reach = ongoing.shape.narrow_name(REACH, ongoing.launch.az)
+        self._gates.freezes.served(pool_id_of(self._context, ongoing), [reach])
+
+    def unreached(self, ongoing: LaunchInProgress, text: str) -> None:
+        """End an attempt whose server does not answer; the other servers show whose fault it is."""
+        now = self._context.now()
+        self.fail(ongoing, Failure.UNREACHABLE, text, now, self._silence.verdict(ongoing, now))
 
     def finish(self, ongoing: LaunchInProgress, now: float) -> None:
         """End a launch whose node is ready."""

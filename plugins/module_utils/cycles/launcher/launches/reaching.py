@@ -59,7 +59,9 @@ class Reaching:
         record.active(node, actor.provider, server, addresses, launch.floating_address)
         if not node.interface_ip:
             batch.send_later()
-            self._unreached(ongoing, "the server has no address that can be used")
+            text, now = "the server has no address that can be used", self._context.now()
+            if self._outcomes.is_ours(ongoing):
+                self._outcomes.fail(ongoing, Failure.UNREACHABLE, text, now, Verdict(owner.IMAGE))
             return
         if not ongoing.label.host_key_checking:
             self._reached(ongoing, ())
@@ -83,6 +85,7 @@ class Reaching:
         ongoing.busy = False
         if result.error is None:
             self._context.account.step(ongoing.node.id, "scanned", self._context.now())
+            self._outcomes.reached(ongoing)
             self._reached(ongoing, result.host_keys)
         elif ongoing.label.console_log:
             self._fetch_console(ongoing, result.error)
@@ -150,4 +153,4 @@ class Reaching:
 
     def _unreached(self, ongoing: LaunchInProgress, text: str) -> None:
         if self._outcomes.is_ours(ongoing):
-            self._outcomes.fail(ongoing, Failure.UNREACHABLE, text, self._context.now(), Verdict(owner.IMAGE))
+            self._outcomes.unreached(ongoing, text)

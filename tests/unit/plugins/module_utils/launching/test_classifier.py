@@ -27,6 +27,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classif
     of_error,
     of_fault,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.reachability import SIGNS
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudAuthError,
@@ -245,4 +246,4 @@ def test_the_table_in_the_documentation_is_the_table():
     sentences = {name: sentence for name, sentence, _tries, _touches in rows if name in owner.OWNERS}
     assert sentences == owner.SENTENCES
     answers = re.findall(r"^\| (.+?) \| `(\w+)` \|$", page, re.M)
-    assert answers == [(rule.shows, rule.owner) for rule in RULES]
+    assert answers == [(row.shows, row.owner) for row in (*RULES, *SIGNS)]
