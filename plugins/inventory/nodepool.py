@@ -220,6 +220,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import write_known_hosts
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import by_source, row_of, text_of
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.untrusted import untrusted
 
 RECORDS = "ZooKeeper"
 """Key of the node records among the fetched parts. The others are names of providers or of clouds."""
@@ -335,18 +336,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         parts = self._parts(path, cache)
         missing = self._missing(parts)
         self._tell(missing)
-        records, strange = of_servers(parts.pop(RECORDS, {"rows": []})["rows"])
-        if strange:
-            self.display.warning(
-                f"node records that name something else than a server are left out: {', '.join(strange)};"
-                " another driver than openstack wrote them"
-            )
+        records, told = of_servers(parts.pop(RECORDS, {"rows": []})["rows"])
+        for sentence in told:
+            self.display.warning(sentence)
         rows = [{**row, "listed_at": part["listed_at"]} for part in parts.values() for row in part["rows"]]
         listed = {row["server_id"] for row in rows}
         unlisted = [record for found in missing.values() for record in found if record["external_id"] not in listed]
         known_hosts = self._path("known_hosts")
         found = hosts(
-            [*enriched(rows, records), *({**row_of(record), "listed_at": None} for record in unlisted)],
+            untrusted([*enriched(rows, records), *({**row_of(record), "listed_at": None} for record in unlisted)]),
             self._selection(),
             hostname=self.get_option("hostname"),
             connect_with=self.get_option("connect_with"),

@@ -241,3 +241,14 @@ def test_what_is_held_elsewhere_has_no_unit_tests_and_is_held():
     assert [path for path in held if mirrored(path) in FILES] == [], f"these have unit tests: no line in {HELD}"
     assert [test for tests in held.values() for test in tests if test not in FILES] == [], "these tests are gone"
     assert list(held) == sorted(held)
+
+
+def test_one_room_decides_which_letters_can_be_shown():
+    """Filters of their own in other files had other ideas of it."""
+    deciding = re.compile(r"\.isprintable\(|\\x1b|\\u202[a-e]|Cc.*Cf")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "plugins").rglob("*.py"))
+        if path.name != "bounded_text.py" and deciding.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

@@ -4,8 +4,9 @@
 """Reading and writing of JSON documents in ZooKeeper.
 
 Other clients write these documents too, so reading never raises: a document that is not a JSON object, or is nested too
-deeply, is read as None, and a field of a wrong type as its default. Unknown keys are kept in ``extra`` and written
-back.
+deeply, is read as None, and a field of a wrong type as its default. What is read is harmless (:mod:`foreign`). The
+documents of other programs are written back as they were: unknown keys are kept in ``extra``, and a value that was
+cleaned is stored as the other program wrote it, unless it was changed since.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ from dataclasses import dataclass, field
 from inspect import get_annotations
 from typing import Any, ClassVar, Self
 
+from .bounded_text import marked
+from .foreign import FIRST, LAST, cleaned, has_clean_texts, moment, number
+
 Reader = Callable[[Any], Any]
 
 DEEPEST = 100
 """Maximum levels of a document. Copying and writing are recursive and must stay far below the interpreter's limit."""
-
+_FAR = (FIRST, LAST)
+LARGEST = 2.0**63 - 1024
+"""Largest whole number that is used; the largest float below 2**63."""
 
 LARGEST_DOCUMENT = 900_000
 """Largest number of bytes of a document that is used. ZooKeeper accepts no request of more than 1,048,575 bytes
@@ -30,9 +36,16 @@ that is taken in the same request."""
 
 
 def parse(data: bytes | None) -> dict[str, Any] | None:
-    """Return the JSON object in *data*; None when *data* is empty or holds anything else."""
-    document, _problem = _read(data) if data else (None, None)
-    return document
+    """Return the JSON object in *data*, cleaned; None when *data* is empty or holds anything else."""
+    if not data:
+        return None
+    document, _problem, clean = _read(data)
+    return document if document is None or clean else cleaned(document)
+
+
+def parse_as_written(data: bytes | None) -> dict[str, Any] | None:
+    """Return the JSON object in *data*, for writing it back; None when *data* is empty or holds anything else."""
+    return _read(data)[0] if data else None
 
 
 def why_unreadable(data: bytes | None) -> str | None:
@@ -40,47 +53,72 @@ def why_unreadable(data: bytes | None) -> str | None:
     return _read(data)[1] if data else None
 
 
-def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the JSON object and None, or None and the problem."""
+def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None, bool]:
+    """Return the JSON object, None, and whether it is certainly clean; or None, the problem, and False."""
     if len(data) > LARGEST_DOCUMENT:
-        return None, f"it has {len(data)} bytes, and more than {LARGEST_DOCUMENT} cannot be changed safely"
+        return None, f"it has {len(data)} bytes, and more than {LARGEST_DOCUMENT} cannot be changed safely", False
+    clean = True
     try:
-        document = _decoded(data)
+        try:
+            document = _decoded(data, _DECODER)
+        except _LargeNumber:
+            document, clean = _decoded(data, _PATIENT_DECODER), False
     except RecursionError:
-        return None, _TOO_DEEP
+        return None, _TOO_DEEP, False
     except ValueError:
-        return None, "it is not JSON"
+        return None, "it is not JSON", False
     if not isinstance(document, dict):
-        return None, "it is not a JSON object"
+        return None, "it is not a JSON object", False
     # A document that is too deep has more than DEEPEST brackets, and counting them costs almost nothing.
     if data.count(b"{") + data.count(b"[") > DEEPEST and _is_too_deep(document):
-        return None, _TOO_DEEP
-    return document, None
+        return None, _TOO_DEEP, False
+    return document, None, clean and has_clean_texts(data)
 
 
-def _decoded(data: bytes) -> Any:
+def _decoded(data: bytes, decoder: json.JSONDecoder) -> Any:
     """Decode *data*.
 
     :raises ValueError: *data* is not JSON.
     """
     if data[:1] == b"{" and data[1:2] != b"\0":  # UTF-8 without spaces around it, as in nearly all documents
         written = data.decode("utf-8", "surrogatepass")
-        document, end = _DECODER.raw_decode(written)
+        document, end = decoder.raw_decode(written)
         if end == len(written):
             return document
-    return _DECODER.decode(data.decode(json.detect_encoding(data), "surrogatepass"))
+    return decoder.decode(data.decode(json.detect_encoding(data), "surrogatepass"))
 
 
 _TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"
 
 
+class _LargeNumber(Exception):
+    """A number has more than 64 bits."""
+
+
 def _finite(digits: str) -> float | None:
-    number = float(digits)
-    return number if math.isfinite(number) else None
+    found = float(digits)
+    return found if math.isfinite(found) else None
 
 
-_DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_finite)
-"""Decoder that reads NaN, Infinity and 1e400 as None: some clients write them, but they cannot be used as numbers.
+def _small(digits: str) -> float | None:
+    found = float(digits)
+    if -LARGEST <= found <= LARGEST:
+        return found
+    raise _LargeNumber
+
+
+def _small_whole(digits: str) -> int:
+    if len(digits) < _DIGITS:
+        return int(digits)
+    raise _LargeNumber
+
+
+_DIGITS = 19
+"""A whole number with fewer characters has fewer than 64 bits."""
+_PATIENT_DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_finite)
+"""Decoder that reads NaN, Infinity and 1e400 as None: some clients write them, but they cannot be used as numbers."""
+_DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_small, parse_int=_small_whole)
+"""The same for documents in which all numbers are small.
 
 json.loads with these options makes a decoder for each document, which costs as much as decoding a small document.
 """
@@ -141,20 +179,18 @@ def words(value: Any) -> list[str]:
 
 
 def seconds(value: Any) -> float | None:
-    """Return a UNIX time or a duration as a finite float; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
+    """Return a UNIX time that a clock can show, or a duration, as a float; None for anything else.
+
+    A time before the year 1 or after 9999 is the nearest one in them.
+    """
+    found = number(value)
+    return None if found is None else moment(found)
 
 
 def whole(value: Any) -> int | None:
-    """Return a whole number; "22" and 22.0 count as 22; None for anything that is not a number."""
-    number = seconds(value)
-    return None if number is None else int(number)
+    """Return a whole number of at most 64 bits; "22" and 22.0 count as 22; None for what is not a number."""
+    found = number(value)
+    return None if found is None else int(min(max(found, -LARGEST), LARGEST))
 
 
 def whole_or_zero(value: Any) -> int:
@@ -212,6 +248,8 @@ class Document:
     """Unknown keys and their values."""
     broken: bool = field(default=False, compare=False)
     """True when a key in ``NEEDED`` is missing or has no usable value."""
+    written: Mapping[str, tuple[Any, Any]] | None = field(default=None, compare=False, repr=False)
+    """For each key whose value was cleaned: the value as it was read, and as the other program wrote it."""
 
     def __init_subclass__(cls) -> None:
         kinds: Mapping[str, str] = get_annotations(cls)
@@ -223,20 +261,45 @@ class Document:
     @classmethod
     def from_bytes(cls, identifier: str, data: bytes | None, version: int = -1) -> Self | None:
         """Return the document in *data*; None when *data* is empty, not JSON, or not an object."""
-        document = parse(data)
-        return None if document is None else cls.from_document(identifier, document, version)
+        document, _problem, clean = _read(data) if data else (None, None, False)
+        if document is None:
+            return None
+        return cls._made(identifier, document, document if clean else cleaned(document), version)
 
     @classmethod
     def from_document(cls, identifier: str, document: Mapping[str, Any], version: int = -1) -> Self:
         """Return the object that *document* describes. Values of unknown keys are shared with *document*."""
+        return cls._made(identifier, document, cleaned(document), version)
+
+    @classmethod
+    def _made(cls, identifier: str, written: Mapping[str, Any], document: Mapping[str, Any], version: int) -> Self:
+        """Return the object.
+
+        :param written: the document as the other program wrote it.
+        :param document: the same, cleaned.
+        """
         made = cls(id=identifier, version=version)
+        changed = document is not written
         for key, read in cls.KEYS.items():
             value = read(document[key]) if key in document else cls.ABSENT.get(key)
             setattr(made, key, copied(value))
-        made.extra = {k: v for k, v in document.items() if k not in cls.KEYS and k not in cls.FORGOTTEN}
+            changed = changed or (value.__class__ is float and value in _FAR)
+        made.written = made._changed_values(written, document) if changed else None
+        made.extra = {k: v for k, v in written.items() if k not in cls.KEYS and k not in cls.FORGOTTEN}
         made.broken = any(key not in document or cls.KEYS[key](document[key]) in (None, [], "") for key in cls.NEEDED)
         made.complete(document)
         return made
+
+    def _changed_values(
+        self, written: Mapping[str, Any], document: Mapping[str, Any]
+    ) -> dict[str, tuple[Any, Any]] | None:
+        values = {key: getattr(self, key) for key in self.KEYS if key in written}
+        changed = {
+            key: (copied(value), written[key])
+            for key, value in values.items()
+            if document[key] != written[key] or (isinstance(value, float) and value in _FAR)
+        }
+        return changed or None
 
     def lack(self) -> str:
         """Return the problem of a broken document, as a part of a sentence."""
@@ -248,6 +311,8 @@ class Document:
     def to_document(self) -> dict[str, Any]:
         """Return all keys of the schema, with null for missing values, and the unknown keys unchanged."""
         document = {key: getattr(self, key) for key in self.KEYS}
+        for key, (read, written) in (self.written or {}).items():
+            document[key] = _as_written(document[key], read, written)
         for key, value in self.extra.items():
             document.setdefault(key, value)
         return document
@@ -267,6 +332,16 @@ class Document:
                 values[key] = values[key].__class__()
         twin.__dict__ = values
         return twin
+
+
+def _as_written(value: Any, read: Any, written: Any) -> Any:
+    """Return *value* for storing; what is still as it was *read* is stored as another program has *written* it."""
+    if value == read:
+        return written
+    if isinstance(value, list) and isinstance(written, list):
+        given = {marked(item): item for item in written if isinstance(item, str)}
+        return [given.get(item, item) if isinstance(item, str) else item for item in value]
+    return value
 
 
 @dataclass

@@ -92,7 +92,9 @@ class Build(StatefulDocument):
         """Return the document; the formats are one sorted string, and the key is left out when there are none."""
         document = super().to_document()
         formats = document.pop("formats")
-        if formats:
+        if formats is not self.formats:  # as another program has written it
+            document["formats"] = formats
+        elif formats:
             document["formats"] = ",".join(sorted(formats))
         return document
 

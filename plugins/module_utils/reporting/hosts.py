@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..model import connection
 from ..model.cloud import META_GROUPS
-from ..model.node import NodeState
+from ..model.node import DEFAULT_PORT, NodeState
 from .known_hosts import known_hosts_lines
 
 GROUPS = ("provider", "label", "pool", "image", "az", "status", "state", "lease")
@@ -53,7 +55,11 @@ _LEAVING_STATES = frozenset(
 )
 _LEAVING_TASKS = frozenset(("deleting", "soft-deleting"))
 
-PLAIN_CONNECTIONS = ("", "ssh")
+_NAME = re.compile(r"^-|[^\w.:@+ -]")
+"""What a name of a host must not have: Jinja, wildcards of Ansible's patterns, quotes of a shell."""
+
+
+_DEFAULTS = (connection.DEFAULT, "auto")
 
 
 @dataclass(frozen=True)
@@ -100,17 +106,25 @@ class Host:
 
 
 def of_servers(records: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[str]]:
-    """Return the records that may name a server, and the ids of the other records.
+    """Return the records that may name a server, and sentences about what else there is.
 
     Other drivers of Nodepool use ``external_id`` for other values, for instance a dictionary.
     """
-    sorted_out: tuple[list[Mapping[str, Any]], list[str]] = [], []
+    usable: list[Mapping[str, Any]] = []
+    strange: list[str] = []
+    told: list[str] = []
     for record in records:
         if record["external_id"] is None or isinstance(record["external_id"], str):
-            sorted_out[0].append(record)
+            usable.append(record)
+            told += record.get("refused") or ()
         else:
-            sorted_out[1].append(str(record["id"]))
-    return sorted_out
+            strange.append(str(record["id"]))
+    if strange:
+        told.append(
+            f"node records that name something else than a server are left out: {', '.join(strange)};"
+            " another driver than openstack wrote them"
+        )
+    return usable, told
 
 
 def enriched(rows: Iterable[dict[str, Any]], records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -150,7 +164,7 @@ def hosts(
         usual = (address if hostname == "address" else row.get(hostname)) or row["server_id"]
         groups = [f"{key}_{row[key]}" for key in GROUPS if row.get(key)]
         groups += groups_of(row["metadata"]) if metadata_groups else []
-        found.append(Host(name_of(variables) or str(usual), groups, variables))
+        found.append(Host(_NAME.sub("_", name_of(variables) or str(usual)), groups, variables))
     taken = Counter(host.name for host in found)
     for host in found:
         if taken[host.name] > 1 or host.name in RESERVED_NAMES:
@@ -170,15 +184,12 @@ def groups_of(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def address_of(row: Mapping[str, Any], connect_with: Sequence[str]) -> str:
-    """Return the first address of the preferred kinds, ``""`` when there is none."""
+    """Return the first valid address of the preferred kinds, ``""`` when there is none."""
     for kind in connect_with:
-        if kind == "recorded":
-            if row.get("address"):
-                return str(row["address"])
-            continue
-        for address in row["addresses"]:
-            if kind == _kind(address):
-                return str(address["address"])
+        there = [row.get("address")] if kind == "recorded" else _addresses(row, kind)
+        for address in map(connection.address, there):
+            if address:
+                return address
     return ""
 
 
@@ -187,9 +198,14 @@ def all_known_hosts(found: Iterable[Host]) -> str:
     lines: list[str] = []
     for host in found:
         row = host.variables["nodepool"]
-        for address in dict.fromkeys((host.variables.get("ansible_host", ""), row.get("address", ""))):
-            lines += known_hosts_lines(address, row.get("port") or 22, row.get("host_keys") or [])
+        port = connection.port(row.get("port"), DEFAULT_PORT)
+        for address in dict.fromkeys((host.variables.get("ansible_host", ""), connection.address(row.get("address")))):
+            lines += known_hosts_lines(address, port, connection.host_keys(row.get("host_keys") or ()))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _addresses(row: Mapping[str, Any], kind: str) -> list[Any]:
+    return [address["address"] for address in row["addresses"] if kind == _kind(address)]
 
 
 def _kind(address: Mapping[str, Any]) -> str:
@@ -202,16 +218,17 @@ def _connection(row: Mapping[str, Any], address: str, known_hosts: str | None) -
     variables: dict[str, Any] = {}
     if address:
         variables["ansible_host"] = address
-    if row.get("user"):
-        variables["ansible_user"] = row["user"]
-    if row.get("port"):
-        variables["ansible_port"] = row["port"]
-    if row.get("connection_type", "") not in PLAIN_CONNECTIONS:
-        variables["ansible_connection"] = row["connection_type"]
-    if row.get("python_path", "auto") not in ("", "auto"):
-        variables["ansible_python_interpreter"] = row["python_path"]
-    if row.get("shell_type"):
-        variables["ansible_shell_type"] = row["shell_type"]
+    # The rows may come from the cache of an older version, so they are checked here as well. Whether the configuration
+    # allows a type for network devices was decided when the record was read.
+    kind = row.get("connection_type")
+    found = {
+        "ansible_user": connection.user(row.get("user")),
+        "ansible_port": connection.port(row.get("port"), 0),
+        "ansible_connection": connection.connection_type(kind, kind),
+        "ansible_python_interpreter": connection.python_path(row.get("python_path")),
+        "ansible_shell_type": connection.shell_type(row.get("shell_type")),
+    }
+    variables |= {name: value for name, value in found.items() if value and value not in _DEFAULTS}
     if known_hosts and row.get("host_keys"):
         options = (f'UserKnownHostsFile="{known_hosts}"', "GlobalKnownHostsFile=/dev/null", "StrictHostKeyChecking=yes")
         variables["ansible_ssh_common_args"] = " ".join(f"-o {shlex.quote(option)}" for option in options)

@@ -20,17 +20,18 @@ from ..model.errors import DeadlineExceeded
 from ..model.lease import LeaseError
 from ..model.lines import amount
 from ..model.node import NodeState
-from .nodes import node_row
+from .nodes import node_row, refusals
 
 
 def lease_result(name: str, status: LeaseStatus, outcome: LeaseOutcome) -> dict[str, Any]:
     """Return the lease as a module's result."""
+    refused = [sentence for node in status.nodes for sentence in refusals(node, outcome.config)]
     return {
         "lease": name,
         "complete": status.done and not status.failures and not outcome.unattended,
         "requests": [{"id": part.request, "state": part.state, "reason": part.reason} for part in status.sets],
-        "nodes": [node_row(node) for node in status.nodes],
-        "notices": [*status.notices, *outcome.notices],
+        "nodes": [node_row(node, outcome.config) for node in status.nodes],
+        "notices": [*status.notices, *outcome.notices, *refused],
     }
 
 

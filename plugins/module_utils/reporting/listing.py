@@ -21,7 +21,7 @@ from ..clients.zookeeper.store import Store
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.errors import CloudUnavailable, ConfigError
 from ..model.lease import lease_of
-from .nodes import node_row, server_row
+from .nodes import node_row, refusals, server_row
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
         store.open(watch=False, roots=(paths.NODES,), locks=())
         return [
             {
-                **node_row(node),
+                **node_row(node, config),
+                "refused": refusals(node, config),
                 "tenant": node.tenant_name,
                 "requestor": node.requestor,
                 "hold_job": node.hold_job,

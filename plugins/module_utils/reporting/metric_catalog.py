@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..model.bounded_text import printable
 from ..model.counters import FAMILIES, MOST_SERIES, OTHER, Family, Labels
 
 PREFIX = "stackci_nodepool_"
@@ -164,5 +165,5 @@ class Gauges:
 
 
 def cleaned(label: str | None) -> str:
-    """Return a label's value, cut to LONGEST_LABEL and without characters that cannot be encoded."""
-    return (label or "")[:LONGEST_LABEL].encode("utf-8", "replace").decode("utf-8")
+    """Return a label's value, printable and cut to LONGEST_LABEL."""
+    return printable((label or "")[:LONGEST_LABEL])

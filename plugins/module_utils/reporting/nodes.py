@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..model import connection
+from ..model.bounded_text import marked
 from ..model.cloud import (
     META_IMAGE,
     META_LABEL,
@@ -15,28 +17,46 @@ from ..model.cloud import (
     META_PROVIDER,
     Server,
 )
+from ..model.config.types import NodepoolConfig
 from ..model.lease import node_expiry
-from ..model.node import Node
+from ..model.node import DEFAULT_PORT, Node
 
 
-def node_row(node: Node) -> dict[str, Any]:
-    """Return the row of a node with its connection. Times are UNIX seconds; a missing address is ``""``."""
+def _configured(node: Node, config: NodepoolConfig | None) -> str | None:
+    if config is None:
+        return None
+    return config.connection_type(node.provider, node.pool, node.type[0] if node.type else "")
+
+
+def refusals(node: Node, config: NodepoolConfig | None) -> list[str]:
+    """Return a sentence when the record has values that :func:`node_row` leaves out."""
+    found = connection.refused(vars(node), _configured(node, config))
+    told = f"node {marked(node.id)}: what its record says about the connection is not used: {', '.join(found)}"
+    return [told] if found else []
+
+
+def node_row(node: Node, config: NodepoolConfig | None = None) -> dict[str, Any]:
+    """Return the row of a node with its connection. Times are UNIX seconds; a missing address is ``""``.
+
+    Values with which a record could run something on the controller, or change the options of ssh, are left out; see
+    :mod:`..model.connection`.
+    """
     return {
-        "id": node.id,
+        "id": marked(node.id),
         "label": node.type[0] if node.type else "",
         "labels": list(node.type),
         "state": node.state,
         "request": node.allocated_to,
-        "address": node.interface_ip or "",
-        "public_ipv4": node.public_ipv4 or "",
-        "private_ipv4": node.private_ipv4 or "",
-        "public_ipv6": node.public_ipv6 or "",
-        "port": node.connection_port,
-        "user": node.username or "",
-        "connection_type": node.connection_type or "",
-        "python_path": node.python_path or "",
-        "shell_type": node.shell_type or "",
-        "host_keys": list(node.host_keys),
+        "address": connection.address(node.interface_ip),
+        "public_ipv4": connection.address(node.public_ipv4),
+        "private_ipv4": connection.address(node.private_ipv4),
+        "public_ipv6": connection.address(node.public_ipv6),
+        "port": connection.port(node.connection_port, DEFAULT_PORT),
+        "user": connection.user(node.username),
+        "connection_type": connection.connection_type(node.connection_type, _configured(node, config)) or "",
+        "python_path": connection.python_path(node.python_path),
+        "shell_type": connection.shell_type(node.shell_type),
+        "host_keys": connection.host_keys(node.host_keys),
         "provider": node.provider or "",
         "pool": node.pool or "",
         "cloud": node.cloud or "",

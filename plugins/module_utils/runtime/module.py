@@ -22,6 +22,7 @@ from ..model.errors import (
     NodepoolError,
     PartlyFailed,
 )
+from ..model.foreign import returned
 from .malloc_options import set_malloc_options
 
 LIBRARY_PAGES = {
@@ -53,9 +54,9 @@ def run_module(
         result = work(module)
     except NodepoolError as error:
         for warning in error.warnings if isinstance(error, ConfigError) else ():
-            module.warn(warning)
-        module.fail_json(**failure(error))
-    module.exit_json(**result)
+            module.warn(returned(warning))
+        module.fail_json(**returned(failure(error)))
+    module.exit_json(**returned(result))
 
 
 def failure(error: NodepoolError) -> dict[str, Any]:

@@ -13,10 +13,14 @@ import json
 import time
 from collections.abc import Callable
 
+from ..model.bounded_text import bounded
+from ..model.foreign import cleaned
 from ..model.lines import Trouble, about
 
 INFO, WARNING = 6, 4
 """Priorities as in syslog."""
+LONGEST_LINE = 8000
+"""Largest size of a line in bytes of UTF-8."""
 
 
 class Progress:
@@ -36,7 +40,12 @@ class Progress:
         if self._path is None:
             return
         priority = WARNING if isinstance(text, Trouble) else INFO
-        entry = {"time": self._clock(), "line": text, "priority": priority, **about(text)}
+        entry = {
+            "time": self._clock(),
+            "priority": priority,
+            "line": bounded(text, LONGEST_LINE),
+            **cleaned(about(text)),
+        }
         try:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")

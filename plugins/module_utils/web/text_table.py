@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..model.bounded_text import printable
 from ..reporting.info.fields import age, age_text
 
 _INVISIBLE = {"Mn", "Me", "Cf"}
@@ -25,28 +25,18 @@ def text_table(titles: Mapping[str, str], rows: Iterable[Mapping[str, Any]], now
     columns = [[title, *(_cell(key, row[key], now) for row in shown)] for key, title in titles.items()]
     widths = [max(map(_width, column)) for column in columns]
     rule = f"+{'+'.join('-' * (width + 2) for width in widths)}+"
-    header, *body = [_row(cells, widths) for cells in zip(*columns, strict=True)] or [""]
+    header, *body = [f"| {' | '.join(map(_padded, cells, widths))} |" for cells in zip(*columns, strict=True)] or [""]
     return "\n".join(filter(None, [rule, header, rule, *body, rule]))
 
 
 def _cell(key: str, value: Any, now: float) -> str:
-    """Return the text of a cell. Control characters other than line breaks are replaced."""
+    """Return the text of a cell, printable and on one line."""
     if value is None:
         return ""
     if (key == "age" or key.endswith("_age")) and isinstance(value, int | float):
         return age_text(age(value, now)) or ""
     text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    if text.isprintable():  # nearly all texts are, and checking each letter takes much longer
-        return text
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Return one line, or several when a cell has several lines."""
-    if any("\n" in cell for cell in cells):
-        lines = zip_longest(*(cell.split("\n") for cell in cells), fillvalue="")
-        return "\n".join(_row(line, widths) for line in lines)
-    return f"| {' | '.join(map(_padded, cells, widths))} |"
+    return printable(text)
 
 
 def _padded(text: str, width: int) -> str:
@@ -54,9 +44,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the columns of a terminal that the widest line takes."""
-    if "\n" in text:
-        return max(map(_width, text.split("\n")))
+    """Return the columns of a terminal that the text takes."""
     if text.isascii():
         return len(text)
     return sum(

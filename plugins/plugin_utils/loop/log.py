@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.bounded_text import printable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Subject
 
 TEXT, JSON = "text", "json"
@@ -50,12 +51,12 @@ class Entry:
         :raises KeyError, TypeError, ValueError: when *document* is no such line.
         """
         return cls(
-            message=" ".join(str(document["line"]).split()),
+            message=" ".join(printable(str(document["line"])).split()),
             priority=int(document.get("priority", INFO)),
             time=float(document.get("time", 0.0)),
             cycle=cycle,
             quoted=True,
-            about={key: str(document[key]) for key in KEYS if document.get(key)},
+            about={key: printable(str(document[key])) for key in KEYS if document.get(key)},
         )
 
 
@@ -93,5 +94,6 @@ def _as_json(entry: Entry, loop: str) -> str:
 
 
 def write(priority: int, line: str) -> None:
-    """Print a line, with its priority when the output goes to the journal."""
+    """Print a line, with its priority when the output goes to the journal, which takes each line for an entry."""
+    line = printable(line)
     print(f"<{priority}>{line}" if "JOURNAL_STREAM" in os.environ else line, flush=True)

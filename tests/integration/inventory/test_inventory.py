@@ -152,6 +152,33 @@ def test_a_failure_is_told_once_and_ends_the_command_with_the_settings_of_the_ex
     assert "caused by" not in said and "YAML" not in said
 
 
+def test_a_record_cannot_choose_how_the_controller_connects(site: Site) -> None:
+    hostile = {"username": "-oProxyCommand=touch evil", "python_path": "/bin/sh -c 'touch evil'", "comment": EVIL}
+    for kind in ("local", "ansible.builtin.local", "community.docker.docker", "network_cli"):
+        site.put_record(2, connection_type=kind, **hostile)
+        found, said = site.listed(zookeeper=True)
+        variables = found["_meta"]["hostvars"]["np0000000002"]
+        assert "ansible_connection" not in variables
+        assert "ansible_user" not in variables
+        assert "ansible_python_interpreter" not in variables
+        assert f"what its record says about the connection is not used: connection_type '{kind}'" in said
+    assert not (site.folder / "evil").exists()
+    site.put_record(2, connection_type="winrm", connection_port=5986)
+    variables = site.variables(zookeeper=True)["np0000000002"]
+    assert (variables["ansible_connection"], variables["ansible_port"]) == ("winrm", 5986)
+
+
+def test_a_play_for_a_hostile_record_runs_nothing_on_the_controller(site: Site) -> None:
+    site.put_record(2, connection_type="local", interface_ip="127.0.0.77", connection_port=1)
+    (site.folder / "play.yml").write_text(
+        "- hosts: np0000000002\n  gather_facts: false\n  tasks: [{ansible.builtin.command: touch evil}]\n"
+    )
+    ran = command("ansible-playbook", "-i", site.write(zookeeper=True), "play.yml", folder=site.folder)
+    assert ran.returncode != 0
+    assert "UNREACHABLE" in ran.stdout
+    assert not (site.folder / "evil").exists()
+
+
 def test_a_record_of_another_driver_is_left_out_with_a_warning(site: Site) -> None:
     site.put_record(1)
     site.put_record(9, external_id={"pod": "a", "namespace": "b"}, provider="kubernetes")

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterable
 from typing import BinaryIO
 
+from ...model.bounded_text import printable
 from ...model.errors import ImageFileError
 from .folders import closed
 
@@ -164,7 +165,7 @@ def _for_people(text: str, secrets: Iterable[str]) -> str:
     """Return *text* without secrets and control characters; a long one loses its middle, as its end tells most."""
     for secret in secrets:
         text = text.replace(secret, "***")
-    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    text = printable(text)
     if len(text) <= LONGEST_LINE:
         return text
     end = LONGEST_LINE // 2

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from ...model.bounded_text import bounded
+from ...model.bounded_text import bounded, is_printable
+from ...model.foreign import LARGEST
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -74,7 +76,7 @@ def ident(document: Any, key: str = "id") -> str:
         value = str(value)
     if not isinstance(value, str) or not value:
         raise wrong(key, value, "an id")
-    if len(value) > _LONGEST_ID or not value.isprintable():
+    if len(value) > _LONGEST_ID or not is_printable(value):
         raise Unreadable(f"{key} is a text of {len(value)} letters where an id belongs")
     return value
 
@@ -106,13 +108,13 @@ def whole_text(document: Json, key: str) -> str:
 
 
 def number(document: Any, key: str) -> int:
-    """Return the whole number below *key*, which may be written as a text."""
+    """Return the whole number of at most 64 bits below *key*, which may be written as a text."""
     value = _below(document, key)
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-        try:
-            return int(value)
-        except (ValueError, OverflowError):
-            pass
+        with contextlib.suppress(ValueError, OverflowError):
+            found = int(value)
+            if -LARGEST <= found <= LARGEST:
+                return found
     raise wrong(key, value, "a number")
 
 

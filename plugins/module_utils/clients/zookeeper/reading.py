@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from ...model.bounded_text import marked
 from ...model.config.types import ZooKeeperSettings
 from ...model.errors import StoreError
 from . import connect_errors, paths
@@ -67,7 +68,7 @@ class TreeReading:
         """Yield each child of *root* that is not a lock, by name."""
         for name, entry in self._tree.documents(root):
             lock = f"{paths.REQUEST_LOCKS}/{name}" if root == paths.REQUESTS else f"{root}/{name}/{paths.LOCK}"
-            yield self._found(name, entry, self._tree.is_locked(lock))
+            yield self._found(marked(name), entry, self._tree.is_locked(lock))
 
     def facts(self, root: str, find: Callable[[Found], T]) -> Iterable[T]:
         """Return the result of *find* for each child of *root*; see :meth:`Found.fact`."""
@@ -78,11 +79,11 @@ class TreeReading:
         entry = self._single.get(path) or self._tree.entry(path)
         if entry is None:
             return None
-        return self._found(paths.split(path)[1], entry, self._tree.is_locked(f"{path}/{paths.LOCK}"))
+        return self._found(marked(paths.split(path)[1]), entry, self._tree.is_locked(f"{path}/{paths.LOCK}"))
 
     def names(self, root: str) -> list[str]:
         """Return the names of all children of *root*, sorted."""
-        return self._tree.names(root)
+        return list(map(marked, self._tree.names(root)))
 
     def kept(self, facts: Mapping[str, Sequence[Callable[[Found], Any]]] | None = None) -> TreeReading:
         """Return a reading for one computation: the records of a folder are made only once.

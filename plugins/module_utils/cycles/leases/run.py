@@ -63,6 +63,7 @@ class LeaseOutcome:
     warnings: tuple[str, ...] = ()
     notices: list[str] = field(default_factory=list)
     unattended: list[Node] = field(default_factory=list)
+    config: NodepoolConfig | None = None
 
 
 def run_lease(
@@ -108,7 +109,7 @@ def run_lease(
         with suppress(StoreError), closing(Store(config.zookeeper)) as store:
             store.open(watch=False)
             _look_for_unattended(turn, outcome, store)
-    outcome.warnings = (*warnings, *outcome.warnings)
+    outcome.warnings, outcome.config = (*warnings, *outcome.warnings), config
     return outcome
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..bounded_text import printable
+
 Path = tuple["str | int", ...]
 """Keys and list indices from the top of a file to a value."""
 
@@ -67,7 +69,7 @@ class Place:
 
 def shown(text: str) -> str:
     """Return *text* for a sentence: on one line, shortened, without control characters."""
-    flat = "".join(character if character.isprintable() else "?" for character in text)
+    flat = printable(text)
     return flat if len(flat) <= LONGEST_VALUE else flat[: LONGEST_VALUE - 1] + "…"
 
 

@@ -229,6 +229,12 @@ class NodepoolConfig:
     webapp_listen_address: str = "127.0.0.1"
     warnings: tuple[str, ...] = ()
 
+    def connection_type(self, provider: str | None, pool: str | None, label: str) -> str | None:
+        """Return the ``connection-type`` of the image of *label* in a pool; None when the configuration lacks it."""
+        there = self.providers.get(provider or "")
+        offered = there.pools[pool or ""].labels.get(label) if there and (pool or "") in there.pools else None
+        return self.image_settings(there, offered).connection_type if there and offered else None
+
     def image_settings(self, provider: Provider, label: PoolLabel) -> ImageSettings:
         """Return the image of *label* at *provider*. The loader has checked that it is defined."""
         if label.diskimage is None:

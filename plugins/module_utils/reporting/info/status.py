@@ -13,6 +13,7 @@ from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
+from ...model.bounded_text import printable
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text
 from ...model.lines import amount, span
@@ -80,7 +81,7 @@ def _state(node: Found) -> str:
 
 def fitted(line: str, width: int) -> str:
     """Cut the line to *width* columns, and replace characters that would control a terminal."""
-    flat = "".join(letter if letter.isprintable() else "?" for letter in line).rstrip()
+    flat = printable(line).rstrip()
     return flat if len(flat) <= width else flat[: width - 3] + "..."
 
 
@@ -146,7 +147,9 @@ def _tells(item: Mapping[str, Any]) -> bool:
 def _bar(item: Mapping[str, Any]) -> str:
     """``instances  [######----..........] 3+2 of 10``."""
     limit = item["limit"]
-    ours, theirs = (round(BAR * min(1.0, item[key] / limit)) if limit > 0 else BAR for key in ("used", "others"))
+    ours, theirs = (
+        round(BAR * min(1.0, max(0.0, item[key] / limit))) if limit > 0 else BAR for key in ("used", "others")
+    )
     drawn = ("#" * ours + "-" * theirs)[:BAR].ljust(BAR, ".")
     others = f"+{item['others']:.12g}" if item["others"] else ""
     return f"{item['resource']:<12} [{drawn}] {item['used']:.12g}{others} of {limit:.12g}"

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...model.bounded_text import printable
+from ...model.foreign import moment as showable
 from ...model.lines import span
 from ...model.resources import RAM, VOLUME_GB
 from ..libraries import Environment, FileSystemLoader, Markup, StrictUndefined
@@ -27,8 +29,6 @@ LONGEST = 1000
 """Most characters of a value; longer values are cut."""
 BRIEF = 180
 """Most characters of a value in a list."""
-ODD = "\N{REPLACEMENT CHARACTER}"
-"""Shown for unprintable characters: control characters, changes of the writing direction, lone surrogates."""
 PARTS = 100.0
 MIB_PER_GIB = 1024
 UNITS = {RAM: "GiB", VOLUME_GB: "GB"}
@@ -40,10 +40,7 @@ def shown(value: Any, most: int = LONGEST) -> Any:
         return ""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    told = value if len(value) <= most else value[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    if told.isprintable():
-        return told
-    return "".join(letter if letter.isprintable() else " " if letter.isspace() else ODD for letter in told)
+    return printable(value if len(value) <= most else value[: most - 1] + "\N{HORIZONTAL ELLIPSIS}")
 
 
 def brief(value: Any) -> Any:
@@ -74,16 +71,12 @@ def share(value: float, limit: float) -> float:
     return round(min(PARTS, max(0.0, PARTS * value / limit)), 1) if limit > 0 else PARTS
 
 
-_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
-"""The UNIX times that a datetime can have."""
-
-
 def moment(at: float) -> str:
     """Return a UNIX time as ``2026-11-22T20:19:20Z``; a time beyond the years 1 to 9999 as the nearest one in them.
 
     Documents of others may have any number as a time.
     """
-    return datetime.fromtimestamp(min(max(at, _FIRST), _LAST), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(showable(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def has_files() -> bool:

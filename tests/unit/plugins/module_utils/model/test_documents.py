@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.bounded_text import is_printable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import PoolComponent
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
     copied,
     dump,
+    mapping,
     parse,
+    parse_as_written,
     seconds,
     text,
     whole,
+    whole_or_zero,
     words,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, Upload
@@ -71,7 +76,7 @@ def test_a_foreign_document_never_raises_and_can_be_written_back(kind, data):
 @pytest.mark.parametrize("kind", KINDS)
 @given(extra=st.dictionaries(st.text(max_size=8).map("x-".__add__), JSON, max_size=4))
 def test_unknown_keys_come_back_unchanged(kind, extra):
-    extra = parse(json.dumps(extra).encode())
+    extra = parse_as_written(json.dumps(extra).encode())
     read = kind.from_bytes("x", json.dumps(extra).encode())
     assert read.extra == extra
     written = json.loads(read.to_bytes())
@@ -112,8 +117,38 @@ def test_a_document_does_not_share_its_lists_with_the_bytes_it_was_read_from():
 
 def test_documents_are_utf8_and_survive_lone_surrogates():
     data = dump({"comment": "ü \ud800"})
-    assert parse(data) == {"comment": "ü \ud800"}
+    assert parse_as_written(data) == {"comment": "ü \ud800"}
+    assert parse(data) == {"comment": "ü \N{REPLACEMENT CHARACTER}"}
     data.decode("utf-8")
+
+
+HOSTILE = "small\x1b[31m\n<3>forged\u202e\u200b"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_read_is_harmless_and_what_is_written_back_is_unchanged(kind):
+    document: dict[str, Any] = dict.fromkeys(kind.KEYS, HOSTILE) | {
+        "unknown": HOSTILE,
+        "state": "ready",
+        "type": [HOSTILE, "a"],
+    }
+    document |= {"node_types": [HOSTILE, "a"], "requestor_data": {HOSTILE: [HOSTILE]}, "state_time": -1e15}
+    read = kind.from_bytes("1", json.dumps(document).encode())
+    told = repr({key: value for key, value in vars(read).items() if key not in ("extra", "written")})
+    assert is_printable(told)
+    assert "\\" not in told
+    again = json.loads(read.to_bytes())
+    for key in document.keys() & again.keys():
+        numeric = kind.KEYS.get(key) in (whole, whole_or_zero, seconds, mapping)
+        assert again[key] == document[key] or (numeric and document[key] == HOSTILE) or key == "reuse", key
+
+
+def test_what_was_changed_is_written_as_it_was_set():
+    read = NodeRequest.from_bytes("1", json.dumps({"declined_by": [HOSTILE], "requestor": HOSTILE}).encode())
+    read.declined_by.append("us")
+    read.requestor = "we"
+    written = json.loads(read.clone().to_bytes())
+    assert (written["declined_by"], written["requestor"]) == ([HOSTILE, "us"], "we")
 
 
 def test_numbers_that_json_does_not_know_become_null():

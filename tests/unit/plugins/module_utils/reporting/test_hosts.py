@@ -78,7 +78,10 @@ def test_server_of_somebody_else_is_no_node(missing: str) -> None:
 
 def test_records_of_other_drivers_are_told_apart() -> None:
     coming, strange = {**RECORD, "external_id": None}, {**RECORD, "id": "8", "external_id": {"pod": "x"}}
-    assert of_servers([RECORD, strange, coming]) == ([RECORD, coming], ["8"])
+    usable, told = of_servers([{**RECORD, "refused": ["node 7: x"]}, strange, coming])
+    assert [record["external_id"] for record in usable] == ["uuid-7", None]
+    assert told[0] == "node 7: x"
+    assert "left out: 8;" in told[1]
 
 
 def test_host_of_the_cloud_alone() -> None:

@@ -161,7 +161,7 @@ def test_what_others_write_is_bounded():
 def test_what_cannot_be_encoded_is_replaced():
     gauges = Gauges()
     gauges.set(catalog.STUCK, "a\ud800b", value=1)
-    assert list(gauges.values[catalog.STUCK]) == [("a?b",)]
+    assert list(gauges.values[catalog.STUCK]) == [("a\N{REPLACEMENT CHARACTER}b",)]
 
 
 def test_the_last_sign_of_work_of_each_kind_of_cycle_on_a_host():

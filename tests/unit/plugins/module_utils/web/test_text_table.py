@@ -29,10 +29,10 @@ def test_lists_are_joined_and_nothing_is_empty():
     assert lines[3] == "| x,y |   |"
 
 
-def test_wide_letters_count_twice_and_a_cell_may_have_lines():
-    lines = text_table({"a": "A", "b": "B"}, [{"a": "試験", "b": "one\ntwo"}], 0.0).split("\n")
-    assert lines[3:5] == ["| 試験 | one |", "|      | two |"]
-    assert lines[0] == "+------+-----+"
+def test_wide_letters_count_twice_and_a_cell_has_one_line():
+    lines = text_table({"a": "A", "b": "B"}, [{"a": "試験", "b": "one\ntwo\x1b"}], 0.0).split("\n")
+    assert lines[3:] == ["| 試験 | one two\N{REPLACEMENT CHARACTER} |", lines[0]]
+    assert lines[0] == "+------+----------+"
 
 
 def test_without_columns_there_is_a_frame():

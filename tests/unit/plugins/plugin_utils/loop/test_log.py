@@ -64,5 +64,5 @@ def test_levels():
 def test_a_line_of_json_is_one_line_whatever_others_wrote():
     entry = Entry.of_cycle({"line": 'a\nb\u2028"c"', "node": "1\n2"}, 3)
     (line,) = rendered(entry, "launcher", JSON).split("\n")
-    assert json.loads(line)["node"] == "1\n2"
+    assert json.loads(line)["node"] == "1 2"
     assert json.loads(line)["message"] == 'a b "c"'

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from markupsafe import Markup
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.bounded_text import ODD
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import rendering
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import (
     BRIEF,
     LONGEST,
-    ODD,
     brief,
     counted,
     moment,
