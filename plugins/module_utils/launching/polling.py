@@ -21,6 +21,11 @@ from ..model.stored import is_number
 
 SPARSE = 5.0
 QUICK, CALM = 0.5, 1.5
+CROWD, CALM_IN_CROWD = 3, 6.0
+"""While so many creates have no answer yet, the longest interval is this one instead of CALM: the cloud cannot build
+faster then, and the last of the launches is not served sooner by a list that shows a single server."""
+NEWS_IN_CROWD = 5
+"""A list is then read when so many servers are expected to have come up since the last one."""
 COST = 1.2
 """A reading is worth its call when servers that are up have waited this many seconds for it, summed over all."""
 QUICK_WHEN_FULL, COST_WHEN_FULL = 0.25, 0.12
@@ -90,6 +95,7 @@ def watch_due(
     hurry: bool = True,
     full: bool = False,
     first: float = UNKNOWN_FIRST,
+    behind: int = 0,
 ) -> float:
     """Return the seconds until the next reading, for boots or deletions that began *ages* seconds ago.
 
@@ -97,6 +103,7 @@ def watch_due(
     :param hurry: True when a request waits for the result.
     :param full: True when another request waits for room.
     :param first: the shortest interval of readings while nothing is known.
+    :param behind: the number of launches whose create was not answered yet.
     :return: negative or 0 for now, infinite when there are no *ages*.
     """
     if not ages:
@@ -105,6 +112,7 @@ def watch_due(
     if earliest is None:
         return max(first, UNKNOWN_SHARE * max(ages)) - age_of_list
     latest = LATE * max(times.samples)
+    calm = CALM if full or behind < CROWD else CALM_IN_CROWD
     expected, nearest, due = 0, float("inf"), float("inf")
     for age in ages:
         if age > latest:
@@ -114,22 +122,26 @@ def watch_due(
             due = min(due, SPARSE - min(age, age_of_list))
         nearest = min(nearest, max(0.0, earliest - age))
         # A server that is expected before the next calm reading counts as expected now.
-        expected += earliest - age < CALM
-    pace = _pace(expected, median(times.samples) - earliest, full=full) if expected else CALM
+        expected += earliest - age < calm
+    pace = _pace(expected, median(times.samples) - earliest, calm, full=full) if expected else calm
     due = min(due, max(nearest, pace - age_of_list))
     return due if hurry else max(due, LEISURE - age_of_list)
 
 
-def _pace(expected: int, spread: float, *, full: bool) -> float:
+def _pace(expected: int, spread: float, calm: float, *, full: bool) -> float:
     """Return the seconds between two readings.
 
     When *r* servers come up in a second, they wait r · d² / 2 seconds in sum between two readings *d* seconds apart.
 
     :param spread: seconds within which half of the *expected* servers come up.
+    :param calm: the longest interval.
     """
     rate = expected / 2 / max(NARROWEST, spread)
     quickest, cost = (QUICK_WHEN_FULL, COST_WHEN_FULL) if full else (QUICK, COST)
-    return max(quickest, min(CALM, math.sqrt(2 * cost / rate)))
+    pace = math.sqrt(2 * cost / rate)
+    if calm > CALM:
+        pace = max(pace, NEWS_IN_CROWD / rate)
+    return max(quickest, min(calm, pace))
 
 
 def news_in(ages: Sequence[float], times: Times, *, hurry: bool = True) -> float:

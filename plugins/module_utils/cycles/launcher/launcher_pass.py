@@ -170,6 +170,7 @@ class LauncherPass:
                 launches.unclear + self._deletions.unclear(actor),
                 launches.hurry or (full and (actor.given_back.in_doubt or not by_quota)),
                 full,
+                launches.behind,
             )
             due = min(due, actor.poll(now, watched))
             if by_quota:

@@ -301,6 +301,7 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
             booting_since=[launch.created_at or launch.since for launch in launches if launch.phase == Phase.BOOTING],
             unclear=sum(1 for launch in launches if launch.phase == Phase.UNCLEAR),
             hurry=any(launch.phase == Phase.CLEARING for launch in launches),
+            behind=sum(1 for launch in launches if launch.phase in (Phase.QUEUED, Phase.CREATING)),
         )
 
     def next_due(self, now: float) -> float:

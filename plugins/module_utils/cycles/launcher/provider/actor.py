@@ -81,6 +81,8 @@ class Watched:
     """True while a request for room, or the next attempt of a launch, waits for the end of a server."""
     full: bool = False
     """True while a request waits for room."""
+    behind: int = 0
+    """Number of launches whose create was not answered yet."""
 
 
 class ProviderActor:
@@ -343,6 +345,7 @@ class ProviderActor:
                 self.experience.boot_times,
                 full=watched.full,
                 first=UNKNOWN_BOOT,
+                behind=watched.behind,
             ),
             watch_due(
                 [now - since for since in watched.deleting_since],

@@ -15,6 +15,8 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import (
     CALM,
+    CALM_IN_CROWD,
+    CROWD,
     FEW,
     LATELY,
     NEWS_MOST,
@@ -178,6 +180,16 @@ def test_the_more_are_expected_and_the_less_their_times_differ_the_quicker_are_t
     for found in paces:
         assert found == sorted(found, reverse=True) and found[0] <= CALM and found[-1] == QUICK
     assert paces[0][2] > paces[1][2]
+
+
+def test_a_cloud_with_many_creates_to_answer_is_asked_for_a_list_that_shows_several():
+    times = Times()
+    times.samples.extend([0.5, 6.0, 8.0])
+    for number in (3, 8):
+        alone, few, many = (watch_due([6.0] * number, 0.0, times, behind=behind) for behind in (0, CROWD - 1, CROWD))
+        assert alone == few <= CALM < many <= CALM_IN_CROWD
+        assert watch_due([6.0] * number, 0.0, times, full=True, behind=50) <= CALM
+    assert watch_due([6.0] * 500, 0.0, times, behind=50) == QUICK
 
 
 def test_servers_are_looked_for_sooner_while_a_request_waits_for_their_room():

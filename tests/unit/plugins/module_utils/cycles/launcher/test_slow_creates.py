@@ -214,3 +214,20 @@ def seconds_for(number: int, most: float | None = None, before: int = 0) -> tupl
 def test_a_control_plane_of_fixed_capacity_is_not_asked_for_more_than_it_can_build(before):
     # 10 is the best of 5, 10, 20, 40.
     assert seconds_for(60, 10)[0] / seconds_for(60, before=before)[0] >= 0.8
+
+
+def calls_of_a_crowd(seed: int, number: int) -> int:
+    document = site(provider_document(EAST, {"name": "main", "labels": [label("small")]}))
+    with World(document, clouds={EAST: {"timing": Timing(plane=ControlPlane()), "seed": seed}}, seed=seed) as world:
+        cycle = world.start()
+        requests = asked(world, number)
+        assert world.run(3600, until=lambda: served(world, requests))
+        world.give_back([node for request in requests for node in world.take(request)])
+        assert world.run(600, until=lambda: not world.nodes())
+        return sum(len(client.calls) for client in cycle.clients)
+
+
+def test_a_life_in_a_crowd_of_a_hundred_costs_two_and_a_half_calls():
+    """A create, a delete, and a part of a list; single courses differ, so several are counted together."""
+    seeds = first(2, range(1, 11))
+    assert sum(calls_of_a_crowd(seed, 100) for seed in seeds) <= 2.5 * 100 * len(seeds)
