@@ -210,6 +210,12 @@ from ansible.utils.path import basedir
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting import listing
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.gathering import (
+    RECORDS,
+    Gathering,
+    Part,
+    Rows,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts import (
     Host,
     Selection,
@@ -219,23 +225,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     of_servers,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import write_known_hosts
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import by_source, row_of, text_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import row_of
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.untrusted import untrusted
-
-RECORDS = "ZooKeeper"
-"""Key of the node records among the fetched parts. The others are names of providers or of clouds."""
 
 # Without a handler Python prints what the library logs to standard error, beside the errors that are raised.
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
-
-Rows = list[dict[str, Any]]
-Part = dict[str, Any]
-"""The data from one source: ``listed_at`` (UNIX time) and ``rows``."""
-
-
-def _once(name: str, error: Exception) -> str:
-    """Return the error's text without the provider's name, with which the message begins."""
-    return str(error).removeprefix(f"provider {name}: ")
 
 
 @contextmanager
@@ -333,9 +327,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     # -- fetch --------------------------------------------------------------------------------------------------
 
     def _hosts(self, path: str, cache: bool) -> list[Host]:
-        parts = self._parts(path, cache)
-        missing = self._missing(parts)
-        self._tell(missing)
+        gathering = self._gathered(path, cache)
+        parts, missing = dict(gathering.parts), gathering.missing()
+        gathering.tell_missing(missing, fail=self.get_option("on_missing") == "fail")
         records, told = of_servers(parts.pop(RECORDS, {"rows": []})["rows"])
         for sentence in told:
             self.display.warning(sentence)
@@ -362,22 +356,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _selection(self) -> Selection:
         return Selection(*(self.get_option(key) for key in ("labels", "pools", "statuses", "states", "leases")))
 
-    def _missing(self, parts: dict[str, Part]) -> dict[str, Rows]:
-        """Return the records of chosen live nodes that the list of their cloud lacks, by the name of that source."""
-        records = of_servers(parts.get(RECORDS, {"rows": []})["rows"])[0]
-        lists = {name: part["rows"] for name, part in parts.items() if name in self._providers}
-        return by_source(lists, self._providers, records, self._selection()) if records else {}
-
-    def _tell(self, missing: dict[str, Rows]) -> None:
-        """Fail or warn of records that contradict the lists, as ``on_missing`` says."""
-        wrong = [record for name in missing if name not in self._old for record in missing[name]]
-        if wrong and self.get_option("on_missing") == "fail":
-            raise NodepoolError(f"{text_of(wrong)}; on_missing: warn takes such nodes from their records")
-        if missing:
-            self.display.warning(text_of([record for found in missing.values() for record in found]))
-
-    def _work(self) -> dict[str, Callable[[], Rows]]:
-        """Return the functions that fetch, by the name of their source."""
+    def _work(self) -> tuple[dict[str, Callable[[], Rows]], dict[str, frozenset[str]]]:
+        """Return the functions that fetch, and names of providers, both by the name of their source."""
         clouds_config = self._path("clouds_config")
         wanted = self.get_option("providers")
         work: dict[str, Callable[[], Rows]] = {}
@@ -392,37 +372,27 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             sources = listing.sources_of_config(config, wanted)
             if self.get_option("zookeeper"):
                 work[RECORDS] = lambda: listing.read_nodes(config)
-        self._providers = {source.name: source.providers or frozenset() for source in sources}
         for source in sources:
             work[source.name] = lambda source=source: listing.list_servers(source, clouds_config)  # type: ignore[misc]
-        return work
+        return work, {source.name: source.providers or frozenset() for source in sources}
 
-    def _parts(self, path: str, cache: bool) -> dict[str, Part]:
-        """Return the parts: from the cache when they are young enough, otherwise from their sources."""
-        self._old: set[str] = set()  # sources that did not answer and are shown as they were
+    def _gathered(self, path: str, cache: bool) -> Gathering:
+        """Return the data: from the cache where it is young enough, otherwise from its sources."""
         stored = self._stored(path)
-        work = self._work()
-        youngest = time.time() - self.get_option("cache_timeout")
-        parts: dict[str, Part] = {}
-        if cache:
-            parts = {name: stored[name] for name in work if name in stored and stored[name]["listed_at"] >= youngest}
-        self._fetch({name: fetch for name, fetch in work.items() if name not in parts}, stored, parts)
-        doubted = self._missing(parts)
-        if doubted:
-            # A node may have come or gone between the two readings, and a cached list may be older than the node.
-            again = {name: work[name] for name in (RECORDS, *doubted) if parts.pop(name)}
-            self._fetch(again, stored, parts)
+        work, providers = self._work()
+        gathering = Gathering(
+            work,
+            providers,
+            stored,
+            selection=self._selection(),
+            on_error=self.get_option("on_error"),
+            deadline=self.get_option("deadline"),
+            warn=self.display.warning,
+        )
+        gathering.gather(time.time() - self.get_option("cache_timeout") if cache else None)
         if self.get_option("cache"):
-            self._cache[self.get_cache_key(path)] = {**stored, **parts}
-        return parts
-
-    def _fetch(self, missing: dict[str, Callable[[], Rows]], stored: dict[str, Part], parts: dict[str, Part]) -> None:
-        """Put into *parts* what the sources answer, or what takes its place."""
-        for name, answer in listing.fetch_all(missing, self.get_option("deadline")).items():
-            if isinstance(answer, Exception):
-                self._give_way(name, answer, stored, parts)
-            else:
-                parts[name] = {"listed_at": time.time(), "rows": answer}
+            self._cache[self.get_cache_key(path)] = {**stored, **gathering.parts}
+        return gathering
 
     def _stored(self, path: str) -> dict[str, Part]:
         """Return the cached parts of any age. The caller checks the ages, because it may have to use old parts."""
@@ -433,20 +403,6 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         self._cache = get_cache_plugin(self.get_option("cache_plugin"), _timeout=0, **given)
         stored = self._cache.get(self.get_cache_key(path))
         return dict(stored) if isinstance(stored, dict) else {}
-
-    def _give_way(self, name: str, error: Exception, stored: dict[str, Part], parts: dict[str, Part]) -> None:
-        """Fail, use old data, or leave the source out when it did not answer, as ``on_error`` says."""
-        policy = self.get_option("on_error")
-        if policy == "skip":
-            self.display.warning(f"{name} is left out of the inventory (on_error: skip): {_once(name, error)}")
-        elif policy == "stale" and name in stored:
-            age = time.time() - stored[name]["listed_at"]
-            parts[name] = stored[name]
-            self._old.add(name)
-            self.display.warning(f"{name} is shown as it was {age:.0f} s ago (on_error: stale): {_once(name, error)}")
-        else:
-            hint = "; nothing of it was cached" if policy == "stale" else ""
-            raise NodepoolError(f"{name} could not be listed: {_once(name, error)}{hint}") from error
 
     def _name_of(self, variables: dict[str, Any]) -> str:
         """Return the first name that the expressions of ``hostnames`` give; "" when none does."""
