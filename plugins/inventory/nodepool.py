@@ -21,6 +21,10 @@ description:
     with O(zookeeper) the fields of the node record, such as C(state), C(request), C(user), C(port) and C(host_keys).
   - Values from clouds and from ZooKeeper are data. They are never evaluated as templates. A server that is named
     C(localhost) or like a group of Ansible itself gets its id added to the name.
+  - A node that has the name of a host or group of an inventory source that was read before is an error, unless that is
+    the same server.
+  - Files that are encrypted with ansible-vault (C(clouds.yaml), C(nodepool.yaml), C(secure.conf)) are decrypted with
+    the vault passwords of the command. C(clouds.yaml) may also have encrypted values.
   - A cloud is asked for all servers of the project, 1,000 in each call as far as nova's C(max_limit) allows, and the
     plugin selects among them. nova has no filter by metadata. It answers 400 to administrators who send one and
     silently ignores that of other users, in every microversion.
@@ -117,9 +121,18 @@ options:
   hostname:
     description:
       - The name of a host. When it is not unique, the server's id is added.
+      - V(node) is C(np) and the id of the node. V(name) is the name of the server, which every member of the project
+        may choose.
     type: str
-    choices: [name, node_id, server_id, address]
-    default: name
+    choices: [node, name, node_id, server_id, address]
+    default: node
+  tree:
+    description:
+      - The id of the tree whose nodes are listed, or V(any) for all trees. Each launcher writes the id of its tree into
+        the metadata C(stackci_site) of a server; several trees may share a project and names of providers.
+      - By default, with O(zookeeper), the tree of O(nodepool_config), with the servers that a node record names, and
+        without O(zookeeper) the only tree that there is; then servers of several trees are an error.
+    type: str
   connect_with:
     description:
       - Kinds of addresses in order of preference. The first kind that a node has becomes C(ansible_host).
@@ -139,6 +152,8 @@ options:
     description:
       - File to which the plugin writes the recorded host keys. Hosts with recorded keys get C(ansible_ssh_common_args)
         that make ssh trust this file only. Needs O(zookeeper).
+      - By default, with O(zookeeper), a file of this inventory in the folder C(stackci.nodepool) of E(ANSIBLE_HOME)
+        (C(~/.ansible)). An empty text writes none.
     type: str
   deadline:
     description:
@@ -195,26 +210,31 @@ keyed_groups:
     prefix: distribution
 """
 
-import gc
+import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+from ansible import constants
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable, get_cache_plugin
-from ansible.utils.path import basedir
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import (
+    load_config,
+    read_files,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_file
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting import listing
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.cached_parts import sound_parts
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.gathering import (
     RECORDS,
+    Fetch,
     Gathering,
     Part,
-    Rows,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts import (
     Host,
@@ -225,36 +245,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     of_servers,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import write_known_hosts
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.own_servers import own_servers
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import row_of
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.inventory_data import fill, no_collection
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.untrusted import untrusted
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.vaulted import Vaulted
 
 # Without a handler Python prints what the library logs to standard error, beside the errors that are raised.
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Switch the garbage collector off: it would visit all of Ansible's objects while hosts are made."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
-
-
-@contextmanager
-def _source_of_hosts(data: Any) -> Iterator[dict[str, Any]]:
-    """Yield the variables that ansible-core sets for the source of a host.
-
-    ansible-core itself would ask the file system for the folder of the source once for each host.
-    """
-    source, data.current_source = data.current_source, None
-    try:
-        yield {"inventory_file": source, "inventory_dir": basedir(source) if source else None}
-    finally:
-        data.current_source = source
 
 
 class SaidOnce(AnsibleParserError):
@@ -291,14 +289,17 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
         self._folder = os.path.dirname(os.path.abspath(path))
+        self._vaulted = Vaulted(self.loader)
         try:
             self._check_options()
-            with _no_collection():
+            with no_collection():
                 found = self._hosts(path, cache)
-                self._fill(found)
+                fill(self.inventory, found, self._sanitize_group_name)
                 self._construct(found)
         except NodepoolError as error:
-            raise SaidOnce(f"{path}: {error}") from None
+            raise SaidOnce(f"{path}: {self._vaulted.named(str(error))}") from None
+        finally:
+            self._vaulted.close()
 
     # -- options ------------------------------------------------------------------------------------------------
 
@@ -330,13 +331,20 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         gathering = self._gathered(path, cache)
         parts, missing = dict(gathering.parts), gathering.missing()
         gathering.tell_missing(missing, fail=self.get_option("on_missing") == "fail")
-        records, told = of_servers(parts.pop(RECORDS, {"rows": []})["rows"])
+        known = parts.pop(RECORDS, {"rows": []})
+        tree = known.get("tree")
+        records, told = of_servers(known["rows"])
         for sentence in told:
             self.display.warning(sentence)
-        rows = [{**row, "listed_at": part["listed_at"]} for part in parts.values() for row in part["rows"]]
+        rows = own_servers(
+            [{**row, "listed_at": part["listed_at"]} for part in parts.values() for row in part["rows"]],
+            records,
+            chosen=self.get_option("tree") or "",
+            tree=tree,
+        )
         listed = {row["server_id"] for row in rows}
         unlisted = [record for found in missing.values() for record in found if record["external_id"] not in listed]
-        known_hosts = self._path("known_hosts")
+        known_hosts = self._known_hosts(path)
         found = hosts(
             untrusted([*enriched(rows, records), *({**row_of(record), "listed_at": None} for record in unlisted)]),
             self._selection(),
@@ -353,20 +361,32 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 raise ConfigError([f"known_hosts cannot be written: {error}"]) from error
         return found
 
+    def _known_hosts(self, path: str) -> str | None:
+        """Return the path of the file for host keys; None for none."""
+        if self.get_option("known_hosts") is not None or not self.get_option("zookeeper"):
+            return self._path("known_hosts")
+        folder = os.path.join(constants.config.get_config_value("ANSIBLE_HOME"), "stackci.nodepool")
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            self.display.warning(f"host keys are not written, so ssh does not know them: {error}; set known_hosts")
+            return None
+        return os.path.join(folder, f"known_hosts-{hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:16]}")
+
     def _selection(self) -> Selection:
         return Selection(*(self.get_option(key) for key in ("labels", "pools", "statuses", "states", "leases")))
 
-    def _work(self) -> tuple[dict[str, Callable[[], Rows]], dict[str, frozenset[str]]]:
+    def _work(self) -> tuple[dict[str, Fetch], dict[str, frozenset[str]]]:
         """Return the functions that fetch, and names of providers, both by the name of their source."""
-        clouds_config = self._path("clouds_config")
+        clouds_config = self._clouds_config()
         wanted = self.get_option("providers")
-        work: dict[str, Callable[[], Rows]] = {}
+        work: dict[str, Fetch] = {}
         config_path = self._path("nodepool_config")
         if config_path is None:
             clouds = [str(self.templar.template(cloud)) for cloud in self.get_option("clouds")]
             sources = listing.sources_of_clouds(clouds, wanted)
         else:
-            config = load_config(config_path, self._path("secure_config"))
+            config = self._config(config_path, self._path("secure_config"))
             for warning in config.warnings:
                 self.display.vv(f"{config_path}: {warning}")
             sources = listing.sources_of_config(config, wanted)
@@ -375,6 +395,20 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         for source in sources:
             work[source.name] = lambda source=source: listing.list_servers(source, clouds_config)  # type: ignore[misc]
         return work, {source.name: source.providers or frozenset() for source in sources}
+
+    def _clouds_config(self) -> str | None:
+        """Return the clouds.yaml to use, decrypted where needed; None when the SDK looks for it."""
+        given = self._path("clouds_config")
+        found = clouds_file(given)
+        plain = self._vaulted.yaml_file(found) if found else found
+        return given if plain == found else plain
+
+    def _config(self, path: str, secure_path: str | None) -> NodepoolConfig:
+        texts = [self._vaulted.text(one) if one else None for one in (path, secure_path)]
+        if texts == [None, None]:
+            return load_config(path, secure_path)
+        files = read_files(path, secure_path)
+        return replace(files, text=texts[0] or files.text, secure_text=texts[1] or files.secure_text).parse()
 
     def _gathered(self, path: str, cache: bool) -> Gathering:
         """Return the data: from the cache where it is young enough, otherwise from its sources."""
@@ -387,7 +421,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             selection=self._selection(),
             on_error=self.get_option("on_error"),
             deadline=self.get_option("deadline"),
-            warn=self.display.warning,
+            warn=lambda text: self.display.warning(self._vaulted.named(text)),
         )
         gathering.gather(time.time() - self.get_option("cache_timeout") if cache else None)
         if self.get_option("cache"):
@@ -401,8 +435,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         options = {"_uri": self.get_option("cache_connection"), "_prefix": self.get_option("cache_prefix")}
         given = {key: value for key, value in options.items() if value is not None}
         self._cache = get_cache_plugin(self.get_option("cache_plugin"), _timeout=0, **given)
-        stored = self._cache.get(self.get_cache_key(path))
-        return dict(stored) if isinstance(stored, dict) else {}
+        try:
+            stored, told = sound_parts(self._cache.get(self.get_cache_key(path)))
+        except Exception as error:  # whatever the plugin of the cache and its libraries raise
+            stored, told = {}, f"the cache of the inventory cannot be read and is not used: {error}"
+        if told:
+            self.display.warning(told)
+        return stored
 
     def _name_of(self, variables: dict[str, Any]) -> str:
         """Return the first name that the expressions of ``hostnames`` give; "" when none does."""
@@ -421,28 +460,6 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return ""
 
     # -- fill ---------------------------------------------------------------------------------------------------
-
-    def _fill(self, found: list[Host]) -> None:
-        """Add hosts, variables and native groups."""
-        # ansible-core wraps the inventory in an object that copies each variable and tags each value within it with the
-        # inventory's file, which takes three times as long as everything else. These values are not from that file, and
-        # they are no templates with or without the wrapper: the wrapper does not trust them (trusted_by_default), and
-        # untagged text is not trusted.
-        data: Any = getattr(self.inventory, "__wrapped__", self.inventory)
-        groups: dict[str, Any] = {}
-        with _source_of_hosts(data) as source:
-            for host in found:
-                variables = host.variables if host.name in data.hosts else {**source, **host.variables}
-                made = data.hosts[data.add_host(host.name)]
-                for name in host.groups:
-                    if name in groups:
-                        groups[name].add_host(made)
-                    else:
-                        group = data.add_group(self._sanitize_group_name(name))
-                        data.add_child(group, host.name)
-                        groups[name] = data.groups[group]
-                for key, value in variables.items():
-                    made.set_variable(key, value)
 
     def _construct(self, found: list[Host]) -> None:
         """Add the variables and groups from the expressions in the inventory's file."""

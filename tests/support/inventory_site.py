@@ -21,6 +21,8 @@ from tests.support.ansible_run import command
 from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.zookeeper_server import ZooKeeperServer
 
+TREE = "0123456789abcdef0123456789abcdef"
+"""The id of the tree, which its launcher has written into its servers."""
 EVIL = "{{ lookup('ansible.builtin.pipe', 'touch evil') }}"
 
 
@@ -44,6 +46,7 @@ class Site:
 
     def fill(self) -> None:
         """Nodes 1 to 3 in the east, node 4 in the west, one server of somebody else."""
+        self.put("/nodepool/stackci/site", {"id": TREE})
         for number, cloud in ((1, "east"), (2, "east"), (3, "east"), (4, "west")):
             label = EVIL if number == 3 else "small"
             self.servers[f"{number:010d}"] = self.create(cloud, number, label)
@@ -53,7 +56,8 @@ class Site:
             assert time.monotonic() < limit
             time.sleep(0.05)
 
-    def create(self, cloud: str, number: int, label: str) -> str:
+    def create(self, cloud: str, number: int, label: str, *, tree: str = TREE, name: str = "") -> str:
+        """Create a server of a node; *tree* "" for one of Nodepool."""
         client = CloudClient(Provider(cloud, cloud, rate=0.0), clouds_config=str(self.clouds.clouds_yaml))
         image = next(iter(client.images_named("debian-12")), None)
         assert image is not None
@@ -67,7 +71,9 @@ class Site:
             "nodepool_node_label": label,
             "groups": f"of_metadata,{cloud}" if label == "small" else EVIL,
         }
-        spec = ServerSpec(f"np{number:010d}", image.id, flavor.id, metadata, network_ids=(network.id,))
+        if tree:
+            metadata["stackci_site"] = tree
+        spec = ServerSpec(name or f"np{number:010d}", image.id, flavor.id, metadata, network_ids=(network.id,))
         return client.create_server(spec)
 
     def put_record(self, number: int, **values: Any) -> None:
@@ -86,11 +92,14 @@ class Site:
             "allocated_to": "100-0000000001",
             **values,
         }
+        self.put(f"/nodepool/nodes/{node}", record)
+
+    def put(self, path: str, document: dict[str, Any]) -> None:
         client = KazooClient(self.zookeeper.hosts)
         client.start(10)
         try:
-            client.ensure_path(f"/nodepool/nodes/{node}")
-            client.set(f"/nodepool/nodes/{node}", json.dumps(record).encode())
+            client.ensure_path(path)
+            client.set(path, json.dumps(document).encode())
         finally:
             client.stop()
             client.close()
@@ -107,6 +116,11 @@ class Site:
         path.write_text(json.dumps({key: value for key, value in document.items() if value is not None}))
         return path
 
+    def delete(self, cloud: str, ident: str) -> None:
+        """Delete a server."""
+        client = CloudClient(Provider(cloud, cloud, rate=0.0), clouds_config=str(self.clouds.clouds_yaml))
+        client.delete_server(ident)
+
     def listed(self, *, fails: bool = False, **options: Any) -> tuple[dict[str, Any], str]:
         """What ansible-inventory --list says, and its warnings; with *fails* its errors."""
         path = self.write(**options)
@@ -117,14 +131,14 @@ class Site:
         )
         said = " ".join(done.stderr.split())
         assert (done.returncode != 0) is fails, done.stdout + done.stderr
-        return ({} if fails else json.loads(done.stdout, object_hook=_plain)), said
+        return ({} if fails else json.loads(done.stdout, object_hook=plain)), said
 
     def variables(self, **options: Any) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = self.listed(**options)[0]["_meta"]["hostvars"]
         return found
 
 
-def _plain(value: dict[str, Any]) -> Any:
+def plain(value: dict[str, Any]) -> Any:
     """--list marks each text that is no template."""
     return value["__ansible_unsafe"] if set(value) == {"__ansible_unsafe"} else value
 

@@ -22,12 +22,12 @@ from ..model.config.build import build
 from ..model.config.check import check, check_secure
 from ..model.config.lenient import as_nodepool_reads
 from ..model.config.messages import problems_of
-from ..model.config.problems import Problem, Source, split
+from ..model.config.problems import Place, Problem, Source, split
 from ..model.config.schema import NODEPOOL, SECURE, Schema
 from ..model.config.substitution import expand
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError, MissingLibraryError
-from .text_file import read_text
+from .text_file import is_encrypted, read_text
 from .yaml_document import read_yaml
 
 Stamp = tuple[int, int, int]
@@ -157,6 +157,9 @@ def parse_config(
 
 def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = False) -> tuple[Source, list[Problem]]:
     """Return the data of *text* and its problems, without checking its meaning."""
+    if is_encrypted(text):
+        sentence = "is encrypted with ansible-vault: decrypt it, or have a play write it from a vaulted variable"
+        return Source(name, None, Place(1), (), secret=secret), [Problem((), sentence)]
     expanded = expand(text, environ)
     document = read_yaml(expanded.text, secret=secret)
     problems = [*expanded.problems, *document.problems]

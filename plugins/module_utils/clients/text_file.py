@@ -19,6 +19,11 @@ LARGEST_FILE = 32 * 1024 * 1024
 """Maximum size of a file in bytes."""
 
 
+def is_encrypted(text: str) -> bool:
+    """Return True for the text of a file that is encrypted with ansible-vault."""
+    return text.lstrip().startswith("$ANSIBLE_VAULT;")
+
+
 def read_text(path: str, sleep: Callable[[float], None]) -> str:
     """Return the text of the UTF-8 file *path*; wait at most 1.5 s for a missing file.
 

@@ -19,7 +19,9 @@ RECORDS = "ZooKeeper"
 
 Rows = list[dict[str, Any]]
 Part = dict[str, Any]
-"""The data from one source: ``listed_at`` (UNIX time) and ``rows``."""
+"""The data from one source: ``listed_at`` (UNIX time), ``rows``, and of ZooKeeper ``tree``, the id of the tree."""
+Fetch = Callable[[], Part]
+"""Returns a part without its time."""
 
 
 def without_name(name: str, error: Exception) -> str:
@@ -40,7 +42,7 @@ class Gathering:
 
     def __init__(
         self,
-        work: Mapping[str, Callable[[], Rows]],
+        work: Mapping[str, Fetch],
         providers: Mapping[str, frozenset[str]],
         stored: Mapping[str, Part],
         *,
@@ -106,7 +108,7 @@ class Gathering:
             if isinstance(answer, Exception):
                 self._give_way(name, answer, now)
             else:
-                self.parts[name] = {"listed_at": now, "rows": answer}
+                self.parts[name] = {"listed_at": now, **answer}
 
     def _give_way(self, name: str, error: Exception, now: float) -> None:
         """Fail, use old data, or leave the source out when it did not answer."""

@@ -55,6 +55,7 @@ _LEAVING_STATES = frozenset(
 )
 _LEAVING_TASKS = frozenset(("deleting", "soft-deleting"))
 
+_NODE_ID = re.compile(r"\d{1,20}", re.ASCII)
 _NAME = re.compile(r"^-|[^\w.:@+ -]")
 """What a name of a host must not have: Jinja, wildcards of Ansible's patterns, quotes of a shell."""
 
@@ -141,7 +142,7 @@ def hosts(
     rows: Iterable[dict[str, Any]],
     selection: Selection,
     *,
-    hostname: str = "name",
+    hostname: str = "node",
     connect_with: Sequence[str] = ("recorded", "floating", "fixed", "ipv6"),
     known_hosts: str | None = None,
     metadata_groups: bool = False,
@@ -149,8 +150,8 @@ def hosts(
 ) -> list[Host]:
     """Return the hosts in the order of node ids.
 
-    :param hostname: ``name``, ``node_id``, ``server_id`` or ``address``. Hosts with the same name get the server's id
-        added to it.
+    :param hostname: ``node`` (np and the id of the node), ``name``, ``node_id``, ``server_id`` or ``address``. Hosts
+        with the same name get the server's id added to it.
     :param metadata_groups: True: add the groups that the server's nova metadata names.
     :param name_of: takes the variables of a host and returns its name, "" for the name by *hostname*.
     :param connect_with: kinds of addresses; the first kind that the node has becomes ansible_host.
@@ -161,7 +162,7 @@ def hosts(
     found = []
     for row, address in zip(chosen, addresses, strict=True):
         variables = {"nodepool": row, **_connection(row, address, known_hosts)}
-        usual = (address if hostname == "address" else row.get(hostname)) or row["server_id"]
+        usual = _usual_name(row, address, hostname)
         groups = [f"{key}_{row[key]}" for key in GROUPS if row.get(key)]
         groups += groups_of(row["metadata"]) if metadata_groups else []
         found.append(Host(_NAME.sub("_", name_of(variables) or str(usual)), groups, variables))
@@ -170,6 +171,18 @@ def hosts(
         if taken[host.name] > 1 or host.name in RESERVED_NAMES:
             host.name = f"{host.name}_{host.variables['nodepool']['server_id']}"
     return found
+
+
+def _usual_name(row: Mapping[str, Any], address: str, hostname: str) -> str:
+    """Return the name by the kind *hostname*, the server's id when there is none.
+
+    Whoever may write the metadata of a server chooses its node id; only one that a record could have becomes a name.
+    """
+    if hostname == "node":
+        name = f"np{row['node_id']}" if _NODE_ID.fullmatch(str(row["node_id"])) else ""
+    else:
+        name = address if hostname == "address" else row.get(hostname) or ""
+    return str(name or row["server_id"])
 
 
 def groups_of(metadata: Mapping[str, Any]) -> list[str]:

@@ -13,15 +13,18 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..clients.openstack.client import CloudClient
 from ..clients.zookeeper import paths
 from ..clients.zookeeper.store import Store
+from ..cycles.frame.tree_identity import SITE
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.errors import CloudUnavailable, ConfigError
 from ..model.lease import lease_of
 from .nodes import node_row, refusals, server_row
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -65,18 +68,18 @@ def sources_of_clouds(clouds: Sequence[str], wanted: Collection[str] = ()) -> li
     return [CloudSource(cloud, Provider(name=cloud, cloud=cloud), providers) for cloud in dict.fromkeys(clouds)]
 
 
-def list_servers(source: CloudSource, clouds_config: str | None) -> list[dict[str, Any]]:
-    """Return the nodes of a source as rows: servers with Nodepool's metadata, and only those of its providers."""
+def list_servers(source: CloudSource, clouds_config: str | None) -> dict[str, Any]:
+    """Return the nodes of a source as ``rows``: servers with Nodepool's metadata, and only those of its providers."""
     client = CloudClient(source.provider, clouds_config=clouds_config)
     rows = [row for server in client.list_servers() if (row := server_row(server)) is not None]
-    return [row for row in rows if source.providers is None or row["provider"] in source.providers]
+    return {"rows": [row for row in rows if source.providers is None or row["provider"] in source.providers]}
 
 
-def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
-    """Return all node records of the tree as rows. Nothing else is read, and no watch is set."""
+def read_nodes(config: NodepoolConfig) -> dict[str, Any]:
+    """Return all node records of the tree as ``rows``, and its id as ``tree``, "" without one. No watch is set."""
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False, roots=(paths.NODES,), locks=())
-        return [
+        rows = [
             {
                 **node_row(node, config),
                 "refused": refusals(node, config),
@@ -89,22 +92,23 @@ def read_nodes(config: NodepoolConfig) -> list[dict[str, Any]]:
             }
             for node in store.nodes.list()
         ]
+        return {"rows": rows, "tree": str((store.own.read(SITE) or {}).get("id") or "")}
 
 
 def fetch_all(
-    work: Mapping[str, Callable[[], list[dict[str, Any]]]],
+    work: Mapping[str, Callable[[], T]],
     deadline: float,
     *,
     clock: Callable[[], float] = time.monotonic,
-) -> dict[str, list[dict[str, Any]] | Exception]:
+) -> dict[str, T | Exception]:
     """Do all of *work* in parallel and return what each function returned or raised.
 
     A function that has not returned after *deadline* seconds is given up: its thread is left alone and its answer is an
     error.
     """
-    answers: dict[str, list[dict[str, Any]] | Exception] = {}
+    answers: dict[str, T | Exception] = {}
 
-    def run(name: str, fetch: Callable[[], list[dict[str, Any]]]) -> None:
+    def run(name: str, fetch: Callable[[], T]) -> None:
         try:
             answers[name] = fetch()
         except Exception as error:

@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...model.errors import CloudAuthError, ConfigError
-from ..text_file import read_text
+from ..text_file import is_encrypted, read_text
 from . import library
 from .addresses import NetworkRoles
-from .entry_values import ENCRYPTED, is_encrypted, odd_values
+from .entry_values import ENCRYPTED, odd_values
 from .faults import clean
 from .quiet import mask_logs
 
@@ -154,6 +154,13 @@ def clouds_files(clouds_config: str | None = None) -> list[str]:
     if library.IMPORT_ERROR is not None:
         return []
     return [*_candidates(clouds_config), *_from_here(library.sdk_config.SECURE_FILES)]
+
+
+def clouds_file(clouds_config: str | None = None) -> str | None:
+    """Return the file that :func:`load_cloud_entry` reads; None when there is none, or without the SDK."""
+    if library.IMPORT_ERROR is not None:
+        return clouds_config
+    return clouds_config or next((path for path in _candidates(None) if os.path.exists(path)), None)
 
 
 def load_cloud_entry(

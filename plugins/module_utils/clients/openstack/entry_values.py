@@ -9,18 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 ENCRYPTED = "is encrypted with ansible-vault: decrypt it, or put only the secrets into secure.yaml, decrypted"
-_VAULT = "$ANSIBLE_VAULT;"
 _TEXTS = ("auth_type", "region_name", "interface", "cacert", "cert", "key", "image_format", "floating_ip_source")
 _SWITCHES = (
     *("private", "force_ipv4", "use_external_network", "use_internal_network"),
     *("image_api_use_tasks", "image_api_use_import", "image_api_converts"),
 )
 _NUMBERS = ("api_timeout",)
-
-
-def is_encrypted(text: str) -> bool:
-    """Return True for the text of a file that is encrypted with ansible-vault."""
-    return text.lstrip().startswith(_VAULT)
 
 
 def odd_values(entry: Any) -> str:

@@ -55,6 +55,13 @@ def test_another_scheme_is_refused_without_the_password():
     assert "hunter" not in problem
 
 
+@pytest.mark.parametrize("secure", [False, True])
+def test_an_encrypted_file_is_told(secure):
+    text = "$ANSIBLE_VAULT;1.1;AES256\n3132\n"
+    (problem,) = complaints(valid_document(), text) if secure else complaints(text)
+    assert "is encrypted with ansible-vault: decrypt it" in problem
+
+
 def test_an_account_in_nodepool_yaml_is_refused():
     (problem,) = complaints({**valid_document(), "zookeeper-auth": {"username": "a", "password": "hunter2"}})
     assert problem.endswith(": zookeeper-auth: has a password, and Nodepool does not know it: move it to secure.conf")

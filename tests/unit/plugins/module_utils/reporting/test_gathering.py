@@ -18,7 +18,7 @@ OLD = {"listed_at": 900.0, "rows": [{"server_id": "old"}]}
 FRESH = [{"server_id": "fresh"}]
 
 
-def silent() -> list[dict[str, Any]]:
+def silent() -> dict[str, Any]:
     raise CloudUnavailable("provider east: no answer")
 
 
@@ -32,7 +32,7 @@ def gathering(fetch: Any, stored: dict[str, Any], on_error: str = "fail", warned
 
 @pytest.mark.parametrize(("youngest", "rows"), [(899.0, OLD["rows"]), (901.0, FRESH), (None, FRESH)])
 def test_young_parts_come_from_the_cache(youngest, rows):
-    made = gathering(lambda: FRESH, {"east": OLD})
+    made = gathering(lambda: {"rows": FRESH}, {"east": OLD})
     made.gather(youngest)
     assert made.parts["east"]["rows"] == rows
 

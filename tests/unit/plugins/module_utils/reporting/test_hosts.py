@@ -148,7 +148,7 @@ def test_choice_of_name(hostname: str, name: str) -> None:
 
 
 def test_names_are_unique() -> None:
-    twins = [row(server_id="a"), row(server_id="b"), row(server_id="c", name="np0000000008")]
+    twins = [row(server_id="a"), row(server_id="b"), row(server_id="c", node_id="0000000008")]
     assert [host.name for host in hosts(twins, Selection())] == ["np0000000007_a", "np0000000007_b", "np0000000008"]
 
 
@@ -204,11 +204,18 @@ def test_names_by_a_template_and_else_by_the_choice():
         return "ci" if variables["nodepool"]["label"] == "small" else ""
 
     others = row(server_id="uuid-8", node_id="0000000008", name="np8", label="big")
-    assert [host.name for host in hosts([row(), others], Selection(), name_of=name_of)] == ["ci", "np8"]
+    assert [host.name for host in hosts([row(), others], Selection(), name_of=name_of)] == ["ci", "np0000000008"]
     twins = [row(), row(server_id="uuid-8", node_id="0000000008", label="small")]
     assert [host.name for host in hosts(twins, Selection(), name_of=name_of)] == ["ci_uuid-7", "ci_uuid-8"]
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "all", "ungrouped"])
 def test_no_server_takes_a_name_of_ansibles_own(name):
-    assert hosts([row(name=name)], Selection())[0].name == f"{name}_uuid-7"
+    assert hosts([row(name=name)], Selection(), hostname="name")[0].name == f"{name}_uuid-7"
+
+
+@pytest.mark.parametrize(
+    ("node_id", "name"), [("0000000007", "np0000000007"), ("db01", "uuid-7"), ("7 8", "uuid-7"), ("\u0667", "uuid-7")]
+)
+def test_the_usual_name_is_that_of_the_node_and_no_text_that_metadata_chooses(node_id, name):
+    assert hosts([row(node_id=node_id, name="db01")], Selection())[0].name == name
