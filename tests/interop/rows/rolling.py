@@ -84,7 +84,7 @@ def _booting(world: World, known: set[str]) -> list[str]:
     return [node for node, found in nodes if node not in known and found["external_id"]]
 
 
-def _roll(lab: Lab, first: Working, second: Working) -> str:
+def roll(lab: Lab, first: Working, second: Working) -> str:
     """Kill the first launcher with everything under way; the second one serves the tree to its end."""
     world = lab.world()
     world.site.configure(
@@ -124,13 +124,13 @@ def _only_ready(world: World) -> bool:
 @row("roll-to-theirs", "our launcher is killed, Nodepool's takes over")
 def roll_to_theirs(lab: Lab) -> str:
     """Back."""
-    return _roll(lab, ours, theirs)
+    return roll(lab, ours, theirs)
 
 
 @row("roll-to-ours", "Nodepool's launcher is killed, ours takes over")
 def roll_to_ours(lab: Lab) -> str:
     """Over."""
-    return _roll(lab, theirs, ours)
+    return roll(lab, theirs, ours)
 
 
 @row("roll-builder", "our builder's images go on under Nodepool's builder, and the other way round")
