@@ -9,7 +9,10 @@ import os
 import signal
 import subprocess
 import time
+from functools import partial
 from typing import Any
+
+import pytest
 
 from tests.integration.request.conftest import Site
 from tests.support.ansible_run import BIN, ROOT, command, environment, play_of
@@ -190,6 +193,20 @@ def test_nodes_yml_speaks_of_no_missing_hosts_when_there_are_none_to_use(site: S
         ran = command("ansible-playbook", ROOT / "playbooks" / "nodes.yml", *given, *more, folder=site.folder)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         assert "leased_nodes" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(("keys", "checking"), [([], "accept-new"), (["ssh-ed25519 AAAA"], "yes")])
+def test_nodes_yml_reaches_nodes_by_ssh_whatever_their_records_say(site: Site, keys: list[str], checking: str) -> None:
+    hostile = {"connection_type": "local", "username": "-oProxyCommand=touch evil", "connection_port": 1}
+    site.launcher.node = partial(site.launcher.node, host_keys=keys, **hostile)  # type: ignore[method-assign]
+    site.launcher.register("small")
+    site.launcher.work()
+    given = ["-vvv", "-e", f"nodepool_config={site.config}", "-e", "nodes_labels=small"]
+    ran = command("ansible-playbook", ROOT / "playbooks" / "nodes.yml", *given, folder=site.folder)
+    assert ran.returncode != 0
+    assert "UNREACHABLE" in ran.stdout
+    assert f"-o StrictHostKeyChecking={checking}" in ran.stdout
+    assert "is not used: connection_type 'local', username '-oProxyCommand=touch evil'" in ran.stdout
 
 
 def _wait_until(condition: object, timeout: float = 30) -> None:
