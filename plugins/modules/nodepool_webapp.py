@@ -48,6 +48,13 @@ options:
     type: list
     elements: str
     default: []
+  path_prefix:
+    description:
+      - A path, such as V(/nodepool), below which a reverse proxy has the service and which it leaves in the paths of
+        its requests. The service then answers below this path, too.
+      - All links of the pages are relative. A proxy that takes the path away needs no option.
+    type: str
+    default: ""
   duration:
     description:
       - Seconds after which the service ends. When unset, it runs until it is stopped.

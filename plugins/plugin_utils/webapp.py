@@ -21,7 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.control import Control
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.malloc_options import set_malloc_options
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.libraries import require_libraries
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Visitors
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Visitors, prefix_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import AddressError, Listening
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.service import WebOptions, serve
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.log import INFO, WARNING, write
@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, help="instead of that in nodepool.yaml")
     parser.add_argument("--cross-origin", action="store_true", help="let pages of other sites read the answers")
     parser.add_argument("--allowed-host", action="append", default=[], help="a name of the service; any without it")
+    parser.add_argument("--path-prefix", default="", help="path that a proxy leaves in the paths of its requests")
     parser.add_argument("--check", action="store_true", help="only say whether the configuration can be used")
     wanted = parser.parse_args(arguments)
     set_malloc_options()
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         notifier.tell("READY=1", f"STATUS=listening on {listening.address}")
 
     try:
+        prefix = prefix_of(wanted.path_prefix)
         if wanted.check:
             require_libraries()
             options.load()
@@ -63,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 host=wanted.listen_address,
                 port=wanted.port,
                 state_dir=kept,
-                visitors=Visitors(wanted.cross_origin, tuple(wanted.allowed_host)),
+                visitors=Visitors(wanted.cross_origin, tuple(wanted.allowed_host), prefix),
                 say=say,
                 started=started,
             )

@@ -11,7 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.zookeeper.session_file import default_folder
 from ..web.libraries import require_libraries
-from ..web.server.application import Visitors
+from ..web.server.application import Visitors, prefix_of
 from ..web.server.service import WebOptions, serve
 from .arguments import CONFIG_ARGUMENTS, PROGRESS_ARGUMENTS, options_of
 from .control import controlled
@@ -24,6 +24,7 @@ WEBAPP_ARGUMENTS: dict[str, Any] = {
     "port": {"type": "int"},
     "cross_origin": {"type": "bool", "default": False},
     "allowed_hosts": {"type": "list", "elements": "str", "default": []},
+    "path_prefix": {"type": "str", "default": ""},
     "duration": {"type": "float"},
     "control_file": {"type": "path"},
     "heartbeat_file": {"type": "path"},
@@ -33,7 +34,7 @@ WEBAPP_ARGUMENTS: dict[str, Any] = {
 def webapp(module: AnsibleModule) -> dict[str, Any]:
     """Serve until the module is told to stop; in check mode only check the configuration."""
     params = module.params
-    options = options_of(WebOptions, params)
+    options, prefix = options_of(WebOptions, params), prefix_of(params["path_prefix"])
     if module.check_mode:
         require_libraries()
         options.load()
@@ -45,7 +46,7 @@ def webapp(module: AnsibleModule) -> dict[str, Any]:
             host=params["listen_address"],
             port=params["port"],
             state_dir=default_folder(),
-            visitors=Visitors(params["cross_origin"], tuple(params["allowed_hosts"])),
+            visitors=Visitors(params["cross_origin"], tuple(params["allowed_hosts"]), prefix),
             duration=params["duration"],
             say=Progress(params["progress_file"]).line,
         )

@@ -199,7 +199,7 @@ def test_the_page_updates_itself_and_what_has_not_changed_is_not_sent_again(prox
     node = {"state": "ready", "type": ["small"], "provider": "east"}
     zk_client.create("/nodepool/nodes/0000000001", json.dumps(node).encode(), makepath=True)
     eventually(lambda: fragment(tag).status == 200)
-    eventually(lambda: "/nodes?state=ready" in proxy.ask("/?fragment=1").text)
+    eventually(lambda: "./nodes?state=ready" in proxy.ask("/?fragment=1").text)
 
 
 def test_a_list_that_a_visitor_has_is_not_sent_again_although_the_proxy_compresses(proxy, zk_client):

@@ -120,7 +120,7 @@ def _image_list(snapshot: Snapshot, request: Request) -> Response:
 def _node(snapshot: Snapshot, request: Request, node_id: str) -> Response:
     found = snapshot.reading.one(f"{paths.NODES}/{node_id}")
     if found is None:
-        return _gone(snapshot, request, "node", node_id, "/nodes")
+        return _gone(snapshot, request, "node", node_id, "nodes")
     (row,) = node_rows([found], NodeFilter(), snapshot.now, detail=True)
     life = node_life(found, snapshot.reading.one(launch_path(node_id)), snapshot.now)
     return _html(_text(snapshot, request, "node.html", snapshot.now, row=row, life=life))
@@ -130,7 +130,7 @@ def _request(snapshot: Snapshot, request: Request, request_id: str) -> Response:
     made, found = _overview(snapshot)
     row = next((row for row in found.requests if row["id"] == request_id), None)
     if row is None or snapshot.reading.one(f"{paths.REQUESTS}/{request_id}") is None:
-        return _gone(snapshot, request, "request", request_id, "/requests")
+        return _gone(snapshot, request, "request", request_id, "requests")
 
     def text() -> str:
         told = explanation(snapshot.reading, found.requests, request_id, made)
@@ -150,6 +150,14 @@ def _is_fragment(request: Request) -> bool:
     return bool(request.args.get("fragment"))
 
 
+def root_of(path: str) -> str:
+    """Return the way from a page to the first page. All links are relative: a proxy may have the service at any path.
+
+    :param path: the path of the page, as the service sees it.
+    """
+    return "../" * (path.count("/") - 1) or "./"
+
+
 def _text(snapshot: Snapshot, request: Request, template: str, made: float, **values: Any) -> str:
     """Render a page.
 
@@ -161,6 +169,7 @@ def _text(snapshot: Snapshot, request: Request, template: str, made: float, **va
         layout="fragment.html" if _is_fragment(request) else "layout.html",
         now=made,
         path=request.path,
+        root=root_of(request.path),
         contact=contact,
         known_at=None if contact.age is None else round(snapshot.now - contact.age),
         versions=_versions(),

@@ -30,13 +30,13 @@ def quoted(name: str) -> str:
 
 
 def node_path(node_id: str) -> str:
-    """Return the path of a node's page."""
-    return f"/nodes/{quoted(node_id)}"
+    """Return the path of a node's page, below that of the first page."""
+    return f"nodes/{quoted(node_id)}"
 
 
 def request_path(request_id: str) -> str:
-    """Return the path of a request's page."""
-    return f"/requests/{quoted(request_id)}"
+    """Return the path of a request's page, below that of the first page."""
+    return f"requests/{quoted(request_id)}"
 
 
 def _row(
@@ -72,7 +72,7 @@ def troubles(reading: TreeReading, providers: Rows, images: Rows) -> list[dict[s
 
 def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
     for row in providers:
-        name, href = row["name"], f"/?q={quoted(row['name'])}"
+        name, href = row["name"], f"?q={quoted(row['name'])}"
         if not row["acting"] and row["configured"] and not row["acted_for_by"]:
             yield _row(BAD, name, "no launcher acts for this provider", href=href)
         health = row["health"]
@@ -97,7 +97,7 @@ def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
 
 def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
     for row in images:
-        name, href = row["image"], f"/images?q={quoted(row['image'])}"
+        name, href = row["image"], f"images?q={quoted(row['image'])}"
         if row["failures"]:
             told = f"{amount(row['failures'], 'build')} failed in a row: {row['last_error'] or UNTOLD}"
             yield _row(BAD, name, told, row["failed_age"], href, ends_in=row["next_try_in"])
@@ -151,7 +151,7 @@ def _declines(reading: TreeReading, request_id: str) -> str | None:
 
 def _of_builds(images: Rows) -> Iterator[dict[str, Any]]:
     for row in images:
-        where, href = f"image {row['image']}", f"/images?q={quoted(row['image'])}"
+        where, href = f"image {row['image']}", f"images?q={quoted(row['image'])}"
         if row["failures"]:
             yield _row(BAD, where, f"build: {row['last_error'] or UNTOLD}", row["failed_age"], href)
         for item in row["providers"]:

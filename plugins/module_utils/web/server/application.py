@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ...model.errors import ConfigError
 from .. import exposition, health, nodepool_endpoints
 from ..libraries import HTTPException, Map, Request, Response, Rule
 from ..page import routes as page
@@ -50,6 +51,22 @@ CROSS_ORIGIN = "Access-Control-Allow-Origin"
 """Header by which browsers let pages of other sites read an answer. Nodepool's web service always sends it."""
 
 
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
+
+
+def prefix_of(path: str) -> str:
+    """Return *path* without a slash at its end.
+
+    :raises ConfigError: it is no path of a URL.
+    """
+    prefix = path.rstrip("/")
+    if not _PREFIX.fullmatch(prefix):
+        raise ConfigError(
+            [f"path_prefix: {path!r} is not a path such as /nodepool: use letters, digits, -, ., _ and ~"]
+        )
+    return prefix
+
+
 @dataclass(frozen=True)
 class Visitors:
     """Who may read the answers in a browser.
@@ -57,10 +74,24 @@ class Visitors:
     :ivar cross_origin: True: pages of any other site, as with Nodepool's web service.
     :ivar hosts: names by which the service is called, without ports; empty for any. A page of a foreign site whose name
         was made to lead here (DNS rebinding) calls the service by that name.
+    :ivar prefix: path below which a proxy has the service and which it leaves in the paths of its requests, such as
+        ``/nodepool``; "" for none. All links are relative, so a proxy that takes the prefix away needs nothing.
     """
 
     cross_origin: bool = False
     hosts: tuple[str, ...] = ()
+    prefix: str = ""
+
+    def enter(self, environ: dict[str, Any]) -> None:
+        """Take the prefix from the path of a request that has it, as WSGI provides for."""
+        path = environ.get("PATH_INFO", "")
+        if self.prefix and path.startswith(f"{self.prefix}/"):
+            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + self.prefix
+            environ["PATH_INFO"] = path.removeprefix(self.prefix)
+
+    def is_entrance(self, path: str) -> bool:
+        """Return True for the prefix without a slash, below which relative links would lead astray."""
+        return bool(self.prefix) and path == self.prefix
 
     def knows(self, host: str) -> bool:
         """Return True when the service may be called by the name of a header ``Host``."""
@@ -86,6 +117,7 @@ class Application:
         """Answer one request."""
         if "HTTP_IF_NONE_MATCH" in environ:
             environ["HTTP_IF_NONE_MATCH"] = _CODING.sub('"', environ["HTTP_IF_NONE_MATCH"])
+        self._visitors.enter(environ)
         request = Request(environ)
         snapshot = self._picture.snapshot()
         response = self._answer(request, environ, snapshot)
@@ -118,6 +150,10 @@ class Application:
             return refusal(421, "this service is not called by this name; see its option allowed_hosts")
         if len(environ.get("QUERY_STRING", "")) > LONGEST_QUERY:
             return refusal(414, f"a query has {LONGEST_QUERY} characters at most")
+        if self._visitors.is_entrance(request.path):
+            # A browser resolves it: the name and port by which the visitor calls the proxy are not known here.
+            there = f"{self._visitors.prefix.rpartition('/')[2]}/"
+            return refusal(308, "the service is below this path", Location=f"./{there}")
         try:
             route, arguments = self._map.bind_to_environ(environ).match(method="GET")
         except HTTPException:

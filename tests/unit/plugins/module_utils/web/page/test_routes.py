@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
@@ -95,8 +96,9 @@ def test_no_page_needs_what_the_policy_forbids(case, path):
     page = Outline(text_of(case, path))
     assert not [attrs for _tag, attrs in page.tags if "style" in attrs or any(name[:2] == "on" for name in attrs)]
     addresses = [attrs[name] for _tag, attrs in page.tags for name in ("src", "href", "action") if name in attrs]
-    assert addresses and all(address.startswith(("/", "#", "?")) and address[:2] != "//" for address in addresses)
-    assert [attrs.get("src", "")[:8] for tag, attrs in page.tags if tag == "script"] == ["/static/"]
+    assert addresses and all(address.startswith(("./", "../", "#", "?")) for address in addresses)
+    (script,) = [attrs.get("src") or "" for tag, attrs in page.tags if tag == "script"]
+    assert script.lstrip("./").startswith("static/page.js")
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -115,8 +117,8 @@ def test_the_overview_shows_what_an_operator_looks_for(case):
         "fault: No valid host was found",
         "409 Conflict",
         'aria-label="instances: 3 used, 3 by others, of 10 "',
-        f'href="/requests/{WAITING}"',
-        'href="/nodes?state=ready"',
+        f'href="./requests/{WAITING}"',
+        'href="./nodes?state=ready"',
         "served by launcher1",
     ):
         assert told in text
@@ -134,6 +136,21 @@ def test_a_node_tells_its_life_and_a_request_what_it_waits_for(case):
 def test_a_node_whose_record_cannot_be_used_has_a_page(case, node_id):
     text_of(case, f"/nodes/{node_id}")
     text_of(case, f"/requests/{BROKEN}")
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/nodes/0000009999", "/?q=west", "/requests/100-0000009999"])
+@pytest.mark.parametrize("prefix", ["/", "/nodepool/", "/a/b/"])
+def test_all_links_stay_below_the_path_of_a_proxy(path, prefix):
+    """A browser resolves the links at the address that it sees; each of them leads to a page of the service."""
+    case = WebCase()
+    outline = Outline(case.get(path).text)
+    assert outline.tags
+    links = [found[name] or "" for _tag, found in outline.tags for name in ("href", "src", "action") if name in found]
+    for link in {urljoin(f"http://proxy{prefix}{path[1:]}", link) for link in links}:
+        parts = urlsplit(link)
+        assert parts.path.startswith(prefix), link
+        there = case.get("/" + parts.path.removeprefix(prefix) + (f"?{parts.query}" if parts.query else ""))
+        assert there.status_code == (404 if "9999" in parts.path else 200), link
 
 
 @pytest.mark.parametrize("path", ["/nodes/0000009999", "/requests/100-0000009999", "/nodes/%3Cb%3E"])
@@ -188,7 +205,7 @@ def test_whatever_a_visitor_asks_for_is_text(case, path, query):
 
 def test_the_first_view_of_a_large_site_is_bounded_and_light(large):
     first = text_of(large, "/")
-    assert "6,000" in first and 'href="/requests?state=requested"' in first
+    assert "6,000" in first and 'href="./requests?state=requested"' in first
     whole = len(first.encode()) + sum(len(static(name)) for name in TYPES)
     assert whole <= 150_000
     for path in ("/nodes", "/requests", "/nodes?q=debian", "/requests?reason=frozen"):

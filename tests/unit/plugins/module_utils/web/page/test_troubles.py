@@ -65,8 +65,8 @@ def test_failures_name_what_failed_and_lead_to_it():
     reading = populated()
     rows = failures(reading, request_rows(reading, NOW), image_rows(EMPTY, reading, NOW), NOW)
     assert [(row["where"], row["text"], row["href"], row["age"]) for row in rows] == [
-        (f"node {BUILDING}", "attempt 1: fault: No valid host was found", f"/nodes/{BUILDING}", 20.0),
-        (f"request {FAILED}", "east/main does not offer label small", f"/requests/{FAILED}", 500.0),
+        (f"node {BUILDING}", "attempt 1: fault: No valid host was found", f"nodes/{BUILDING}", 20.0),
+        (f"request {FAILED}", "east/main does not offer label small", f"requests/{FAILED}", 500.0),
     ]
 
 

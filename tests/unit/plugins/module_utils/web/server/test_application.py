@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import LOST
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.libraries import Response
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import routes as page_routes
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview
@@ -18,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.applic
     STATE_AGE,
     Application,
     Visitors,
+    prefix_of,
 )
 from tests.support.web_case import StillSession, WebCase
 
@@ -174,3 +176,31 @@ def test_an_answer_that_a_proxy_has_compressed_is_known_again(coding):
     tag = case.get("/node-list").headers["ETag"]
     assert case.get("/node-list", If_None_Match=f'{tag[:-1]}{coding}"').status_code == 304
     assert case.get("/node-list", If_None_Match=f'"other{coding}"').status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/nodes", "/prefix/pool/nodes"])
+def test_a_proxy_may_leave_its_path_in_the_requests(path):
+    case = WebCase(visitors=Visitors(prefix="/prefix/pool"))
+    assert case.get(path).status_code == 200
+    assert 'href="./requests"' in case.get(path).text
+
+
+@pytest.mark.parametrize("path", ["/prefix/poolnodes", "/prefix/pool/prefix/pool/nodes", "/prefix/nodes"])
+def test_other_paths_are_none_of_the_service(path):
+    assert WebCase(visitors=Visitors(prefix="/prefix/pool")).get(path).status_code == 404
+
+
+def test_the_path_of_a_proxy_without_its_slash_leads_below_it():
+    answer = WebCase(visitors=Visitors(prefix="/prefix/pool")).get("/prefix/pool", Host="evil.example.org")
+    assert (answer.status_code, answer.headers["Location"]) == (308, "./pool/")
+
+
+@pytest.mark.parametrize(("path", "prefix"), [("", ""), ("/", ""), ("/a/b-c.d/", "/a/b-c.d"), ("/a", "/a")])
+def test_paths_of_proxies(path, prefix):
+    assert prefix_of(path) == prefix
+
+
+@pytest.mark.parametrize("path", ["nodepool", "//evil.example.org", "/a b", "/a?b", "/a//b", "/\r\nX: y", "https://x/"])
+def test_what_is_no_path_of_a_proxy(path):
+    with pytest.raises(ConfigError, match="path_prefix"):
+        prefix_of(path)
