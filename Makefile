@@ -118,9 +118,9 @@ bench-peer: setup ## the same load on Nodepool 11 and on this collection, as a t
 format: setup ## let ruff put the Python files in form
 	@ruff check --fix-only --quiet . && ruff format --quiet .
 
-constraints: setup ## write tests/constraints.txt anew from what .venv has
-	@{ sed -n '/^#/p' tests/constraints.txt; pip freeze --exclude pip --exclude setuptools | sort -f; } >.build/constraints.txt
-	@mv .build/constraints.txt tests/constraints.txt
+constraints: setup ## write tests/constraints.txt anew from what .venv has, with the hashes of all its files
+	@$(PY) tools/constraints.py tests/constraints.txt
+	@$(PY) -m tools.role_requirements
 
 clean: ## remove everything that was made here
 	rm -rf .build .venv .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache playbooks/collections

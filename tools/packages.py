@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Installs Python packages into the environment that runs it: by uv, which takes a quarter of pip's time, or by pip.
 
-    python tools/packages.py REQUIREMENTS ... [-c CONSTRAINTS]
+    python tools/packages.py CONSTRAINTS REQUIREMENTS ...
 
-uv does not read pip's configuration (package index, certificates …), so that is handed over to it. Where uv cannot be
-had or does not succeed, pip does the work, and what it says counts.
+CONSTRAINTS has the version and the hashes of every package, also of those that build others; no other file is
+installed. uv does not read pip's configuration (package index, certificates …), so that is handed over to it. Where uv
+cannot be had or does not succeed, pip does the work, and what it says counts.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 OPTIONS = {
     "index-url": "--index-url",
     "extra-index-url": "--extra-index-url",
     "find-links": "--find-links",
-    "constraint": "--constraints",
     "trusted-host": "--allow-insecure-host",
 }
 """Setting of pip → option of uv; the values of all but the first may be lists, separated by blanks or line ends."""
@@ -62,32 +65,78 @@ def as_pip() -> tuple[list[str], dict[str, str]]:
     return uv_options(settings), environment
 
 
-def by_uv(wanted: list[str], constraints: list[str]) -> bool:
-    """Install with uv; False where that did not succeed."""
-    bounds = [item for file in constraints for item in ("-c", file)]
-    if subprocess.run([*PIP, "install", "--quiet", "uv", *bounds], check=False, timeout=TIMEOUT).returncode != 0:
+def canonical(name: str) -> str:
+    """A name as registries compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(constraints: str) -> dict[str, str]:
+    """Canonical name → its entry, with the version and the hashes, from the text of constraints."""
+    entries = re.split(r"\n(?=\S)", constraints)
+    return {canonical(entry.partition("==")[0]): entry.rstrip() for entry in entries if re.match(r"[\w.-]+==", entry)}
+
+
+def names(file: Path) -> list[str]:
+    """The packages that a file of requirements names, also in the files that it includes."""
+    found = []
+    for line in file.read_text("utf-8").splitlines():
+        wanted = line.partition("#")[0].strip()
+        if wanted.startswith("-r "):
+            found += names(file.parent / wanted.removeprefix("-r ").strip())
+        elif wanted:
+            found.append(re.split(r"[^\w.-]", wanted, maxsplit=1)[0])
+    return found
+
+
+def by_uv(known: dict[str, str], wanted: list[str], constraints: Path, folder: Path) -> bool:
+    """Install with uv; False where that did not succeed.
+
+    :param folder: for files of this run.
+    """
+    own, top = folder / "uv.txt", folder / "wanted.txt"
+    own.write_text(known["uv"], encoding="utf-8")
+    top.write_text("\n".join(known[canonical(name)] for name in wanted), encoding="utf-8")
+    first = [*PIP, "install", "--quiet", "--no-deps", "--require-hashes", "-r", str(own)]
+    if subprocess.run(first, check=False, timeout=TIMEOUT).returncode != 0:
         return False
     options, environment = as_pip()
     command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--compile-bytecode"]
-    command += [*options, *bounds, *(item for file in wanted for item in ("-r", file))]
+    command += [*options, "--require-hashes", "-c", str(constraints), "-b", str(constraints), "-r", str(top)]
     try:
         return subprocess.run(command, env=environment, check=False, timeout=TIMEOUT).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
 
+def by_pip(known: dict[str, str], constraints: Path, folder: Path) -> int:
+    """Install all of *constraints* with pip, which takes the hashes of a package from requirements only.
+
+    What builds a package gets the versions of *constraints* as well; pip does not check its hashes.
+    """
+    bounds = folder / "versions.txt"
+    versions = (entry.split("\\")[0].split(";")[0].strip() for entry in known.values())
+    bounds.write_text("".join(f"{version}\n" for version in versions), encoding="utf-8")
+    command = [*PIP, "install", "--progress-bar", "off", "--no-deps", "--require-hashes", "-r", str(constraints)]
+    return subprocess.run(command, env={**os.environ, "PIP_CONSTRAINT": str(bounds)}, check=False).returncode
+
+
 def main() -> int:
     """Install what the requirement files of the command line name."""
     parser = argparse.ArgumentParser(description="Install Python packages by uv, or else by pip.")
-    parser.add_argument("wanted", nargs="+", metavar="REQUIREMENTS")
-    parser.add_argument("-c", dest="constraints", action="append", default=[], metavar="CONSTRAINTS")
+    parser.add_argument("constraints", type=Path)
+    parser.add_argument("wanted", nargs="+", type=Path, metavar="REQUIREMENTS")
     given = parser.parse_args()
-    if by_uv(given.wanted, given.constraints):
-        return 0
-    print("uv did not do it; pip does", flush=True)
-    files = [item for file in given.wanted for item in ("-r", file)]
-    files += [item for file in given.constraints for item in ("-c", file)]
-    return subprocess.run([*PIP, "install", "--progress-bar", "off", *files], check=False).returncode
+    known = pins(given.constraints.read_text("utf-8"))
+    wanted = list(dict.fromkeys(name for file in given.wanted for name in names(file)))
+    missing = [name for name in wanted if canonical(name) not in known]
+    if missing:
+        print(f"{given.constraints} has no {', '.join(missing)}: install it and run make constraints")
+        return 1
+    with tempfile.TemporaryDirectory(prefix="packages-") as folder:
+        if by_uv(known, wanted, given.constraints, Path(folder)):
+            return 0
+        print("uv did not do it; pip does", flush=True)
+        return by_pip(known, given.constraints, Path(folder))
 
 
 if __name__ == "__main__":

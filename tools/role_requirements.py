@@ -3,16 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes the libraries that the roles install, each in the version that the checks were last run with.
 
-``python tools/role_requirements.py`` after ``make constraints``; a unit test notices when it was forgotten.
+``make constraints`` does it, or ``python -m tools.role_requirements``; a unit test notices when it was forgotten.
 """
 
 from __future__ import annotations
 
-import re
 from importlib.metadata import requires
 from pathlib import Path
 
 from packaging.requirements import Requirement
+
+from tools.packages import canonical, pins
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ROOT / "roles" / "_runner_loop" / "files"
@@ -27,15 +28,10 @@ HEADER = """\
 """
 
 
-def canonical(name: str) -> str:
-    """A name as registries compare it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def pinned() -> dict[str, str]:
-    """Canonical name → the line of tests/constraints.txt."""
-    lines = (ROOT / "tests" / "constraints.txt").read_text("utf-8").splitlines()
-    return {canonical(line.partition("==")[0]): line for line in lines if "==" in line}
+    """Canonical name → its version as in tests/constraints.txt, without hashes: roles may use a mirror's own files."""
+    known = pins((ROOT / "tests" / "constraints.txt").read_text("utf-8"))
+    return {name: entry.partition("\\")[0].strip() for name, entry in known.items()}
 
 
 def needed(names: tuple[str, ...]) -> set[str]:
@@ -62,10 +58,7 @@ def texts() -> dict[str, str]:
         "builder.txt": needed(BUILDER) - both,
         "webapp.txt": needed(WEBAPP) - both,
     }
-    # What the constraints leave out (setuptools) may be of any version.
-    return {
-        file: HEADER + "".join(f"{known.get(name, name)}\n" for name in sorted(names)) for file, names in chosen.items()
-    }
+    return {file: HEADER + "".join(f"{known[name]}\n" for name in sorted(names)) for file, names in chosen.items()}
 
 
 if __name__ == "__main__":

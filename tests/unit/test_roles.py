@@ -47,7 +47,7 @@ def test_every_variable_is_explained_where_users_look(role):
 
 def test_the_libraries_are_those_that_the_checks_were_run_with():
     for name, content in texts().items():
-        assert (FILES / name).read_text("utf-8") == content, "run tools/role_requirements.py"
+        assert (FILES / name).read_text("utf-8") == content, "run python -m tools.role_requirements"
 
 
 def test_everything_that_the_collection_requires_is_installed():

@@ -197,7 +197,11 @@ def test_nodes_yml_speaks_of_no_missing_hosts_when_there_are_none_to_use(site: S
 
 @pytest.mark.parametrize(("keys", "checking"), [([], "accept-new"), (["ssh-ed25519 AAAA"], "yes")])
 def test_nodes_yml_reaches_nodes_by_ssh_whatever_their_records_say(site: Site, keys: list[str], checking: str) -> None:
-    hostile: dict[str, Any] = {"connection_type": "local", "username": "-oProxyCommand=touch evil", "connection_port": 1}
+    hostile: dict[str, Any] = {
+        "connection_type": "local",
+        "username": "-oProxyCommand=touch evil",
+        "connection_port": 1,
+    }
     site.launcher.node = partial(site.launcher.node, host_keys=keys, **hostile)  # type: ignore[method-assign]
     site.launcher.register("small")
     site.launcher.work()

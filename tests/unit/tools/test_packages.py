@@ -10,7 +10,10 @@ import os
 import subprocess
 import sys
 
-from tools.packages import pip_settings, uv_options
+from packaging.requirements import Requirement
+
+from tests.support.ansible_run import ROOT
+from tools.packages import canonical, names, pins, pip_settings, uv_options
 
 
 def test_what_pip_prints_of_its_configuration_is_understood(tmp_path):
@@ -49,3 +52,31 @@ def test_the_environment_wins_over_files_and_install_over_global():
 def test_without_settings_uv_chooses_as_pip_does():
     assert uv_options({}) == ["--index-strategy", "unsafe-best-match"]
     assert uv_options({"no-index": "true"})[-1] == "--no-index"
+
+
+def test_every_wanted_package_is_pinned_with_hashes_in_a_version_that_suits():
+    known = pins((ROOT / "tests" / "constraints.txt").read_text("utf-8"))
+    assert all("--hash=sha256:" in entry for entry in known.values())
+    assert {"uv", "setuptools"} <= set(known), "what installs and what builds others"
+    for file in (ROOT / "requirements.txt", ROOT / "tests" / "requirements.txt"):
+        for name in names(file):
+            assert canonical(name) in known
+        for line in file.read_text("utf-8").splitlines():
+            if line[:1].isalpha():
+                wanted = Requirement(line.partition("#")[0])
+                version = known[canonical(wanted.name)].partition("==")[2].split()[0]
+                assert wanted.specifier.contains(version), line
+
+
+def test_files_of_requirements_may_include_others(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.txt").write_text("# nothing\n-r ../y.txt\nPyYAML>=6.0  # why\n", encoding="utf-8")
+    (tmp_path / "y.txt").write_text("ruamel.yaml\n\nzope.interface[test]==1;python_version>'3'\n", encoding="utf-8")
+    assert names(tmp_path / "a" / "x.txt") == ["ruamel.yaml", "zope.interface", "PyYAML"]
+
+
+def test_pins_with_their_hashes():
+    first = "A_b==1.0 \\\n    --hash=sha256:12 \\\n    --hash=sha256:34"
+    second = "c==2 ; python_version < '4' \\\n    --hash=x"
+    text = f"# a comment\n{first}\n{second}\n"
+    assert pins(text) == {"a-b": first, "c": second}
