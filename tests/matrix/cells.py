@@ -37,6 +37,7 @@ class Cell:
     :ivar oldest: install the lower bounds of requirements.txt, and of *core*; otherwise the newest releases.
     :ivar needs: the Python that *core* needs, where that is newer than *python*: nothing to try then.
     :ivar newer_zookeeper: with that of :mod:`tests.matrix.newer_zookeeper`, not Debian's.
+    :ivar newest_kazoo: with the newest kazoo of the index, also a pre-release and one beyond requirements.txt.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Cell:
     oldest: bool = False
     needs: str = ""
     newer_zookeeper: bool = False
+    newest_kazoo: bool = False
 
 
 CELLS = (
@@ -57,6 +59,7 @@ CELLS = (
     Cell("2.21-py3.13", "3.13", "ansible-core==2.21.*"),
     Cell("devel-py3.13", "3.13", "ansible-core>=2.22.0.dev0"),
     Cell("zookeeper", "3.11", "ansible-core==2.19.*", newer_zookeeper=True),
+    Cell("kazoo", "3.11", "ansible-core==2.19.*", newest_kazoo=True),
 )
 QUICK = "oldest"
 """What ``make test`` tries: all other lanes have the newest libraries."""
@@ -104,6 +107,11 @@ def make(cell: Cell) -> Environment:
         if ".dev" in cell.core and "No solution found" in installed.stderr:
             raise CannotRun(f"the package index has no {cell.core}")
         raise RuntimeError(f"uv cannot install {cell.core} and requirements.txt:\n{installed.stderr}")
+    if cell.newest_kazoo:
+        words = ("--python", str(found.bin / "python"), "--upgrade", "--prerelease", "allow", "kazoo")
+        newest = uv("pip", "install", *options, *words, seconds=INSTALL_SECONDS, environment=environment)
+        if newest.returncode:
+            raise CannotRun(f"the newest kazoo cannot be had: {last_line(newest.stderr)}")
     return found
 
 

@@ -54,6 +54,20 @@ class MissingLibraryError(NodepoolError):
         super().__init__(f"the Python library {library} is not installed for this interpreter")
 
 
+class UnsuitableLibraryError(NodepoolError):
+    """A Python library is installed in a release that the collection cannot work with.
+
+    :param lacks: a part of a sentence for each thing that this release has no more.
+    :param wanted: the requirement of the releases that can be used.
+    """
+
+    def __init__(self, library: str, version: str, lacks: Sequence[str], wanted: str) -> None:
+        super().__init__(
+            f"{library} {version} cannot be used: {'; '.join(lacks)}. Install a release that the collection was tested"
+            f" with: pip install '{wanted}'"
+        )
+
+
 class DeadlineExceeded(NodepoolError):
     """A result did not arrive in time. *last_state* is the last state that was seen."""
 

@@ -21,20 +21,26 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from ...model.config.types import ZooKeeperAuth, ZooKeeperTls
-from ...model.errors import MissingLibraryError, StoreError
+from ...model.errors import MissingLibraryError, StoreError, UnsuitableLibraryError
 from . import paths
 from .accounts import credentials, sasl_options
+from .kazoo_names import TESTED, missing
 from .wire import Answer, Handler, Wire
 
 IMPORT_ERROR: str | None = None
 try:
     from kazoo.client import KazooClient
     from kazoo.exceptions import ConnectionLoss
+    from kazoo.handlers.threading import SequentialThreadingHandler
+    from kazoo.protocol.connection import ConnectionHandler
     from kazoo.protocol.serialization import int_struct, write_string
     from kazoo.protocol.states import KeeperState
+    from kazoo.recipe.lock import Lock
 except ImportError:  # ansible-test imports every file without third-party libraries
     IMPORT_ERROR = traceback.format_exc()
     KazooClient = object
@@ -47,12 +53,21 @@ UP, DOWN, DEAD = "up", "down", "dead"
 
 
 def require_kazoo() -> None:
-    """Check that kazoo is installed.
+    """Check that kazoo is installed, and has all that the collection uses of it.
 
     :raises MissingLibraryError: kazoo is not installed.
+    :raises UnsuitableLibraryError: this release of kazoo lacks something.
     """
     if IMPORT_ERROR is not None:
         raise MissingLibraryError("kazoo", IMPORT_ERROR)
+    lacks = _lacks()
+    if lacks:
+        raise UnsuitableLibraryError("kazoo", version("kazoo"), lacks, TESTED)
+
+
+@cache
+def _lacks() -> tuple[str, ...]:
+    return tuple(missing(ConnectionHandler, KazooClient, SequentialThreadingHandler, Lock))
 
 
 class AddWatch(NamedTuple):
