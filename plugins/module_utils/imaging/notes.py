@@ -12,6 +12,7 @@ from typing import Any
 from ..clients.zookeeper.paths import segment
 from ..model.backoff import backoff
 from ..model.documents import (
+    mapping,
     seconds,
     text,
     whole,
@@ -19,6 +20,7 @@ from ..model.documents import (
 )
 from ..model.lines import span
 from ..model.stored import believed
+from .listed import Listed
 
 BUILD_NOTES = "image-builds"
 UPLOAD_NOTES = "image-uploads"
@@ -28,6 +30,8 @@ LONGEST_BACKOFF = 3960.0
 LONGEST_ERROR = 500
 """Characters of an error that are stored."""
 BUILDER_NOTES = "image-builders"
+LISTED_FOR = 86400.0
+"""Seconds after the beginning of its last cycle for which what a builder listed is not deleted by others."""
 
 
 def build_notes_path(image: str) -> str:
@@ -155,7 +159,7 @@ class BuilderNote:
     """The place of a builder's files. It identifies a builder that has lost its files and its id.
 
     *images_dir*: absolute path on *host*. *since*: UNIX time of the builder's first cycle. *seen*: UNIX time at which
-    its last cycle began.
+    its last cycle began. *listed*: what it listed then.
     """
 
     builder_id: str
@@ -163,10 +167,11 @@ class BuilderNote:
     images_dir: str
     since: float
     seen: float
+    listed: Listed = field(default_factory=Listed)
 
     def document(self) -> dict[str, Any]:
         """As it is stored."""
-        return dict(vars(self))
+        return {**vars(self), "listed": self.listed.document()}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> BuilderNote | None:
@@ -176,7 +181,11 @@ class BuilderNote:
         since, seen = seconds(known.get("since")), seconds(known.get("seen"))
         if not builder_id or not host or not images_dir or since is None or seen is None:
             return None
-        return cls(builder_id, host, images_dir, since, seen)
+        return cls(builder_id, host, images_dir, since, seen, Listed.from_document(mapping(known.get("listed")) or {}))
+
+    def lists_still(self, now: float) -> bool:
+        """Return True while what it listed counts although no cycle of it runs: it may run by a schedule."""
+        return 0.0 <= now - self.seen < LISTED_FOR
 
 
 def former_builders(

@@ -11,10 +11,13 @@ marked as deleting is deleted in spite of this.
 * When a provider has several ready uploads of one build, only the one that became ready last stays: launchers use it.
 * Uploads at providers that are not in this configuration are left to other builders. A build stays as long as it has
   uploads.
+* What no configuration lists any more is deleted. Other builders' lists count as the own one; a live builder that does
+  not tell what it lists (Nodepool's) deletes its own builds by itself.
 * A build becomes deleting when nothing needs it any more. Its files are deleted when its uploads are gone, and then its
   record.
-* Work in progress is left alone. A build or upload of another builder counts as in progress until its time-out and
-  GRACE have passed, even when its lock is free: that builder may only have lost its session.
+* Work in progress is left alone. An upload is in progress while its lock is taken, as with Nodepool's builder: sending
+  the bytes again is cheap. A build of another builder counts as in progress until its time-out and GRACE have passed,
+  even when its lock is free: that builder may only have lost its session, and a build takes hours.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from .snapshot import (
 KEPT = 2
 """Number of ready builds of an image that are kept, and of builds in a provider's cloud."""
 GRACE = 600.0
-"""Seconds beyond its time-out during which another builder's work counts as in progress."""
+"""Seconds beyond its time-out during which another builder's build counts as in progress."""
 FILE_GRACE = 60.0
 """Age in seconds below which a file without a record is left alone."""
 DEFAULT_BUILD_TIMEOUT = 28800.0
@@ -148,8 +151,8 @@ def abandoned_builds(view: ImagesView) -> list[Build]:
 
 
 def kept_builds(view: ImagesView, state: ImageState) -> list[Build]:
-    """Return the current and the previous build of an image; none when the image is not configured."""
-    return state.ready_builds()[:KEPT] if state.name in view.config.diskimages else []
+    """Return the current and the previous build of an image; none when no builder lists the image."""
+    return state.ready_builds()[:KEPT] if view.lists(state.name) else []
 
 
 def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) -> list[Upload]:
@@ -196,7 +199,7 @@ def is_being_built(view: ImagesView, build: Build) -> bool:
 
 
 def is_being_uploaded(view: ImagesView, upload: Upload) -> bool:
-    """True when a builder may be working on the upload."""
+    """True when a builder works on the upload: it has the lock, or this process does."""
     key = (upload.build_id, upload.provider)
     if key in view.uploading:
         return True
@@ -204,13 +207,7 @@ def is_being_uploaded(view: ImagesView, upload: Upload) -> bool:
         return False
     state = view.image(upload.image)
     under_way = [each.id for each in state.uploads_of(*key) if each.state == UploadState.UPLOADING]
-    if key in state.uploading and max(under_way, default="") == upload.id:
-        return True
-    build = state.build(upload.build_id)
-    if build is None or view.is_ours(build):
-        return False
-    provider = view.config.providers.get(upload.provider)
-    return provider is None or view.now - (upload.state_time or 0.0) < provider.image_upload_timeout + GRACE
+    return key in state.uploading and max(under_way, default="") == upload.id
 
 
 def holders(view: ImagesView, state: ImageState, build: Build) -> str:
@@ -247,9 +244,11 @@ def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: U
         return None
     if upload.state == UploadState.DELETING:
         return DeletionCode.ASKED, "it is marked for deletion"
-    if state.name not in view.config.diskimages:
-        return DeletionCode.REMOVED, f"image {state.name} is not in the configuration any more"
-    if state.name not in view.config.providers[upload.provider].diskimages:
+    if not view.lists_at(upload.provider, state.name):
+        if view.may_be_listed_elsewhere(build):
+            return None
+        if not view.lists(state.name):
+            return DeletionCode.REMOVED, f"image {state.name} is not in the configuration any more"
         return DeletionCode.REMOVED, f"provider {upload.provider} does not list image {state.name} any more"
     if upload.state == UploadState.FAILED:
         return DeletionCode.FAILED, "the upload failed"
@@ -282,7 +281,9 @@ def _mark(view: ImagesView, state: ImageState, build: Build) -> MarkBuild | None
         return None  # this builder first removes what is left of it and marks it failed
     if any(upload.state != UploadState.DELETING for upload in state.uploads_of(build.id)):
         return None
-    if state.name not in view.config.diskimages:
+    if not view.lists(state.name):
+        if view.may_be_listed_elsewhere(build):
+            return None
         return MarkBuild(build, DeletionCode.REMOVED, f"image {state.name} is not in the configuration any more")
     if build.state == BuildState.FAILED:
         return MarkBuild(build, DeletionCode.FAILED, "the build failed")

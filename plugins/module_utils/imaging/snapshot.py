@@ -16,6 +16,7 @@ from ..model.image import (
     Upload,
     UploadState,
 )
+from .listed import OtherBuilders
 from .notes import BuildNotes, Failures
 
 SeenImages = Mapping[tuple[str, str], Image | None]
@@ -100,6 +101,7 @@ class ImagesView:
     :ivar building: ids of the builds that this process is making.
     :ivar uploading: (build id, provider) of the uploads that this process is making or deleting.
     :ivar lost: paths of the uploads whose image glance does not know any more; glance was asked twice.
+    :ivar others: the other builders of the tree, and what they list.
     """
 
     now: float
@@ -112,6 +114,7 @@ class ImagesView:
     building: frozenset[str] = frozenset()
     uploading: frozenset[tuple[str, str]] = frozenset()
     lost: frozenset[str] = frozenset()
+    others: OtherBuilders = field(default_factory=OtherBuilders)
 
     def image(self, name: str) -> ImageState:
         """Return the state of an image; an empty one when ZooKeeper has none."""
@@ -120,6 +123,20 @@ class ImagesView:
     def providers_of(self, image: str) -> Iterator[Provider]:
         """Return the providers that list the image, in the order of the configuration."""
         return (provider for provider in self.config.providers.values() if image in provider.diskimages)
+
+    def lists(self, image: str) -> bool:
+        """True when a builder of the tree builds the image."""
+        return image in self.config.diskimages or self.others.list_image(image)
+
+    def lists_at(self, provider: str, image: str) -> bool:
+        """True when a builder of the tree uploads the image to the provider."""
+        settings = self.config.providers.get(provider)
+        here = settings is not None and image in settings.diskimages
+        return here or self.others.list_upload(provider, image)
+
+    def may_be_listed_elsewhere(self, build: Build) -> bool:
+        """True when the build is that of a live builder that does not tell what it lists."""
+        return not self.is_from_here(build) and self.others.has_host(build.builder)
 
     def files_of(self, build_id: str) -> list[LocalFile]:
         """Return the files of a build on this disk."""

@@ -15,10 +15,12 @@ from ...model.component import (
     PoolComponent,
     registration,
 )
-from ...model.documents import why_unreadable
+from ...model.documents import text, why_unreadable
 from ...model.errors import StoreConflict, StoreError, StoreGone
 from . import paths
 from .session import Session
+
+_BUILDERS = f"{paths.COMPONENTS}/{ComponentKind.BUILDER}"
 
 
 class Registration:
@@ -116,6 +118,12 @@ class Components:
                 pool.path = f"{root}/{name}"
                 pools.append(pool)
         return pools
+
+    def builders(self) -> list[tuple[str, str]]:
+        """Return host name and version of each registered builder from the cache; empty texts for what is missing."""
+        documents = (entry.document()[0] for _name, entry in self._session.tree.documents(_BUILDERS))
+        known = [document for document in documents if document is not None]
+        return [(text(found.get("hostname")) or "", text(found.get("version")) or "") for found in known]
 
     def register(
         self, kind: str, hostname: str, fields: Mapping[str, Any], *, root: str = paths.COMPONENTS

@@ -49,6 +49,7 @@ from .clearing import (
     clear_machine,
     fail_abandoned,
 )
+from .identity import Identity
 from .image_builder import ImageBuilder
 from .image_files import check_files
 from .image_view import (
@@ -138,6 +139,7 @@ class BuildsCycle(Work):
         self._unsettled_since: float | None = None
         self._over = threading.Event()
         self._registration: Registration | None = None
+        self._identity = Identity(context.store, begun.config, context.builder_id)
 
     def run(self) -> dict[str, Any]:
         """Work until the end."""
@@ -148,11 +150,13 @@ class BuildsCycle(Work):
         context.image_builder.pause = self._rest
         self._read_formats()
         frame = Frame(self, context.store, self._config.zookeeper, context.stop, context.clock, context.say, once=True)
+        self._identity.begin()
         try:
             ended = frame.run(began + self._options.duration)
         finally:
             self._counters.end(context.clock())
             self._heartbeat.end()
+            self._identity.end()
             if self._registration is not None:
                 self._registration.unregister()
         return self._result(ended, context.clock() - began)
@@ -206,6 +210,7 @@ class BuildsCycle(Work):
         """Remove the remains of killed builds, then build one due image; return how the cycle ends, or None."""
         context = self._context
         check_tree(context.store, self._site)
+        self._identity.check()
         if leftovers(self._config.images_dir or ""):
             confirm_tree(context.store, self._site)  # files of builds that are not ready in this tree are removed
         if self._registration is None:
@@ -333,6 +338,8 @@ class BuildsCycle(Work):
             self._context.say("configuration: another images-dir is taken by the next cycle")
         elif news.config is not None:
             self._config = news.config
+            self._identity.listing(news.config)
+            note_builder(self._context.store, news.config, self._context.builder_id, now)
         self._read_formats()
         return True
 

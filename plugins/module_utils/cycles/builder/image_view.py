@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...clients.diskimage_builder.images_dir import ImagesDir
 from ...clients.diskimage_builder.scratch import claimed
@@ -16,6 +16,7 @@ from ...clients.zookeeper import paths
 from ...clients.zookeeper.components import Registration
 from ...clients.zookeeper.store import Store
 from ...imaging.files import recognise
+from ...imaging.listed import Listed, OtherBuilders
 from ...imaging.notes import (
     BUILD_NOTES,
     BUILDER_NOTES,
@@ -35,10 +36,13 @@ from ...imaging.snapshot import (
 )
 from ...model.component import ComponentKind, ComponentState
 from ...model.config.types import NodepoolConfig
+from ...model.documents import text
 from ...model.errors import CloudAuthError
+from .identity import LIVE_BUILDERS, live_builders
 
 VERSION = "stackci.nodepool"
-ROOTS = (paths.IMAGES, *(f"{paths.OWN}/{name}" for name in (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES)))
+_FOLDERS = (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES, LIVE_BUILDERS)
+ROOTS = (paths.IMAGES, paths.COMPONENTS, *(f"{paths.OWN}/{name}" for name in _FOLDERS))
 """The paths that :func:`view_images` reads. Nodes and requests, of which there are many, are not needed for images."""
 
 
@@ -83,6 +87,7 @@ def view_images(
 ) -> ImagesView:
     """Return the state of all images by the cache; see :class:`ImagesView` for the parameters."""
     names = sorted({*store.images.names(), *config.diskimages})
+    former = former_ids(store, config, builder_id, now)
     return ImagesView(
         now=now,
         config=config,
@@ -90,11 +95,25 @@ def view_images(
         provider_formats=dict(provider_formats),
         files=None if files is None else tuple(files),
         builder_id=builder_id,
-        former=former_ids(store, config, builder_id, now),
+        former=former,
         building=frozenset(building),
         uploading=frozenset(uploading),
         lost=lost,
+        others=other_builders(store, {builder_id, *former}, now),
     )
+
+
+def other_builders(store: Store, own_ids: Collection[str], now: float) -> OtherBuilders:
+    """Return the other builders of the tree from the cache.
+
+    :param own_ids: the present and former ids of this builder.
+    """
+    found = [(note.builder_id, note.listed) for note in _builder_notes(store) if note.lists_still(now)]
+    for document in live_builders(store).values():
+        found.append((text(document.get("builder_id")) or "", Listed.from_document(document)))
+    listed = [each for builder_id, each in found if builder_id not in own_ids]
+    silent = {host.partition(".")[0] for host, version in store.components.builders() if version != VERSION}
+    return OtherBuilders(tuple(dict.fromkeys(listed)), frozenset(silent - {""}))
 
 
 def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState:
@@ -138,7 +157,7 @@ def note_builder(store: Store, config: NodepoolConfig, builder_id: str, now: flo
     path = builder_note_path(builder_id)
     before = BuilderNote.from_document(store.own.get(path))
     since = before.since if before is not None else now
-    note = BuilderNote(builder_id, socket.gethostname(), _place(config), since, now)
+    note = BuilderNote(builder_id, socket.gethostname(), _place(config), since, now, Listed.of(config))
     store.own.put(path, note.document())
 
 
@@ -146,10 +165,13 @@ def former_ids(store: Store, config: NodepoolConfig, builder_id: str, now: float
     """Return the former ids of this builder, which it has lost, from the cache."""
     if not config.images_dir:
         return frozenset()
+    return former_builders(_builder_notes(store), builder_id, socket.gethostname(), _place(config), now)
+
+
+def _builder_notes(store: Store) -> list[BuilderNote]:
     names = store.own.children(BUILDER_NOTES)
     found = (BuilderNote.from_document(store.own.get(f"{BUILDER_NOTES}/{name}")) for name in names)
-    notes = [note for note in found if note is not None]
-    return former_builders(notes, builder_id, socket.gethostname(), _place(config), now)
+    return [note for note in found if note is not None]
 
 
 def _place(config: NodepoolConfig) -> str:

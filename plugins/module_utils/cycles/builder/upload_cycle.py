@@ -47,6 +47,7 @@ from .deletion import (
     delete_upload,
     mark_build,
 )
+from .identity import Identity
 from .image_files import check_files
 from .image_view import (
     note_builder,
@@ -146,6 +147,7 @@ class UploadsCycle(Work):
         self._cases: list[UploadCase] = []
         self._told: set[str] = set()
         self._tell_at = 0.0
+        self._identity = Identity(context.store, context.config, context.builder_id)
         self._hostname = full_name() if sink is not None else ""
 
     def run(self) -> dict[str, Any]:
@@ -155,6 +157,7 @@ class UploadsCycle(Work):
         store.on_change(self._changed)
         self._stop.tell(self._inbox.nudge)
         self._stop.describe = self._describe
+        self._identity.begin()
         note_builder(store, self._context.config, self._context.builder_id, began)
         registration = register_builder(store)
         frame = Frame(self, store, self._context.config.zookeeper, self._stop, self._inbox.clock, self._say)
@@ -164,6 +167,7 @@ class UploadsCycle(Work):
             self._resources.interrupted.set()
             self._counters.end(self._inbox.clock(), self._context.calls)
             self._heartbeat.end()
+            self._identity.end()
             registration.unregister()
         return self._result(ended, self._inbox.clock() - began)
 
@@ -225,6 +229,7 @@ class UploadsCycle(Work):
         if not begin:
             return True
         check_tree(self._context.store, self._resources.site)
+        self._identity.check()
         self._context.lost = self._presence.lost
         view = self._context.view(now, self._workers.keys)
         self._presence.step(view, self._context.options.concerns, now)
@@ -274,6 +279,9 @@ class UploadsCycle(Work):
             return False
         self._context.reload(news.config)
         self._told.clear()
+        if news.config is not None:
+            self._identity.listing(news.config)
+            note_builder(self._context.store, news.config, self._context.builder_id, now)
         return True
 
     # -- uploads ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.listed import Listed, OtherBuilders
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DEFAULT_BUILD_TIMEOUT,
     FILE_GRACE,
@@ -247,11 +248,43 @@ def test_an_upload_under_way_is_left_alone_and_an_abandoned_one_is_deleted():
     assert [deletion.upload.id for deletion in found if isinstance(deletion, DeleteUpload)] == ["0000000001"]
 
 
-def test_another_builders_abandoned_upload_goes_when_it_could_not_be_under_way_any_more():
+def test_another_builders_upload_is_judged_by_its_lock_too():
+    key = (build_id(1), "cloud1")
     theirs = state(build(1, builder_id=THEM), uploads=[upload(1, state=UploadState.UPLOADING)])
     seen = view(None, theirs)
-    assert plan(later(seen, 3599 + GRACE)) == []
-    assert plan(later(seen, 3600 + GRACE)) == [("upload", 1, "cloud1", DeletionCode.ABANDONED)]
+    assert plan(seen) == [("upload", 1, "cloud1", DeletionCode.ABANDONED)]
+    assert plan(later(without(seen, "debian", uploading=frozenset({key})), 1e6)) == []
+
+
+# -- other builders ---------------------------------------------------------------------------------------------------
+
+FEDORA = Listed(frozenset({"debian"}), frozenset({("cloud1", "debian")}))
+
+
+def test_what_another_builder_lists_is_kept_and_rotated():
+    shorter = view(config(["other"], {"cloud1": ["other"]}), three(), others=OtherBuilders((FEDORA,)))
+    assert plan(shorter) == [("upload", 1, "cloud1", DeletionCode.OLD)]
+    bare = without(shorter, "debian", uploads=[])
+    assert plan(bare) == [("mark", 1, DeletionCode.OLD)]
+    nobody = replace(shorter, others=OtherBuilders((Listed(frozenset({"arch"})),)))
+    assert {code for _what, _number, _provider, code in plan(nobody)} == {DeletionCode.REMOVED}
+
+
+def test_an_upload_that_only_another_builder_lists_is_kept():
+    shorter = view(config({"debian": {}}, {"cloud1": []}), three(), others=OtherBuilders((FEDORA,)))
+    assert plan(shorter) == [("upload", 1, "cloud1", DeletionCode.OLD)]
+    elsewhere = Listed(frozenset({"debian"}), frozenset({("cloud2", "debian")}))
+    gone = replace(shorter, others=OtherBuilders((elsewhere,)))
+    assert plan(gone)[0] == ("upload", 1, "cloud1", DeletionCode.REMOVED)
+
+
+def test_a_live_builder_that_does_not_tell_what_it_lists_deletes_its_own_builds():
+    made = replace(build(1, builder_id=THEM), builder="stock.example.org")
+    stock = OtherBuilders(hosts=frozenset({"stock"}))
+    seen = view(config(["other"], {"cloud1": ["other"]}), state(made, uploads=[upload(1)]), others=stock)
+    assert plan(seen) == [] and plan(without(seen, "debian", uploads=[])) == []
+    dead = replace(seen, others=OtherBuilders(hosts=frozenset({"else"})))
+    assert plan(dead) == [("upload", 1, "cloud1", DeletionCode.REMOVED)]
 
 
 @pytest.mark.parametrize("marked", [BuildState.DELETING, BuildState.READY])

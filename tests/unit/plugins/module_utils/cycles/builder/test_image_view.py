@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.identity import Identity
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.image_view import (
     note_builder,
     view_images,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import judge_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import LISTED_FOR
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     abandoned_builds,
     plan_deletions,
@@ -97,3 +99,28 @@ def test_an_upload_in_a_state_that_nobody_knows_is_left_alone():
     configured = config([], {"east": []}, images_dir="/images")
     view = view_images(store, configured, now=START + 1e6, provider_formats={}, files=(), builder_id="b2")
     assert plan_deletions(view) == []
+
+
+def test_other_builders_are_those_that_live_and_those_that_ran_within_a_day():
+    store, theirs = stored({}), config(["arch"], {"east": ["arch"]}, images_dir="/others")
+    note_builder(store, theirs, "b9", START)
+    note_builder(store, CONFIG, "b2", START)
+
+    def lists(now: float) -> bool:
+        view = view_images(store, CONFIG, now=now, provider_formats={}, files=(), builder_id="b2")
+        return view.lists("arch") and view.lists_at("east", "arch")
+
+    assert lists(START + LISTED_FOR - 1.0)
+    assert not lists(START + LISTED_FOR)
+    live = Identity(store, theirs, "b9")
+    live.begin()
+    assert lists(START + 10 * LISTED_FOR)
+    live.end()
+    assert not lists(START + 10 * LISTED_FOR)
+
+
+def test_a_builder_of_another_program_is_known_by_its_host():
+    document = {"hostname": "stock.example.org", "version": "11.0.0", "kind": "builder"}
+    store = stored({"/nodepool/components/builder/stock0000000001": json.dumps(document).encode()})
+    view = view_images(store, CONFIG, now=START, provider_formats={}, files=(), builder_id="b2")
+    assert view.others.hosts == {"stock"}
