@@ -9,6 +9,7 @@ whose a node is, so requestors and launchers need not be told apart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -26,6 +27,7 @@ from tests.chaos.history import (
     History,
     ServerDeleted,
     Tree,
+    Typo,
     document,
     record_of,
 )
@@ -40,6 +42,14 @@ MOST_REFUSED = 6
 WINDOW = 120.0
 """In so many seconds a provider is allowed MOST_REFUSED refusals for each of its pools, and as many in the worst case
 again when it has learned of room; creates that were on their way together count once."""
+SHORTEST_TYPO = 20.0
+ENOUGH = 5
+"""A typo of so many seconds is judged when so many requests were asked for in its first half, and served before it."""
+POOLS = "/nodepool/components/pool"
+UPLOAD = re.compile(
+    r"/nodepool/images/(?P<image>[^/]+)/builds/(?P<build>[^/]+)/providers/(?P<provider>[^/]+)/images/\d{10}"
+)
+KEPT_BUILDS = 2
 STORED = 2.0
 """Seconds that a launcher on a busy machine may take from the answer to the record of it."""
 
@@ -307,6 +317,86 @@ class Ended(Rule):
         return None
 
 
+class Images(Rule):
+    """Of each image that a builder lists, a provider keeps the two uploads that became ready last, or what there is."""
+
+    name = "images"
+
+    def before(self, event: Event, tree: Tree) -> None:
+        if not isinstance(event, Change) or event.kind == CREATE:
+            return
+        found = UPLOAD.fullmatch(event.path)
+        record = tree.document(event.path) or {}
+        if found is None or record.get("state") != "ready":
+            return
+        after = _document(event) if event.kind == SET else {}
+        if after.get("state") == "ready":
+            return
+        others = [path for path in self._ready(tree) if path != event.path]
+        same = [match for path in others if (match := UPLOAD.fullmatch(path)) and _place(match) == _place(found)]
+        if len({match["build"] for match in same} - {found["build"]}) < KEPT_BUILDS:
+            self.note(event, f"upload {event.path} is {after.get('state', 'gone')}, and {len(same)} others are left")
+
+    @staticmethod
+    def _ready(tree: Tree) -> list[str]:
+        paths = [path for path in tree.znodes if UPLOAD.fullmatch(path)]
+        return [path for path in paths if (tree.document(path) or {}).get("state") == "ready"]
+
+
+def _place(found: re.Match[str]) -> tuple[str, str]:
+    return found["image"], found["provider"]
+
+
+class ServedMeanwhile(Rule):
+    """While nodepool.yaml cannot be used, requests are served by the configuration that was valid last.
+
+    A run has no other trouble of the clouds or the configuration then. It is judged only where requests were asked for
+    all the time, and as many were served shortly before.
+    """
+
+    name = "served meanwhile"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._typos: list[Typo] = []
+        self._asked: list[float] = []
+        self._served: list[float] = []
+        self._registered: list[float] = []
+
+    def after(self, event: Event, tree: Tree) -> None:
+        if isinstance(event, Typo):
+            self._typos.append(event)
+        elif isinstance(event, Change) and event.kind == SET and record_of(event.path, REQUESTS) is not None:
+            if _document(event).get("state") == "fulfilled":
+                self._served.append(event.at)
+        elif isinstance(event, Change) and event.kind == CREATE:
+            if record_of(event.path, REQUESTS) is not None:
+                self._asked.append(event.at)
+            elif record_of(event.path, POOLS) is not None:
+                self._registered.append(event.at)
+
+    def end(self, history: History, tree: Tree) -> None:
+        for typo in self._typos:
+            length = typo.until - typo.at
+            asked = _within(self._asked, typo.at, typo.until - length / 2)
+            before = _within(self._served, typo.at - length, typo.at)
+            if (
+                length >= SHORTEST_TYPO
+                and min(asked, before) >= ENOUGH
+                and not _within(self._served, typo.at, typo.until)
+            ):
+                began = _within(self._registered, typo.at, typo.until)
+                self.note(
+                    None,
+                    f"no request was served while nodepool.yaml could not be used for {length:.0f} s, {asked} were"
+                    f" asked for, {began} pools were registered",
+                )
+
+
+def _within(moments: Iterable[float], begin: float, end: float) -> int:
+    return sum(1 for moment in moments if begin <= moment < end)
+
+
 class Refusals(Rule):
     """A cloud refuses few creates: those that were on their way together count once.
 
@@ -346,7 +436,17 @@ class Refusals(Rule):
             self.note(event, f"{event.cloud} has refused {len(recent)} times within {WINDOW:g} s, {most} are allowed")
 
 
-RULES: tuple[type[Rule], ...] = (OneRequest, Kept, Locked, NothingLeft, Foreign, Ended, Refusals)
+RULES: tuple[type[Rule], ...] = (
+    OneRequest,
+    Kept,
+    Locked,
+    NothingLeft,
+    Foreign,
+    Ended,
+    Images,
+    ServedMeanwhile,
+    Refusals,
+)
 
 
 def judge(history: History, rules: Iterable[type[Rule]] = RULES) -> list[str]:
@@ -355,7 +455,7 @@ def judge(history: History, rules: Iterable[type[Rule]] = RULES) -> list[str]:
     tree = Tree()
     for rule in made:
         rule.begin(history)
-    for event in history.events:
+    for event in filter(history.concerns, history.events):
         for rule in made:
             rule.before(event, tree)
         if isinstance(event, Change):

@@ -52,7 +52,15 @@ class Configured:
     pools: Mapping[str, tuple[float, frozenset[str]]]
 
 
-Event = Change | ServerDeleted | CreateRefused | Configured
+@dataclass(frozen=True)
+class Typo:
+    """nodepool.yaml cannot be used from *at* until *until*."""
+
+    at: float
+    until: float
+
+
+Event = Change | ServerDeleted | CreateRefused | Configured | Typo
 
 
 @dataclass(frozen=True)
@@ -137,8 +145,15 @@ class History:
     """A whole run.
 
     :param skew: seconds by which the clock of a host is wrong at most; a hold ends by the clock of the launcher.
+    :param planted: paths of the records of strangers, for which no rule holds.
     """
 
     events: Sequence[Event]
     remains: Remains
     skew: float = 0.0
+    planted: frozenset[str] = frozenset()
+
+    def concerns(self, event: Event) -> bool:
+        """False for a change of what a stranger has planted."""
+        parts = event.path.split("/")[:4] if isinstance(event, Change) else []
+        return "/".join(parts) not in self.planted

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host with a launcher: one module process after the other, as its loop would start them, which is killed at will."""
+"""A host with a launcher, or with the uploads of a builder.
+
+It starts one module process after the other, as their loop would, which is killed at will.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,8 @@ END_SECONDS = 300.0
 
 class LauncherHost:
     """A host with a folder, a state directory and a way to ZooKeeper of its own."""
+
+    MODULE = "node_launch"
 
     def __init__(
         self, name: str, folder: Path, proxy: Proxy, clouds: Path, seed: int, log: Callable[[str], None]
@@ -99,7 +104,7 @@ class LauncherHost:
             "state_dir": str(self.folder / "state"),
             "api_timeout": 6,
         }
-        self._process = ModuleProcess("node_launch", options, self.folder, f"cycle-{self.cycles}.json")
+        self._process = ModuleProcess(self.MODULE, options, self.folder, f"cycle-{self.cycles}.json")
         self._log(f"host {self.name}: cycle {self.cycles} begins for {seconds:g} s, process {self._process.pid}")
 
     def _take_result(self, process: ModuleProcess) -> None:
@@ -108,5 +113,7 @@ class LauncherHost:
         (self.folder / f"cycle-{self.cycles}.txt").write_text(text, encoding="utf-8")
         status = process.returncode
         self._log(f"host {self.name}: cycle {self.cycles} has ended with {status}: {output[:300].strip()}")
+        if f"{self.config}: " in output and '"failed": true' in output:
+            self.wrong.append(f"host {self.name}: cycle {self.cycles} failed for its configuration: {text[-600:]}")
         if "Traceback" in text or (status not in (0, 1) and not self._ended_by_us):
             self.wrong.append(f"host {self.name}: cycle {self.cycles} ended with {status}: {text[-600:]}")

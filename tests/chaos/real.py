@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import time
 from collections.abc import Callable
@@ -15,15 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import KazooException, NoNodeError
 
-from tests.chaos import site
+from tests.chaos import hostile, site
+from tests.chaos.builders import BuilderHost, unfinished
 from tests.chaos.checker import judge
-from tests.chaos.history import NODES, Change, Configured, Event, History, Remains, document
+from tests.chaos.history import NODES, Change, Configured, Event, History, Remains, Typo, document
 from tests.chaos.hosts import LauncherHost
 from tests.chaos.proxy import Proxy
 from tests.chaos.requestors import Requestors
-from tests.chaos.schedule import HOSTS, PROVIDERS, Action, schedule
+from tests.chaos.schedule import BUILDERS, HOSTS, PROVIDERS, UPLOAD_FILE, Action, schedule
 from tests.chaos.transaction_log import TransactionLog
 from tests.support.ansible_run import run_alone
 from tests.support.fixtures_zookeeper import end
@@ -61,6 +63,14 @@ class RealRun:
         self.folder = folder
         self.strikes = 0
         self._configured: list[Configured] = []
+        self._typos: list[Typo] = []
+        self._wanted: list[dict[str, Any]] = []
+        self._mistyped = False
+        self._chance = random.Random(seed)
+        self._planted: dict[str, float] = {}
+        """Path of what a stranger has written → until when it stays there."""
+        self._past: set[str] = set()
+        self._newest: dict[str, str] = {}
         folder.mkdir(parents=True, exist_ok=True)
         self._log_file = (folder / "actions.log").open("w", encoding="utf-8", buffering=1)
 
@@ -76,12 +86,12 @@ class RealRun:
             self._mend()
             wrong = self._settle()
             swept = self._sweep() if not wrong else 0
-            for host in self.hosts.values():
+            for host in (*self.hosts.values(), *self.builders.values()):
                 host.end()
                 wrong += host.wrong
             remains = self.view.remains()
             events = self._history()
-            wrong += judge(History(events, remains))
+            wrong += judge(History(events, remains, planted=frozenset(self._past)))
             for text in wrong:
                 self.note(f"WRONG {text}")
         return Outcome(self.seed, wrong, {**self._figures(events), "swept": swept})
@@ -102,6 +112,15 @@ class RealRun:
             folder = self.folder / f"host-{name}"
             self.hosts[name] = LauncherHost(name, folder, proxy, self.sim.clouds_yaml, self.seed, self.note)
             stack.callback(self.hosts[name].end)
+        self.builders: dict[str, BuilderHost] = {}
+        for name in BUILDERS:
+            proxy = stack.enter_context(Proxy(self.zookeeper.port))
+            folder = self.folder / f"builder-{name}"
+            self.builders[name] = BuilderHost(name, folder, proxy, self.sim.clouds_yaml, self.seed, self.note)
+            self.builders[name].configure(CHROOT)
+            stack.callback(self.builders[name].end)
+        self._stranger = self._client()
+        stack.callback(end, self._stranger)
         self._configure(site.providers())
         self.requestors = stack.enter_context(Requestors(self.zookeeper.hosts + CHROOT, self.note))
 
@@ -116,11 +135,15 @@ class RealRun:
         began = time.monotonic()
         waiting = list(reversed(actions))
         while waiting or time.monotonic() - began < self.seconds:
-            for host in self.hosts.values():
-                host.tend()
+            self._tend()
             while waiting and waiting[-1].at <= time.monotonic() - began:
                 self._do(waiting.pop())
             time.sleep(TICK)
+
+    def _tend(self) -> None:
+        for host in (*self.hosts.values(), *self.builders.values()):
+            host.tend()
+        self._remove_planted()
 
     def _do(self, action: Action) -> None:
         self.note(f"do {action}")
@@ -130,6 +153,11 @@ class RealRun:
             "fault": self._fault,
             "zookeeper": self._restart_zookeeper,
             "configure": self._change_configuration,
+            "strangers": self._strangers,
+            "typo": self._mistype,
+            "typo-over": self._correct,
+            "build": self._build,
+            "kill-builder": self._kill_builder,
         }
         if action.what in deeds:
             deeds[action.what](options)
@@ -193,13 +221,67 @@ class RealRun:
             self.note(f"{cloud}: the image cannot be changed: {problem}")
 
     def _change_configuration(self, options: dict[str, Any]) -> None:
-        if options["change"] == "broken":
+        if options["change"] == "broken" and not self._mistyped:
             for host in self.hosts.values():
                 site.write(host.config, "providers: [")
-        else:
+        elif options["change"] != "broken":
             self._configure(site.changed(options["change"], options["provider"]))
 
+    def _mistype(self, options: dict[str, Any]) -> None:
+        """A typo lasts longer than cycles: those that begin meanwhile have nothing but what was valid before."""
+        self.strikes += 1
+        self._typos.append(Typo(time.time(), time.time() + options["lasts"]))
+        self._mistyped = True
+        for host in self.hosts.values():
+            site.write(host.config, "providers: [\n  - name: east\n    pools: [: ]")
+
+    def _correct(self, _options: dict[str, Any]) -> None:
+        self._mistyped = False
+        self._configure(self._wanted)
+
+    def _strangers(self, options: dict[str, Any]) -> None:
+        """Documents near ZooKeeper's limit, and with values of odd types."""
+        self.strikes += 1
+        for _turn in range(options["number"]):
+            kind = self._chance.choice(["node", "request"])
+            data = hostile.made(self._chance, kind, options["provider"], time.time())
+            try:
+                path = self._stranger.create(hostile.folder_of(kind), data, sequence=True, makepath=True)
+            except KazooException as problem:
+                self.note(f"a stranger cannot write {len(data)} bytes: {problem!r}")
+                continue
+            self.note(f"a stranger writes {path}, {len(data)} bytes: {data[:300]!r}")
+            self._planted[path] = time.monotonic() + options["lasts"]
+
+    def _remove_planted(self, *, all_of_them: bool = False) -> None:
+        for path, until in list(self._planted.items()):
+            if all_of_them or time.monotonic() >= until:
+                try:
+                    self._stranger.delete(path, recursive=True)
+                except NoNodeError:
+                    pass
+                except KazooException:
+                    continue
+                self._past.add(path)
+                del self._planted[path]
+
+    def _build(self, options: dict[str, Any]) -> None:
+        builder, image = self.builders[options["builder"]], options["image"]
+        if options.get("hangs"):
+            self.sim.fault(options["hangs"], UPLOAD_FILE, "hang", count=1, at=1 << 20)
+        try:
+            self._newest[image] = builder.build(self._stranger, image)
+        except KazooException as problem:
+            self.note(f"builder {builder.name}: no build: {problem!r}")
+
+    def _kill_builder(self, options: dict[str, Any]) -> None:
+        self.strikes += 1
+        self.builders[options["builder"]].strike(signal.SIGKILL)
+
     def _configure(self, items: list[dict[str, Any]]) -> None:
+        self._wanted = items
+        if self._mistyped:
+            return
         self._configured.append(site.offers(items, time.time()))
         for host in self.hosts.values():
             site.write(host.config, site.dumped(items, host.proxy.port, CHROOT))
@@ -219,7 +301,12 @@ class RealRun:
             self.sim.settings(cloud, quota=site.QUOTA, latency=0.0, cells_down=False)
             self.sim.remove_outsiders(cloud)
             self.view.replace_image(cloud, gone=False)
+        self._mistyped = False
         self._configure(site.providers())
+        self._remove_planted(all_of_them=True)
+        for builder in self.builders.values():
+            for image in builder.images:  # a former failure does not delay a new build
+                self._build({"builder": builder.name, "image": image})
 
     def _settle(self) -> list[str]:
         """Wait until every request has ended and every node is ready and free, as long as anything changes."""
@@ -229,11 +316,11 @@ class RealRun:
         client = self._client()
         try:
             while True:
-                for host in self.hosts.values():
-                    host.tend()
+                self._tend()
                 if self.requestors.idle():
                     self.requestors.forget_unknown()
                 nodes, left = self._unfinished(client)
+                left = left or unfinished(client, self._newest, self.view.uploaded())
                 if self.requestors.idle() and not left:
                     return []
                 waiting = sorted(self.requestors.open)
@@ -293,7 +380,7 @@ class RealRun:
     def _history(self) -> list[Event]:
         changes: list[Event] = list(TransactionLog(self.folder / "zookeeper" / "data", CHROOT).changes())
         # ZooKeeper's order is kept where two changes have the same millisecond.
-        return sorted([*self._configured, *changes, *self.view.events()], key=lambda event: event.at)
+        return sorted([*self._configured, *self._typos, *changes, *self.view.events()], key=lambda event: event.at)
 
     def _figures(self, events: list[Event]) -> dict[str, int]:
         nodes = {event.path for event in events if isinstance(event, Change) and event.path.startswith(f"{NODES}/")}
@@ -303,6 +390,7 @@ class RealRun:
             "failed": self.requestors.failed,
             "nodes": len([path for path in nodes if path.count("/") == 3]),
             "strikes": self.strikes,
-            "cycles": sum(host.cycles for host in self.hosts.values()),
+            "cycles": sum(host.cycles for host in (*self.hosts.values(), *self.builders.values())),
+            "strangers": len(self._past),
             "changes": len(events),
         }

@@ -9,18 +9,23 @@ The schedule is made before the run and does not depend on what happens in it.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 PROVIDERS = ("east", "west")
 HOSTS = ("one", "two")
 LABELS = ("small", "medium", "large")
+BUILDERS = {"wide": ("tiny", "extra"), "narrow": ("tiny",)}
+"""Builder → the images that it lists."""
+UPLOAD_FILE = "PUT /images/{id}/file"
 HABITS = {"use": 50, "cancel": 12, "late": 8, "hold": 8, "vanish": 8, "lock-only": 5, "reprioritise": 9}
 """What a requestor does with its request, with its share."""
 BETWEEN_REQUESTS = 2.5
 BETWEEN_TROUBLES = 4.0
 BETWEEN_STRIKES = 9.0
+BETWEEN_BUILDS = 20.0
+BETWEEN_TYPOS, TYPO_SECONDS = 60.0, 40.0
 POST, DELETE, LIST = "POST /servers", "DELETE /servers/{id}", "GET /servers/detail*"
 CALLS = (POST, DELETE, LIST, "GET /servers/{id}", "* /floatingips*", "GET /limits", "* /images*", "*")
 FAULTS: tuple[tuple[str | None, str, dict[str, Any]], ...] = (
@@ -64,7 +69,11 @@ class Action:
 def schedule(seed: int, seconds: float) -> list[Action]:
     """All actions of a run, in their order."""
     chance = random.Random(seed)
-    made = [*_requests(chance, seconds), *_troubles(chance, seconds), *_strikes(chance, seconds)]
+    typos = list(_typos(chance, seconds))
+    made = [*_requests(chance, seconds), *_troubles(chance, seconds, typos), *_strikes(chance, seconds)]
+    made += _builds(chance, seconds)
+    for begin, end in typos:
+        made += [Action(begin, "typo", {"lasts": end - begin}), Action(end, "typo-over")]
     return sorted(made, key=lambda action: action.at)
 
 
@@ -95,17 +104,30 @@ def _requests(chance: random.Random, seconds: float) -> Iterator[Action]:
             )
 
 
-def _troubles(chance: random.Random, seconds: float) -> Iterator[Action]:
+def _typos(chance: random.Random, seconds: float) -> Iterator[tuple[float, float]]:
+    """Spans in which nodepool.yaml cannot be used; a cycle lasts for less. In them the clouds are well."""
+    over = 0.0
+    for at in _moments(chance, seconds, BETWEEN_TYPOS):
+        if at > over + TYPO_SECONDS:
+            over = at + TYPO_SECONDS
+            yield at, over
+
+
+def _troubles(chance: random.Random, seconds: float, typos: Sequence[tuple[float, float]]) -> Iterator[Action]:
     for at in _moments(chance, seconds, BETWEEN_TROUBLES):
         cloud = chance.choice(PROVIDERS)
         lasts = round(min(chance.expovariate(1 / 8) + 1, 25.0), 2)
+        if any(begin < at + lasts and at < end for begin, end in typos):
+            continue
         kind = chance.choices(
-            ["fault", "limits", "others", "image", "cells", "latency", "tokens", "configure"],
-            [55, 8, 8, 4, 5, 6, 3, 11],
+            ["fault", "limits", "others", "image", "cells", "latency", "tokens", "configure", "strangers"],
+            [55, 8, 8, 4, 5, 6, 3, 11, 8],
         )[0]
         if kind == "fault":
             calls, fault, options = chance.choice(FAULTS)
             yield Action(at, "fault", {"cloud": cloud, "calls": calls, "fault": fault, "lasts": lasts, **options})
+        elif kind == "strangers":
+            yield Action(at, "strangers", {"provider": cloud, "number": chance.randint(1, 4), "lasts": lasts})
         elif kind == "tokens":
             yield Action(at, "tokens", {"cloud": cloud})
         elif kind == "configure":
@@ -132,3 +154,13 @@ def _strikes(chance: random.Random, seconds: float) -> Iterator[Action]:
         else:
             yield Action(at, strike, {"host": host})
             yield Action(at + lasts, "thaw" if strike == "freeze" else "heal", {"host": host})
+
+
+def _builds(chance: random.Random, seconds: float) -> Iterator[Action]:
+    """Builds that are uploaded; in the middle of some uploads the builder is killed."""
+    for at in _moments(chance, seconds, BETWEEN_BUILDS):
+        builder = chance.choice(sorted(BUILDERS))
+        hangs = chance.choice([None, *PROVIDERS])
+        yield Action(at, "build", {"builder": builder, "image": chance.choice(BUILDERS[builder]), "hangs": hangs})
+        if chance.random() < 0.6:
+            yield Action(at + chance.uniform(0.5, 5.0), "kill-builder", {"builder": builder})

@@ -13,7 +13,7 @@ from typing import Any
 
 import openstack
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import META_LAUNCH
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import IMAGE_UPLOAD, META_LAUNCH
 from tests.chaos.history import Configured, CreateRefused, Event, Remains, ServerDeleted
 from tests.chaos.schedule import LABELS, PROVIDERS
 from tests.support.simcloud_process import SimCloud, default_cloud
@@ -179,6 +179,15 @@ class CloudView:
                 if item.description != "of others":
                     addresses[(cloud, item.id)] = str(ports.get(item.port_id, ""))
         return Remains(frozenset(servers), addresses, frozenset(self._foreign), frozenset(self._things()))
+
+    def uploaded(self) -> set[tuple[str, str]]:
+        """(cloud, id) of each image with the marks of an upload."""
+        return {
+            (cloud, item.id)
+            for cloud, sdk in self._sdk.items()
+            for item in sdk.image.images()
+            if (item.properties or {}).get(IMAGE_UPLOAD)
+        }
 
     def events(self) -> Iterator[Event]:
         """What the checker needs of the log of all calls."""

@@ -18,8 +18,9 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
+from tests.chaos import hostile
 from tests.chaos.checker import judge
-from tests.chaos.history import CREATE, NODES, Change, Event, History, record_of
+from tests.chaos.history import CREATE, NODES, Change, Event, History, Typo, record_of
 from tests.chaos.virtual_crowd import LABELS, Crowd
 from tests.chaos.virtual_recorder import VirtualRecorder
 from tests.support.kill_points import (
@@ -100,7 +101,7 @@ class VirtualRun:
         self.log: list[str] = []
         self.strikes = 0
         self.quiet = False
-        self._next_strike = 0.0
+        self._next_strike = self._troubled_until = self._calm_until = 0.0
         chance = self.chance
         self.skew = chance.choice([0.0, 0.0, 5.0, 300.0])
         self.names = ["east", "west", "south"][: chance.choice([1, 2, 2, 3])]
@@ -139,6 +140,8 @@ class VirtualRun:
         self.world.keeper.travel = chance.choice([0.0, 0.001, 0.01])
         self.recorder = VirtualRecorder(self.world)
         self.crowd = Crowd(self.world, chance, self.note)
+        self._stranger = self.world.keeper.store()
+        self.planted: set[str] = set()
         strikes: list[Strike] = [kill, partial(kill, at_once=False), swap_session, lose_session, break_connection]
         strikes += [partial(freeze, seconds=5.0), partial(freeze, seconds=25.0)]
         self._strikes = strikes
@@ -171,8 +174,10 @@ class VirtualRun:
         calm = self._settle()
         if calm:
             world.run(400)
-        history = History(self.recorder.events, self.recorder.remains(), self.skew)
+            calm = self._settle()  # idle nodes may just be going
+        history = History(self.recorder.events, self.recorder.remains(), self.skew, frozenset(self.planted))
         wrong = judge(history)
+        wrong += [f"limit: end: a request of {text} ends the connection" for text in world.keeper.too_large]
         if not calm:
             left = [(request.id, request.state) for request in world.store.requests.list()]
             wrong.append(f"settled: end: still at work after {SETTLE:g} s: {left}, crowd: {sorted(self.crowd.open)}")
@@ -299,9 +304,16 @@ class VirtualRun:
                 self._pool_changes,
                 self._provider_leaves,
                 self._broken_config,
+                self._typo_in_config,
+                self._strangers,
+                self._strangers,
             ]
         )
-        trouble(chance.choice(self.names), chance.expovariate(1 / 30) + 1)
+        name, seconds, now = chance.choice(self.names), chance.expovariate(1 / 30) + 1, self.world.agenda.now
+        if now >= self._calm_until:
+            if trouble != self._typo_in_config:
+                self._troubled_until = max(self._troubled_until, now + seconds)
+            trouble(name, seconds)
         self.world.agenda.after(chance.expovariate(1 / 15), self._trouble)
 
     def _failing_calls(self, name: str, seconds: float) -> None:
@@ -386,6 +398,38 @@ class VirtualRun:
         self.world.spoil("nodepool.yaml: line 1: not a mapping")
         self._afterwards(seconds, lambda: self._configure(self.whole))
 
+    def _typo_in_config(self, _name: str, seconds: float) -> None:
+        """Longer than cycles live: those that begin meanwhile have nothing but what was valid before."""
+        now, seconds = self.world.agenda.now, seconds + 60.0
+        if now < self._troubled_until:
+            self._afterwards(self._troubled_until - now, partial(self._typo_in_config, _name, seconds - 60.0))
+            return
+        if self.quiet:
+            return
+        self._calm_until = now + seconds
+        self.note(f"configuration: a typo for {seconds:.1f} s")
+        self.recorder.events.append(Typo(now, now + seconds))
+        self.world.spoil("nodepool.yaml: line 14: mapping values are not allowed here")
+        self._afterwards(seconds, lambda: self._configure(self.whole))
+
+    def _strangers(self, name: str, seconds: float) -> None:
+        """Documents near ZooKeeper's limit, and with values of odd types."""
+        for _turn in range(self.chance.randint(1, 4)):
+            kind = self.chance.choice(["node", "request"])
+            data = hostile.made(self.chance, kind, name, self.world.agenda.now)
+            path, _stat = self._stranger.session.create(hostile.folder_of(kind), data, sequence=True, parents=True)
+            self.note(f"a stranger writes {path}, {len(data)} bytes, for {seconds:.1f} s: {data[:300]!r}")
+            self.planted.add(path)
+            self._afterwards(seconds, partial(self._remove_planted, path))
+
+    def _remove_planted(self, path: str) -> None:
+        """The stranger removes it, with the locks below it."""
+        keeper = self.world.keeper
+        for below in sorted((one for one in keeper.znodes if one.startswith(f"{path}/")), reverse=True):
+            self._stranger.session.remove([below])
+        if path in keeper.znodes:
+            self._stranger.session.remove([path])
+
     def _afterwards(self, seconds: float, mend: Callable[[], Any]) -> None:
         self.world.agenda.after(seconds, mend)
 
@@ -402,6 +446,8 @@ class VirtualRun:
         for faults in self.world.faults.values():
             for fault in faults:
                 fault.left = 0
+        for path in sorted(self.planted):
+            self._remove_planted(path)
 
     def _settle(self) -> bool:
         world = self.world

@@ -58,6 +58,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 from tests.support.virtual_time import Agenda, Fiber, FiberLock, Killed, Taken
 
 SESSION_TIMEOUT = 11.0
+LARGEST_REQUEST = 1_048_575
+"""Bytes of the largest request that ZooKeeper takes by default; it ends the connection for a larger one."""
 SETTINGS = ZooKeeperSettings(servers=(ZooKeeperServer("memory", 2181),))
 DATA, LOCKS, CHILDREN = "data", "locks", "children"
 """Kinds of changes: of a document, of who has a lock, of which documents there are."""
@@ -106,6 +108,8 @@ class MemoryZooKeeper:
         self.names: dict[str, set[str]] = {"": set()}
         self.sessions: list[MemorySession] = []
         self.writes = 0
+        self.too_large: list[str] = []
+        """The requests that were larger than ZooKeeper takes."""
         self._zxid = 0
         self._owners = 0
         self._untold: list[str] | None = None
@@ -151,6 +155,10 @@ class MemoryZooKeeper:
 
     def answer(self, request: Any, session: MemorySession) -> Any:
         """Carry *request* out; raises kazoo's exceptions."""
+        size = sum(len(getattr(one, "data", b"") or b"") for one in getattr(request, "operations", [request]))
+        if size > LARGEST_REQUEST:
+            self.too_large.append(f"{getattr(request, 'path', 'several znodes')}: {size} bytes")
+            raise ConnectionLoss
         if isinstance(request, Multi):
             return self._transact(request.operations, session)
         if isinstance(request, GetData):

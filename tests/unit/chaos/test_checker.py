@@ -25,6 +25,7 @@ from tests.chaos.history import (
     History,
     Remains,
     ServerDeleted,
+    Typo,
 )
 
 LAUNCHER, ZUUL, OTHER = 1, 2, 3
@@ -352,6 +353,41 @@ def refused_although_known() -> Story:
     return refused_again(0.1)
 
 
+def upload(story: Story, build: int, state: str, kind: str = SET, image: str = "tiny") -> None:
+    path = f"/nodepool/images/{image}/builds/{build:032x}/providers/east/images/0000000001"
+    story.put(OTHER, kind, path, state=state)
+
+
+def uploaded(*images: str) -> Story:
+    """Three builds of each image, all of them at the provider."""
+    story = Story()
+    for image in images:
+        for build in (1, 2, 3):
+            upload(story, build, "ready", CREATE, image)
+    return story
+
+
+def listed_upload_deleted() -> Story:
+    story = uploaded("tiny", "extra")
+    upload(story, 1, "deleting")
+    upload(story, 2, "deleting")
+    return story
+
+
+def none_served_meanwhile(*, served: bool = False, asked: int = 6) -> Story:
+    """As long as before the typo, of which all was served, nothing is."""
+    story = Story()
+    for number in range(6):
+        story.request(CREATE, "requested", ZUUL, ident=f"100-{number:010}")
+        story.request(SET, "fulfilled", ident=f"100-{number:010}", nodes=[])
+    story.events.append(Typo(story.tick(), story.now + 40.0))
+    for number in range(asked):
+        story.request(CREATE, "requested", ZUUL, ident=f"200-{number:010}")
+    if served:
+        story.request(SET, "fulfilled", ident="200-0000000000", nodes=[])
+    return story
+
+
 PLANTED: dict[Callable[[], Story], str] = {
     two_requests: "one request",
     used_again: "one request",
@@ -377,6 +413,8 @@ PLANTED: dict[Callable[[], Story], str] = {
     failed_without_launch: "ended",
     many_refusals: "refusals",
     refused_although_known: "refusals",
+    listed_upload_deleted: "images",
+    none_served_meanwhile: "served meanwhile",
 }
 
 
@@ -387,6 +425,23 @@ def test_a_violation_is_found(plant, rule):
 
 def test_every_rule_has_a_violation_that_it_finds():
     assert {rule.name for rule in RULES} == set(PLANTED.values())
+
+
+def test_the_oldest_of_three_uploads_may_go():
+    story = uploaded("tiny")
+    upload(story, 1, "deleting")
+    assert story.wrong() == []
+
+
+@pytest.mark.parametrize("story", [none_served_meanwhile(served=True), none_served_meanwhile(asked=2)])
+def test_a_typo_is_judged_only_when_nothing_is_served_although_much_is_asked_for(story):
+    assert not [text for text in story.wrong() if text.startswith("served meanwhile: ")]
+
+
+def test_what_a_stranger_plants_breaks_no_rule():
+    story = node_that_hangs()
+    (path,) = {event.path for event in story.events if isinstance(event, Change)}
+    assert story.wrong() and judge(History(story.events, Remains(), planted=frozenset({path}))) == []
 
 
 def test_waiting_for_room_is_true_where_no_pool_has_any():

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -24,7 +25,13 @@ def test_actions_are_in_their_order():
 
 @pytest.mark.parametrize(
     ("begins", "ends"),
-    [("freeze", "thaw"), ("limits", "limits-over"), ("others", "others-over"), ("cells", "cells-over")],
+    [
+        ("freeze", "thaw"),
+        ("limits", "limits-over"),
+        ("others", "others-over"),
+        ("cells", "cells-over"),
+        ("typo", "typo-over"),
+    ],
 )
 def test_what_begins_ends(begins, ends):
     many = Counter(action.what for action in schedule(6, 3600.0))
@@ -42,6 +49,15 @@ def test_a_long_run_has_every_kind_of_trouble():
     actions = schedule(8, 3600.0)
     assert {
         *("ask", "fault", "limits", "others", "image", "cells", "latency", "tokens", "configure"),
+        *("strangers", "typo", "typo-over", "build", "kill-builder"),
         *("kill", "stop", "freeze", "cut", "silence", "refuse", "zookeeper"),
     } <= {action.what for action in actions}
     assert {action.options["habit"] for action in actions if action.what == "ask"} == set(HABITS)
+
+
+def test_the_clouds_are_well_while_the_configuration_cannot_be_used():
+    actions = schedule(9, 3600.0)
+    typos = [(action.at, action.at + action.options["lasts"]) for action in actions if action.what == "typo"]
+    assert len(typos) > 5 and all(begin > end for (_at, end), (begin, _end) in itertools.pairwise(typos))
+    troubled = [action for action in actions if action.what in ("fault", "limits", "image", "configure", "latency")]
+    assert not [action for action in troubled for begin, end in typos if begin < action.at < end]
