@@ -147,7 +147,8 @@ def _look_for_unattended(turn: LeaseTurn, outcome: LeaseOutcome, store: Store) -
 
 def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None]) -> LeaseOutcome:
     """Run without a launcher in this process: others serve the requests."""
-    release_expired(store, time.time(), but=turn.spec.name)
+    with suppress(StoreError):  # a requestor need not be allowed to change what others have
+        release_expired(store, time.time(), but=turn.spec.name)
     leasing = Leasing(store, turn.spec, present=turn.present)
     before = leasing.preview()
     if turn.present and not turn.wait:
