@@ -18,11 +18,11 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.clock import SteadyClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
-from tests.chaos import hostile
 from tests.chaos.checker import judge
 from tests.chaos.history import CREATE, NODES, Change, Event, History, Typo, record_of
 from tests.chaos.virtual_crowd import LABELS, Crowd
 from tests.chaos.virtual_recorder import VirtualRecorder
+from tests.chaos.virtual_strangers import Strangers
 from tests.support.kill_points import (
     ChaosWorld,
     Strike,
@@ -140,8 +140,7 @@ class VirtualRun:
         self.world.keeper.travel = chance.choice([0.0, 0.001, 0.01])
         self.recorder = VirtualRecorder(self.world)
         self.crowd = Crowd(self.world, chance, self.note)
-        self._stranger = self.world.keeper.store()
-        self.planted: set[str] = set()
+        self.strangers = Strangers(self.world, chance, self.note)
         strikes: list[Strike] = [kill, partial(kill, at_once=False), swap_session, lose_session, break_connection]
         strikes += [partial(freeze, seconds=5.0), partial(freeze, seconds=25.0)]
         self._strikes = strikes
@@ -175,7 +174,7 @@ class VirtualRun:
         if calm:
             world.run(400)
             calm = self._settle()  # idle nodes may just be going
-        history = History(self.recorder.events, self.recorder.remains(), self.skew, frozenset(self.planted))
+        history = History(self.recorder.events, self.recorder.remains(), self.skew, frozenset(self.strangers.planted))
         wrong = judge(history)
         wrong += [f"limit: end: a request of {text} ends the connection" for text in world.keeper.too_large]
         if not calm:
@@ -305,8 +304,8 @@ class VirtualRun:
                 self._provider_leaves,
                 self._broken_config,
                 self._typo_in_config,
-                self._strangers,
-                self._strangers,
+                self._hostile_records,
+                self._hostile_records,
             ]
         )
         name, seconds, now = chance.choice(self.names), chance.expovariate(1 / 30) + 1, self.world.agenda.now
@@ -412,23 +411,9 @@ class VirtualRun:
         self.world.spoil("nodepool.yaml: line 14: mapping values are not allowed here")
         self._afterwards(seconds, lambda: self._configure(self.whole))
 
-    def _strangers(self, name: str, seconds: float) -> None:
-        """Documents near ZooKeeper's limit, and with values of odd types."""
-        for _turn in range(self.chance.randint(1, 4)):
-            kind = self.chance.choice(["node", "request"])
-            data = hostile.made(self.chance, kind, name, self.world.agenda.now)
-            path, _stat = self._stranger.session.create(hostile.folder_of(kind), data, sequence=True, parents=True)
-            self.note(f"a stranger writes {path}, {len(data)} bytes, for {seconds:.1f} s: {data[:300]!r}")
-            self.planted.add(path)
-            self._afterwards(seconds, partial(self._remove_planted, path))
-
-    def _remove_planted(self, path: str) -> None:
-        """The stranger removes it, with the locks below it."""
-        keeper = self.world.keeper
-        for below in sorted((one for one in keeper.znodes if one.startswith(f"{path}/")), reverse=True):
-            self._stranger.session.remove([below])
-        if path in keeper.znodes:
-            self._stranger.session.remove([path])
+    def _hostile_records(self, name: str, seconds: float) -> None:
+        for path in self.strangers.plant(name, seconds):
+            self._afterwards(seconds, partial(self.strangers.remove, path))
 
     def _afterwards(self, seconds: float, mend: Callable[[], Any]) -> None:
         self.world.agenda.after(seconds, mend)
@@ -446,8 +431,7 @@ class VirtualRun:
         for faults in self.world.faults.values():
             for fault in faults:
                 fault.left = 0
-        for path in sorted(self.planted):
-            self._remove_planted(path)
+        self.strangers.remove_all()
 
     def _settle(self) -> bool:
         world = self.world
