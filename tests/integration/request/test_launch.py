@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.integration.request.conftest import Site
-from tests.support.ansible_run import run_alone
+from tests.support.ansible_run import ModuleProcess, run_alone
+from tests.support.fixtures_zookeeper import eventually
 from tests.support.simcloud_process import SimCloud, default_cloud
 
 NETWORK = {"name": "public", "external": True, "shared": True}
@@ -111,6 +112,26 @@ def test_a_release_deletes_servers_that_are_still_booting(site: Site, cloud: Sim
     assert site.launcher.documents("nodes") == {} and site.launcher.documents("stackci/leases") == {}
 
 
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_what_a_killed_run_leaves_is_deleted_by_the_next_release(site: Site, cloud: SimCloud, state: str) -> None:
+    options: dict[str, Any] = {"name": "web", "config": str(site.config), "labels": ["small"], **_options(cloud)}
+    if state == "present":
+        cloud.settings("east", boot={"kind": "fixed", "value": 6.0})
+    else:
+        assert run_alone("nodepool_request", options, site.folder).result["complete"]
+        cloud.settings("east", delete={"kind": "fixed", "value": 6.0})
+    with ModuleProcess("nodepool_request", {**options, "state": state}, site.folder) as process:
+        wanted = "POST /servers" if state == "present" else "DELETE /servers/{id}"
+        eventually(lambda: wanted in [call["kind"] for call in cloud.calls("east")], 60.0)
+        process.kill()
+        process.wait(10)
+    assert len(cloud.servers("east")) == 1
+    gone = site.request(state="absent", **_options(cloud)).result
+    assert gone["complete"] and gone["notices"] == [], gone
+    assert cloud.servers("east") == [] and site.launcher.documents("nodes") == {}
+    assert site.launcher.documents("requests") == {} and site.launcher.documents("stackci/leases") == {}
+
+
 def test_a_lease_that_is_given_up_deletes_its_servers(site: Site, cloud: SimCloud) -> None:
     cloud.settings("east", boot={"kind": "fixed", "value": 8.0})
     late = site.request(labels=["small"], **_options(cloud, timeout=3, cancel_on_timeout=True)).result
@@ -167,6 +188,22 @@ def test_a_wrong_password_fails_at_once(site: Site, cloud: SimCloud) -> None:
     site.request(labels=["small"], **_options(cloud))
     failed = site.request(state="absent", **options).result
     assert failed["failed"] and "its servers are not deleted" in failed["msg"]
+    assert len(cloud.servers("east")) == 1
+
+
+def test_a_wrong_password_of_zookeeper_fails_at_once(site: Site, cloud: SimCloud) -> None:
+    secure = site.folder / "secure.conf"
+    account = "zookeeper-auth: {username: launcher, protect: true, password: "
+    secure.write_text(f"{account}right}}\n", encoding="utf-8")
+    options = _options(cloud, timeout=300, secure_config=str(secure))
+    assert site.request(labels=["small"], **options).result["complete"]
+    secure.write_text(f"{account}no-more}}\n", encoding="utf-8")
+    began = time.monotonic()
+    for more in ({"name": "other", "labels": ["small"]}, {"state": "absent"}):
+        failed = site.request(**more, **options).result
+        assert failed["failed"] and "zookeeper-auth" in failed["msg"], failed["msg"]
+        assert "no-more" not in json.dumps(failed["msg"])
+    assert time.monotonic() - began < 200, "not after the time-out of the task"
     assert len(cloud.servers("east")) == 1
 
 
