@@ -47,6 +47,9 @@ class _Entities:
 
     read = get
 
+    def written(self, key: str) -> float | None:
+        return self._tree.written.get(key)
+
     def create(self, item: Any, *, priority: int = 100, ephemeral: bool = False) -> None:
         self._tree.count("create " + self._kind)
         item.id = f"{priority:03d}-{self._next:010d}" if self._kind == "request" else f"{self._next:010d}"
@@ -119,6 +122,8 @@ class MemoryStore:
         self.own = _Own(self)
         self.components = SimpleNamespace(pools=list)
         self.locks: set[str] = set()
+        self.written: dict[str, float] = {}
+        """Node → when its record was written, by ZooKeeper's clock."""
         self.kill_at: int | None = None
         self.changes = 0
         self.seen: Callable[[], None] = lambda: None

@@ -71,6 +71,11 @@ class Records(Generic[R]):
         record = self._parsed(entry, record_id) if entry else None
         return record.clone() if record else None
 
+    def written(self, record_id: str) -> float | None:
+        """Return the time of the record's last write (UNIX seconds, ZooKeeper's clock); None when there is none."""
+        entry = self._session.tree.entry(self._path(record_id))
+        return entry.stat.mtime / 1000.0 if entry is not None else None
+
     def read(self, record_id: str) -> R | None:
         """Return one record fresh from ZooKeeper; None when it is gone or holds no JSON object."""
         found = self._session.read(self._path(record_id))

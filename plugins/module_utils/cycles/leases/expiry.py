@@ -38,7 +38,7 @@ def release_expired(store: Store, now: float, *, but: str | None = None) -> None
     :raises StoreError: a call of ZooKeeper failed.
     """
     for node in store.nodes.list():
-        if node.state == NodeState.HOLD and is_over(node, now) and mark_of(node) != but:
+        if node.state == NodeState.HOLD and _is_over(store, node, now) and mark_of(node) != but:
             _release(store, node.id, now)
     for name in _expired(store, now):
         if name != but:
@@ -51,7 +51,7 @@ def _release(store: Store, node_id: str, now: float) -> None:
         return
     try:
         node = store.nodes.read(node_id)
-        if node is not None and node.state == NodeState.HOLD and is_over(node, now):
+        if node is not None and node.state == NodeState.HOLD and _is_over(store, node, now):
             node.set_state(NodeState.USED, now)
             store.nodes.write(node)
     except StoreGone:
@@ -87,7 +87,14 @@ def is_expired(store: Store, lease: Lease, now: float) -> bool:
 
 def over(store: Store, now: float) -> list[Node]:
     """Return the nodes of all leases whose servers have to be deleted, in the order of ids."""
-    return sorted((node for node in store.nodes.list() if is_over(node, now)), key=lambda node: node.id)
+    return sorted((node for node in store.nodes.list() if _is_over(store, node, now)), key=lambda node: node.id)
+
+
+def _is_over(store: Store, node: Node, now: float) -> bool:
+    """Return True for a node that has to be deleted, also if the clock of the requestor that held it was ahead."""
+    if node.state_time is not None and node.state_time > now:
+        node.state_time = min(now, store.nodes.written(node.id) or now)
+    return is_over(node, now)
 
 
 def unattended(store: Store, nodes: Iterable[Node]) -> list[Node]:

@@ -67,6 +67,20 @@ def test_a_node_that_another_program_has_locked_is_left_for_the_next_run() -> No
     assert states(tree) == ["used"]
 
 
+def test_a_clock_that_was_ahead_keeps_no_node() -> None:
+    """The requestor's clock was a year ahead; ZooKeeper's says when the node was held."""
+    tree = leased("web")
+    (node,) = tree.nodes.items.values()
+    node.state_time = START + 3e7
+    expiry.release_expired(tree, START + 20.0)
+    assert states(tree) == ["hold"], "it may just have been held"
+    tree.written[node.id] = START
+    expiry.release_expired(tree, START + 14.0)
+    assert states(tree) == ["hold"]
+    expiry.release_expired(tree, START + 20.0)
+    assert states(tree) == ["used"]
+
+
 def test_a_damaged_document_stops_nothing() -> None:
     tree = leased("web")
     tree.own.documents[f"{LEASES}/odd"] = {"name": 7}
