@@ -24,6 +24,8 @@ description:
     build, or before the next one when the cycle was killed.
   - The module builds nothing while less space is free than the last build took, or than O(first_build_room) for the
     first build. Check mode reports this as well.
+  - The module fails when a builder with the same C(builder_id.txt) is alive on another machine or with another
+    C(images-dir).
   - M(stackci.nodepool.image_upload) uploads the images.
 options:
   image_names:

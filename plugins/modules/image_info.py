@@ -131,7 +131,7 @@ uploads:
       description: Why no server can be made of the image, and the remedy; null if one can be, or if that is unknown.
       type: str
     under_way:
-      description: Whether a builder works on the upload, or may work on it.
+      description: Whether a builder works on the upload, which is so while its lock is taken.
       type: bool
     deletion:
       description: Why the upload is due to be deleted, null when it is not.

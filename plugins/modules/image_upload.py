@@ -17,7 +17,10 @@ description:
     several providers in parallel, each upload within the provider's C(image-upload-timeout). It deletes builds and
     uploads that are not needed any more, first the cloud images, then the files, then the records.
   - It never deletes the current and the previous build of an image, nor the two newest uploads of an image to a
-    provider.
+    provider. What another builder of the tree lists is not deleted, while that builder runs and for a day after.
+  - The upload of a builder that was ended is deleted as soon as its lock is free, whichever builder made it.
+  - The module fails when a builder with the same C(builder_id.txt) is alive on another machine or with another
+    C(images-dir).
   - The module compares the size and the checksum that glance reports with the file. A failed upload leaves no
     incomplete image in the cloud. When a cycle is killed, the next one removes what it left.
   - The module tries a failed upload again after 10 seconds, then at growing intervals up to an hour.
