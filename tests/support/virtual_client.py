@@ -158,11 +158,7 @@ class VirtualClient:
 
     def list_security_groups(self) -> list[SecurityGroup]:
         """The security groups."""
-        names = self._cloud.security_groups
-        ids = [f"sg-{name}" if name not in names[:place] else f"sg-{name}-{place}" for place, name in enumerate(names)]
-        return self._call(
-            "GET /security-groups", lambda: [SecurityGroup(*pair) for pair in zip(ids, names, strict=True)]
-        )
+        return self._call("GET /security-groups", self._cloud.groups)
 
     def list_networks(self) -> list[Network]:
         """The networks."""

@@ -26,6 +26,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Image,
     Network,
     Port,
+    SecurityGroup,
     Server,
     ServerSpec,
     Volume,
@@ -53,7 +54,9 @@ from tests.simcloud.timing import lognormal
 from tests.support.virtual_time import Agenda
 
 PUBLIC = Network("net-public", "public", external=True)
-PRIVATE = Network("net-private", "private")
+SHARED = Network("net-public", "public", external=True, automatic=True)
+"""The network of a cloud whose servers have public addresses: nova takes it when a create names none."""
+PRIVATE = Network("net-private", "private", automatic=True)
 FLAVORS = (Flavor("f1", "small", 1, 1024), Flavor("f2", "medium", 2, 4096), Flavor("f8", "large", 8, 16384))
 
 
@@ -157,7 +160,7 @@ class VirtualCloud:
     zones: tuple[str, ...] = ("az1", "az2")
     images: tuple[Image, ...] = (Image("img-1", "debian", "active"),)
     keypairs: tuple[str, ...] = ("ci",)
-    security_groups: tuple[str, ...] = ("default", "web")
+    security_groups: tuple[str | SecurityGroup, ...] = ("default", "web")
     nets: tuple[Network, ...] | None = None
     timing: Timing = field(default_factory=Timing)
     fate: Callable[[Machine], Fate] = lambda machine: Fate()
@@ -393,7 +396,17 @@ class VirtualCloud:
         """What the project sees."""
         if self.nets is not None:
             return list(self.nets)
-        return [PUBLIC] if self.direct else [PRIVATE, PUBLIC]
+        return [SHARED] if self.direct else [PRIVATE, PUBLIC]
+
+    def groups(self) -> list[SecurityGroup]:
+        """What the project sees; a name stands for a group of its own."""
+        known = self.security_groups
+        return [
+            group
+            if isinstance(group, SecurityGroup)
+            else SecurityGroup(f"sg-{group}" if group not in known[:place] else f"sg-{group}-{place}", group)
+            for place, group in enumerate(known)
+        ]
 
     def create_floating_ip(self, port_id: str, description: str) -> FloatingIp:
         """One more floating IP, attached to the port's server."""

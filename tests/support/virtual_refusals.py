@@ -31,6 +31,43 @@ def refuse_invalid(cloud: VirtualCloud, spec: ServerSpec) -> None:
         raise CloudConflict(text, call=CREATE, status=409, error_type="conflictingRequest")
     if not any(spec.flavor_id in (flavor.id, flavor.name) for flavor in cloud.flavors):
         raise _refused(f"Flavor {spec.flavor_id} could not be found.")
+    if spec.key_name is not None and spec.key_name not in cloud.keypairs:
+        raise _refused("Invalid key_name provided.")
+    _refuse_networks(cloud, spec)
+    _refuse_groups(cloud, spec)
+
+
+def _refuse_networks(cloud: VirtualCloud, spec: ServerSpec) -> None:
+    """nova asks neutron for the networks by their ids; without any it takes the only one of the project."""
+    if cloud.nets is None:
+        return
+    known = {network.id: network for network in cloud.nets}
+    chosen = spec.network_ids or tuple(network.id for network in cloud.nets if network.automatic)
+    if not spec.network_ids and len(chosen) > 1:
+        text = (
+            f"{CREATE} was answered with 409: Multiple possible networks found, use a Network ID to be more specific."
+        )
+        raise CloudConflict(text, call=CREATE, status=409, error_type="conflictingRequest")
+    for ident in chosen:
+        if ident not in known:
+            raise _refused(f"Network {ident} could not be found.")
+        if not known[ident].has_subnet:
+            raise _refused(f"Network {ident} requires a subnet in order to boot instances on.")
+
+
+def _refuse_groups(cloud: VirtualCloud, spec: ServerSpec) -> None:
+    """nova looks groups up by name and by id among those of the project, and then among the shared ones."""
+    groups = cloud.groups()
+    for name in spec.security_groups:
+        found = [group for group in groups if group.id == name]
+        found = found or [group for group in groups if group.name == name and group.own]
+        found = found or [group for group in groups if group.name == name]
+        if not found:
+            raise _refused(f"Security group {name} not found for project p.")
+        if len(found) > 1:
+            words = f"Multiple security groups found matching '{name}'. Use an ID to be more specific."
+            text = f"{CREATE} was answered with 409: {words}"
+            raise CloudConflict(text, call=CREATE, status=409, error_type="conflictingRequest")
 
 
 def _refused(text: str) -> CloudRefused:

@@ -15,7 +15,14 @@ from ..model.errors import CloudRefused
 from ..model.offered import not_offered
 from ..model.reasons import Reason
 from ..model.resources import Limits, Resources
-from .resolver import choose_flavor, choose_image, group_problems, resolve_networks, uploads_problem
+from .resolver import (
+    choose_flavor,
+    choose_image,
+    group_problems,
+    is_arriving,
+    resolve_networks,
+    uploads_problem,
+)
 
 
 @dataclass(frozen=True)
@@ -49,14 +56,14 @@ def misses(pool: Pool, label: PoolLabel, catalog: Catalog) -> list[str]:
 
 
 def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
-    """Yield a sentence for an image that is not one usable image of the cloud. A diskimage need not be there yet."""
+    """Yield a sentence for an image that is not one usable image of the cloud, unless it may become that by itself."""
     if settings.kind == "diskimage":
         problem = uploads_problem(catalog.uploads.get(settings.name, ()))
         if problem is not None:
             yield f"diskimage {settings.name!r}: {problem}"
         return
     wanted = settings.image_id or settings.image_name
-    if wanted is None or wanted not in catalog.images:
+    if wanted is None or wanted not in catalog.images or is_arriving(catalog.images[wanted]):
         return
     try:
         found = choose_image(settings, catalog.images[wanted])
@@ -73,6 +80,16 @@ def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
         remedy = f"correct image-name of cloud-image {settings.name!r}"
         # The names were read at another time: they may still contain the image.
         yield not_offered("image", wanted, [name for name in catalog.image_names if name != wanted], remedy)
+
+
+def arriving_image(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
+    """Yield a sentence for a cloud-image that is not complete yet: until then nodes of its labels wait."""
+    wanted = settings.image_id or settings.image_name or ""
+    if settings.kind == "cloud-image" and is_arriving(catalog.images.get(wanted, ())):
+        try:
+            choose_image(settings, catalog.images[wanted])
+        except CloudRefused as error:
+            yield str(error)
 
 
 def too_large(need: Resources, pool: Pool, bounds: Limits | None, provider: str) -> Iterator[str]:

@@ -118,14 +118,28 @@ def resolve_networks(
 
 
 def _left_to_nova(networks: Sequence[Network]) -> Iterator[str]:
-    """Yield a sentence when nova would refuse a create without networks: it chooses among the project's and the shared
-    ones (``_get_available_networks`` of its neutron API), and refuses to choose between several with 409."""
+    """Yield a sentence when no server gets an address without networks.
+
+    nova takes the only one of the project's and the shared networks (``_get_available_networks`` of its neutron API).
+    It refuses to choose between several with 409, makes a server without a port when there is none, and fails to make
+    the port in one that has no subnet.
+    """
     choice = [network for network in networks if network.automatic]
+    remedy = "add networks to the pool"
     if len(choice) > 1:
-        shown = ", ".join(sorted(f"{network.name} ({network.id})" for network in choice))
         yield (
             f"it names no networks, and nova does not choose between the {len(choice)} that the project may use"
-            f" ({shown}): add networks to the pool"
+            f" ({', '.join(sorted(f'{network.name} ({network.id})' for network in choice))}): {remedy}"
+        )
+    elif not choice:
+        yield (
+            "it names no networks, and the project has none of its own and no shared one, so that a server would get no"
+            f" address: {remedy}"
+        )
+    elif not choice[0].has_subnet:
+        yield (
+            f"it names no networks, and the only one that the project may use ({_shown(choice)}) has no subnet, so that"
+            f" nova connects no server to it: create a subnet, or {remedy}"
         )
 
 

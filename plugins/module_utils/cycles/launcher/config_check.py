@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from ...clients.openstack.client import CloudClient
 from ...launching.catalog import (
     Catalog,
+    arriving_image,
     grouped,
     image_misses,
     misses,
@@ -54,6 +55,8 @@ class Looked:
     """Problems: (provider/pool, label, sentence)."""
     unchecked: list[str]
     """Sentences about facts that could not be read, and were therefore not checked."""
+    waits: list[tuple[str, str, str]]
+    """What labels must wait for, in the form of *rows*."""
 
 
 def check_config(options: LauncherOptions, *, offline: bool = False) -> dict[str, Any]:
@@ -64,9 +67,8 @@ def check_config(options: LauncherOptions, *, offline: bool = False) -> dict[str
     config = options.load()
     labels = sum(len(pool.labels) for provider in config.providers.values() for pool in provider.pools.values())
     result = {"changed": False, "labels": labels, "providers": {}, "unchecked": [], "unusable": []}
-    if not offline:
-        result |= _with_clouds(options, config)
-    return {**result, "warnings": list(config.warnings)}
+    result["warnings"] = list(config.warnings)
+    return result if offline else result | _with_clouds(options, config)
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,11 @@ class CloudsLooked:
     def unchecked(self) -> list[str]:
         """Sentences about facts that could not be read, and were therefore not checked."""
         return [text for name in sorted(self.looked) for text in self.looked[name].unchecked]
+
+    @property
+    def waits(self) -> list[str]:
+        """Sentences about what labels must wait for."""
+        return grouped(row for name in sorted(self.looked) for row in self.looked[name].waits)
 
 
 def look_at_clouds(options: ConfigOptions, config: NodepoolConfig, providers: Iterable[str]) -> CloudsLooked:
@@ -115,6 +122,7 @@ def _with_clouds(options: LauncherOptions, config: NodepoolConfig) -> dict[str, 
     return {
         "providers": providers,
         "unchecked": found.unchecked,
+        "warnings": [*config.warnings, *found.waits],
         "unusable": [*unreached(providers), *grouped(found.rows)],
     }
 
@@ -124,7 +132,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
 
     :raises CloudError: the cloud cannot be used.
     """
-    looked = Looked([], [])
+    looked = Looked([], [], [])
     pools = [pool for pool in provider.pools.values() if pool.max_servers > 0]
     labels = [(pool, label) for pool in pools for label in pool.labels.values()]
     images = _images(client, config, provider, labels)
@@ -149,6 +157,8 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         floating = floating_problems(pool, label, catalog.networks, client)
         for text in (*_problems(config, provider, pool, label, catalog), *floating):
             looked.rows.append((where, label.name, text))
+        for text in arriving_image(config.image_settings(provider, label), catalog):
+            looked.waits.append((where, label.name, text))
     return looked
 
 

@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ....launching.resolver import upload_problem
-from ....model import reasons
+from ....launching.resolver import upload_problem, uploads_problem
 from ....model.config.types import Pool, PoolLabel
 from ....model.image import Upload
 from ..provider.actor import ProviderActor
 from .context import Context
-from .offers import label_template
 
 
 def deny_unusable(context: Context) -> None:
@@ -38,16 +36,17 @@ def deny_unusable(context: Context) -> None:
 
 
 def inactive_uploads(context: Context, actor: ProviderActor) -> Iterator[tuple[str, str, str]]:
-    """Yield (pool, label, problem) for each label that cannot be launched because its uploads are there, and not
-    usable. One that is gone is uploaded anew by itself."""
+    """Yield (pool, label, problem) for each label whose uploads are all there and not usable, as the check of a
+    configuration does. An upload that is gone is made anew by itself."""
     for pool, label in _labels(actor):
-        why = label_template(context, actor, pool, label, math.inf).offer.not_now
-        if why is None or why.code != reasons.IMAGE_GONE:
+        if _next_upload(context, actor, label) is not None:
             continue
-        upload = context.store.images.newest_ready(label.diskimage or "", actor.provider.name)
-        seen = actor.known.images.get(upload.external_id or "") if upload is not None else None
-        if seen is not None and seen.value:
-            yield f"{actor.provider.name}/{pool.name}", label.name, why.text()
+        name = label.diskimage or ""
+        ready = [upload.external_id for upload in context.store.images.uploads(name, actor.provider.name)]
+        facts = [fact for ident in ready if (fact := actor.known.images.get(ident or "")) is not None]
+        problem = uploads_problem([image for fact in facts for image in fact.value or ()])
+        if problem is not None:
+            yield f"{actor.provider.name}/{pool.name}", label.name, f"diskimage {name!r}: {problem}"
 
 
 def _labels(actor: ProviderActor) -> Iterator[tuple[Pool, PoolLabel]]:

@@ -80,6 +80,7 @@ LABEL = PoolLabel("small")
 A = Network("id-a", "a", automatic=True)
 TWIN = Network("id-twin", "a", automatic=True)
 EXTERNAL = Network("id-ext", "ext", external=True)
+OTHER = Network("id-c", "c", automatic=True, has_subnet=False)
 BARE = Network("id-bare", "bare", has_subnet=False)
 
 
@@ -91,7 +92,8 @@ BARE = Network("id-bare", "bare", has_subnet=False)
         (("a", "ext"), [A, EXTERNAL], ("id-a", "id-ext"), []),
         (("a",), [], ("a",), []),
         ((), [A, EXTERNAL], (), []),
-        ((), [EXTERNAL], (), []),
+        ((), [EXTERNAL], (), ["the project has none of its own and no shared one"]),
+        ((), [OTHER, EXTERNAL], (), ["the only one that the project may use (c (id-c)) has no subnet"]),
         (("a",), [A, TWIN], ("a",), ["2 networks are named 'a' (id-a, id-twin): use an id in networks of the pool"]),
         (("bare",), [BARE], ("bare",), ["network 'bare' (id-bare) has no subnet"]),
         (("b",), [A], ("b",), ["the cloud has no network named 'b'; it offers a: correct networks of the pool"]),
