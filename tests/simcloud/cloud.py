@@ -24,6 +24,8 @@ from tests.simcloud.identity import Identity
 from tests.simcloud.image import ImageApi, ImageState
 from tests.simcloud.network.api import NetworkApi
 from tests.simcloud.network.state import NetworkState
+from tests.simcloud.objects import ObjectApi
+from tests.simcloud.tasks import TaskApi
 from tests.simcloud.timing import Scheduler
 from tests.simcloud.volume import VolumeApi, VolumeState
 
@@ -66,6 +68,8 @@ class Cloud:
         self.network_api = NetworkApi(self.network, self.settings)
         self.volume_api = VolumeApi(self.volumes, self.settings, project_id)
         self.image_api = ImageApi(self.images, self.settings)
+        self.objects = ObjectApi(folder / "objects")
+        self.task_api = TaskApi(self.images, self.image_api, self.objects, self.settings)
         self.guest_port: int | None = None
         self.host_keys: dict[str, list[str]] = {}
 
@@ -126,6 +130,11 @@ class Cloud:
                     "tags": image["tags"],
                 }
                 for ident, image in self.images.images.items()
+            },
+            "objects": {
+                f"{container}/{name}": found.size
+                for container, objects in self.objects.containers.items()
+                for name, found in objects.items()
             },
             "guest_port": self.guest_port,
             "faults": self.faults.rows(),

@@ -26,7 +26,7 @@ LATENCIES: dict[str, dict[str, Any]] = {
 """Profiles: latencies that have a name."""
 AT_ONCE = Duration("fixed", 0.0)
 HALF_A_SECOND = Duration("fixed", 0.5)
-SWITCHES = ("faults_in_lists", "double_addresses", "cells_down", "unique_names", "images_rewritten")
+SWITCHES = (*("faults_in_lists", "double_addresses", "cells_down", "unique_names", "images_rewritten", "object_store"),)
 """By default the cloud is as terse as a real one, and well."""
 ONE_SECOND = Duration("fixed", 1.0)
 
@@ -120,6 +120,7 @@ class Settings:
     :ivar double_addresses: a second floating IP for the same fixed one is not refused.
     :ivar images_become: disk format to which the cloud converts each image that arrives; "" leaves them alone.
     :ivar images_rewritten: the cloud writes each image that arrives anew, in its own format.
+    :ivar object_store: the cloud has swift, and a user may have glance import images from it by tasks.
     :ivar clock_offset: seconds by which the clock of keystone is ahead; its tokens live as long as always.
     :ivar cells_down: no cell answers: listings are empty, a question about one server gets 500, no zone is available.
     """
@@ -132,6 +133,7 @@ class Settings:
     cells_down: bool = False
     unique_names: bool = False
     images_rewritten: bool = False
+    object_store: bool = False
     quota_race: float = 0.2
     quota: dict[str, int] = field(default_factory=lambda: dict(DEFAULT_QUOTA))
     latency: dict[str, Duration] = field(default_factory=dict)

@@ -22,6 +22,7 @@ SERVICES = (
     ("network", "neutron", "network"),
     ("volumev3", "cinderv3", "volume/v3/{project}"),
 )
+OBJECT_STORE = ("object-store", "swift", "object-store/v1/AUTH_{project}")
 
 
 @dataclass(slots=True)
@@ -165,7 +166,8 @@ class Identity:
 
     def _catalog(self) -> list[dict[str, Any]]:
         catalog = []
-        for kind, name, path in SERVICES:
+        swift = [OBJECT_STORE] if self._config.settings.object_store else []
+        for kind, name, path in (*SERVICES, *swift):
             endpoints = []
             for cloud, region in self.regions:
                 prefix = self._config.name if kind == "identity" else cloud

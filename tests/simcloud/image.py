@@ -86,6 +86,9 @@ class ImageState:
     def touch(self, image: dict[str, Any]) -> None:
         image["updated_at"] = iso(self._scheduler.now())
 
+    def now(self) -> float:
+        return self._scheduler.now()
+
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         self._scheduler.later(seconds, action)
 
@@ -174,10 +177,10 @@ class ImageApi:
         if staged:
             image["size"] = size
         else:
-            self._store(image)
+            self.store(image)
         return Answer(204)
 
-    def _store(self, image: dict[str, Any]) -> None:
+    def store(self, image: dict[str, Any]) -> None:
         """Make an image active with the data that is there, converted when the cloud does that."""
         target = self._state.data_file(image["id"])
         becomes = self._settings.images_become or image["disk_format"]
@@ -207,7 +210,7 @@ class ImageApi:
     def _imported(self, ident: str) -> None:
         image = self._state.images.get(ident)
         if image is not None and image["status"] == "importing":
-            self._store(image)
+            self.store(image)
 
     def _get(self, ident: str) -> dict[str, Any]:
         image = self._state.images.get(ident)

@@ -42,7 +42,7 @@ from tests.simcloud.timing import Duration, LoopScheduler
 from tests.simcloud.upload_stream import CutShort, is_midway, pieces
 from tests.simcloud.volume import VolumeApi
 
-VERSIONS = {"identity": "v3", "compute": "v2.1", "image": "v2", "network": "v2.0", "volume": "v3"}
+VERSIONS = {"identity": "v3", "compute": "v2.1", "image": "v2", "network": "v2.0", "volume": "v3", "object-store": "v1"}
 LARGEST_BODY = 8 << 20
 NO_WAIT = Duration("fixed", 0.0)
 
@@ -103,7 +103,10 @@ class Service:
     async def _serve(
         self, request: web.BaseRequest, cloud: Cloud, service: str, path: list[str], versioned: bool, entry: Entry
     ) -> tuple[web.StreamResponse, int | str]:
-        upload = request.method == "PUT" and service == "image" and path[-1:] in (["file"], ["stage"])
+        upload = request.method == "PUT" and (
+            (service == "image" and path[-1:] in (["file"], ["stage"]))
+            or (service == "object-store" and len(path) == 3 and "multipart-manifest" not in request.query)
+        )
         call = Call(
             request.method,
             path,
@@ -189,6 +192,8 @@ class Service:
                 return cloud.identity.handle(call)
             if not cloud.identity.accepts(call.headers.get("X-Auth-Token")):
                 raise _unauthorized(cloud, service)
+            if service == "object-store":
+                return cloud.objects.handle(call) if call.stream is None else await cloud.objects.upload(call)
             if call.stream is not None:
                 return await cloud.image_api.upload(call, call.path[1] if len(call.path) > 1 else "")
             match service:
@@ -196,6 +201,8 @@ class Service:
                     return cloud.compute_api.handle(call)
                 case "network":
                     return cloud.network_api.handle(call)
+                case "image" if call.path[:1] == ["tasks"]:
+                    return cloud.task_api.handle(call)
                 case "image":
                     return cloud.image_api.handle(call)
             return cloud.volume_api.handle(call)

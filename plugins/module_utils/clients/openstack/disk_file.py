@@ -43,8 +43,12 @@ class DiskFile:
         for piece in _pieces(self.path, self.size):
             yield piece
             # The consumer asks for the next piece: it has taken this one.
-            self.handed_out += len(piece)
-            self._progress(self.handed_out)
+            self.took(len(piece))
+
+    def took(self, size: int) -> None:
+        """Note that so many bytes more were taken."""
+        self.handed_out += size
+        self._progress(self.handed_out)
 
     def digest(self, algorithm: str) -> str | None:
         """Read the whole file and return its checksum in hex; None for an algorithm that this Python does not know."""
@@ -56,11 +60,38 @@ class DiskFile:
         return made.hexdigest()
 
 
-def _pieces(path: str, size: int) -> Iterator[memoryview]:
+class FilePart:
+    """The bytes of a part of a file, as :class:`DiskFile`; *md5* is known after they were read."""
+
+    def __init__(self, file: DiskFile, begin: int, size: int) -> None:
+        self.md5 = ""
+        self._file = file
+        self._begin = begin
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[memoryview]:
+        made, left = hashlib.md5(usedforsecurity=False), self._size
+        self._file.handed_out = self._begin
+        for piece in _pieces(self._file.path, self._file.size, self._begin):
+            taken = piece[:left]
+            made.update(taken)
+            yield taken
+            left -= len(taken)
+            self._file.took(len(taken))
+            if not left:
+                self.md5 = made.hexdigest()
+                return
+
+
+def _pieces(path: str, size: int, begin: int = 0) -> Iterator[memoryview]:
     buffer = memoryview(bytearray(PIECE))
-    read = 0
+    read = begin
     try:
         with open(path, "rb", buffering=0) as file:
+            file.seek(begin)
             while got := file.readinto(buffer):
                 read += got
                 if read > size:

@@ -29,6 +29,7 @@ from ...model.errors import (
 )
 from . import reading, shapes
 from .disk_file import DiskFile
+from .image_tasks import TaskUploads
 from .paging import pages
 from .rest import Rest
 from .transport import UploadTimes
@@ -54,6 +55,9 @@ ON_ITS_WAY = frozenset({"saving", "importing", "uploading", "queued"})
 LONGEST_PAUSE = 5.0
 """Maximum seconds between two looks at an image that is not active yet; the first pause is a tenth of it."""
 LEAST_TIME = 1.0
+TRIES = 4
+"""Tries of a change that may be repeated."""
+_PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 PAGE = 1000
 
 
@@ -66,7 +70,7 @@ def converted_to(image: Image, disk_format: str) -> str:
 class CloudImages:
     """The calls about images that a builder needs. All block, are bounded in time and raise the Cloud* errors.
 
-    :param by_tasks: the cloud accepts images by tasks only, which the collection does not support.
+    :param by_tasks: the cloud accepts images by tasks only: see :mod:`.image_tasks`.
     :param by_import: upload by import from the beginning; otherwise only where the cloud refuses the direct way.
     :param converts: the cloud may write images anew when they arrive, also in the same format.
     :param stall: seconds for which the cloud may accept no data during an upload.
@@ -88,9 +92,12 @@ class CloudImages:
         self._provider = provider
         self._rest = rest
         self._properties = dict(properties or {})
-        self._by_tasks = by_tasks
+        self.uses_tasks = by_tasks
+        """True when images are made by :meth:`import_file` and :meth:`describe` instead of create and fill."""
+        self._tasks = TaskUploads(provider, rest, stall=stall, clock=clock, sleeper=sleeper)
         self._by_import = by_import
-        self._converts = converts
+        # What a task imports, the cloud takes apart and puts together again.
+        self._converts = converts or by_tasks
         self._stall = stall
         self._clock = clock
         self._sleeper = sleeper
@@ -101,16 +108,58 @@ class CloudImages:
 
     def create(self, spec: ImageSpec) -> str:
         """Create an empty image and return its id. After an error with *unclear* it may exist: see find."""
-        if self._by_tasks:
-            raise CloudRefused(
-                f"provider {self._provider}: its clouds.yaml entry has image_api_use_tasks, and uploads by tasks are"
-                " not supported: set it to false if the cloud takes uploads directly or by import (glance-direct)",
-                provider=self._provider,
-                call="POST /images",
-            )
         body = {**self._properties, **shapes.image_body(spec)}
         answer = self._rest.call("image", "POST", "/images", body=body, key="id")
         return self._read("POST /images", reading.ident, answer.document)
+
+    def import_file(
+        self, spec: ImageSpec, file: DiskFile, place: str, deadline: float, check: Callable[[], None]
+    ) -> str:
+        """Make an image of the file by a task and return its id. It has the name and nothing else of *spec*.
+
+        :param place: a name that no other upload has, by which :meth:`imported` finds the image.
+        :param deadline: time of the clock by which that must be done.
+        :param check: called from time to time; may raise.
+        :raises CloudError: the image was not made in time; the task may go on.
+        """
+        if not self._rest.has("object-store"):
+            raise CloudRefused(
+                f"provider {self._provider}: its clouds.yaml entry has image_api_use_tasks, and the cloud has no object"
+                " store to import from: set it to false if the cloud takes uploads directly, or by import"
+                " (glance-direct)",
+                provider=self._provider,
+                call="POST /tasks",
+            )
+        return self._tasks.run(spec.name, spec.disk_format, file, place, deadline, check)
+
+    def imported(self, place: str) -> list[Image]:
+        """Return the image that a task has made of *place*, if it is there.
+
+        :raises CloudUnavailable: the task is under way.
+        """
+        image_id = self._tasks.find(place)
+        image = self.get(image_id) if image_id is not None else None
+        return [image] if image is not None else []
+
+    def describe(self, image_id: str, spec: ImageSpec) -> Image:
+        """Set on an image what :meth:`create` would have set, except its formats, and return it."""
+        told = {**self._properties, **shapes.image_body(spec)}
+        changes = [
+            {"op": "add", "path": "/" + key.replace("~", "~0").replace("/", "~1"), "value": value}
+            for key, value in told.items()
+            if key not in ("disk_format", "container_format")
+        ]
+        for looks in range(1, TRIES + 1):
+            try:
+                answer = self._rest.call(
+                    "image", "PATCH", f"/images/{image_id}", body=changes, key="id", headers=_PATCH
+                )
+                return self._read("PATCH /images/{id}", shapes.image_from, answer.document)
+            except CloudUnavailable:
+                if looks == TRIES:
+                    raise
+                self._sleeper(backoff(looks, first=LONGEST_PAUSE / 10, most=LONGEST_PAUSE))
+        raise AssertionError("not reached")
 
     def get(self, image_id: str) -> Image | None:
         """Return the image, None when it is gone."""

@@ -13,7 +13,7 @@ _ID = re.compile(r"^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA
 _COLLECTIONS = frozenset(
     ("servers", "flavors", "images", "networks", "subnets", "ports", "floatingips", "quotas", "volumes", "routers")
 )
-NOVA, NEUTRON, GLANCE, CINDER, KEYSTONE = "nova", "neutron", "glance", "cinder", "keystone"
+NOVA, NEUTRON, GLANCE, CINDER, KEYSTONE, SWIFT = "nova", "neutron", "glance", "cinder", "keystone", "swift"
 _SERVICES = {
     "auth": KEYSTONE,
     "v3": KEYSTONE,
@@ -30,6 +30,7 @@ _SERVICES = {
     "floatingips": NEUTRON,
     "routers": NEUTRON,
     "security-groups": NEUTRON,
+    "object-store": SWIFT,
     "quotas": NEUTRON,
 }
 """First part of a kind's path → the service. All others belong to nova."""
@@ -48,6 +49,8 @@ def call_kind(method: str, url: str) -> str:
         if _VERSION.match(segment):
             version, segments = segment, segments[index + 1 :]
             break
+    if version == "v1":  # of the services that are called, only swift has it; names of accounts and objects follow
+        return f"{method} /object-store"
     if not segments:
         return f"{method} /{version}"
     if len(segments) > 1 and version and _ID.match(segments[0]):

@@ -51,7 +51,7 @@ from .unreached import innermost_words, unreached
 
 # The version that is added to a URL of the catalog that has none. Each has been the only current major version for
 # years.
-_VERSIONS = {"compute": "v2.1", "block-storage": "v3", "image": "v2", "network": "v2.0"}
+_VERSIONS = {"compute": "v2.1", "block-storage": "v3", "image": "v2", "network": "v2.0", "object-store": "v1"}
 _HAS_VERSION = re.compile(r"/v\d+(\.\d+)?(/|$)")
 SIZE_HEADER = "X-OpenStack-Image-Size"
 """Newer versions of glance compare the number of received bytes with it; others ignore it."""
@@ -166,15 +166,17 @@ class Rest:
         key: str | None = None,
         data: Sized | None = None,
         times: UploadTimes | AnswerTimes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> ApiAnswer:
         """Make one call; repeat it once with a new token when the service does not accept the old one.
 
-        :param service: "compute", "network", "image" or "block-storage".
+        :param service: "compute", "network", "image", "block-storage" or "object-store".
         :param path: path below the endpoint.
         :param body: JSON to send.
         :param key: the top-level key that the answer must have; None: the body of the answer is not read.
         :param data: bytes to send instead of JSON: an object with a length whose every iteration gives all the bytes
             in pieces.
+        :param headers: further headers of the call, such as another Content-Type.
         :param times: the bounds of a call that sends much data, or whose answer may take long.
         :raises CloudError: the call did not succeed.
         """
@@ -189,10 +191,10 @@ class Rest:
             options["timeout"] = times
         if microversion:
             options |= {"microversion": microversion, "microversion_service_type": "compute"}
-        response = self._send(call, url, method, access, options)
+        response = self._send(call, url, method, access, options, headers)
         if response.status_code == 401:
             self._login.reject(access.auth_token)
-            response = self._send(call, url, method, self._access(), options)
+            response = self._send(call, url, method, self._access(), options, headers)
             if response.status_code == 401:
                 raise self._token_refused(call, response)
         return self._answer(call, response, key)
@@ -210,11 +212,20 @@ class Rest:
         remedy = token_remedy(service_of(call), self._entry.where, self._entry.auth_type)
         return CloudAuthError(f"{error}: {remedy}", provider=self._provider, call=call, status=401)
 
-    def _send(self, call: str, url: str, method: str, access: Any, options: Mapping[str, Any]) -> Any:
+    def _send(
+        self,
+        call: str,
+        url: str,
+        method: str,
+        access: Any,
+        options: Mapping[str, Any],
+        more: Mapping[str, str] | None,
+    ) -> Any:
         headers = {"Accept": "application/json", "X-Auth-Token": access.auth_token}
         data = options.get("data")
         if data is not None:
             headers |= {"Content-Type": "application/octet-stream", SIZE_HEADER: str(len(data))}
+        headers |= more or {}
         try:
             return self._session.request(
                 url,

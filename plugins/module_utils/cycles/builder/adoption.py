@@ -23,7 +23,7 @@ from ...imaging.due_uploads import (
     judge_upload,
 )
 from ...imaging.snapshot import ImagesView
-from ...model.cloud import Image
+from ...model.cloud import IMAGE_UPLOAD, Image
 from ...model.errors import CloudImageBroken, ImageFileError
 from ...model.image import Upload, UploadState
 from .upload import images_of
@@ -75,7 +75,7 @@ def _wanted(view: ImagesView, upload: Upload) -> UploadCase | None:
 def _find(upload: Upload, client: CloudClient, site: str) -> Image | None:
     """Return the only image with the upload's marks, if it is active and the record names it or none."""
     found = images_of(upload, client, site)
-    if len(found) != 1 or found[0].status != ACTIVE:
+    if len(found) != 1 or found[0].status != ACTIVE or IMAGE_UPLOAD not in found[0].properties:
         return None
     return found[0] if upload.external_id in (None, found[0].id) else None
 

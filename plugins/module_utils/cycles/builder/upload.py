@@ -10,6 +10,7 @@ image. A cycle that is killed leaves the record, and the marks in the image.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -209,11 +210,8 @@ class UploadRun:
         file = DiskFile(path, self._progress)
         known = self._resources.checksums.of(job.case.file, self._resources.check)
         spec = self._spec(upload, known)
-        upload.external_id = self._create(spec, marks_of(upload, self._resources.site))
-        upload.external_name = spec.name
-        upload.format = spec.disk_format
-        claim.write()
-        image = images.fill(upload.external_id, file, self._deadline)
+        image = (self._import if images.uses_tasks else self._send)(claim, spec, file)
+        external_id = image.id
         digests = {name: digits for name, digits in known.items() if digits}
         self._compared = images.verify(image, file, digests, spec.disk_format)
         if not self._compared and self._resources.is_news(("converted", job.provider.name)):
@@ -226,7 +224,26 @@ class UploadRun:
                 f" {remedy}"
             )
         self._resources.check()
-        self._hook(upload.external_id, path)
+        self._hook(external_id, path)
+
+    def _send(self, claim: UploadClaim, spec: ImageSpec, file: DiskFile) -> Image:
+        """Create the image, record it and fill it."""
+        external_id = self._create(spec, marks_of(claim.upload, self._resources.site))
+        self._note(claim, spec, external_id)
+        return self._client.images.fill(external_id, file, self._deadline)
+
+    def _import(self, claim: UploadClaim, spec: ImageSpec, file: DiskFile) -> Image:
+        """Have the cloud import the file, record the image and describe it."""
+        images, place = self._client.images, place_of(claim.upload, self._resources.site)
+        external_id = images.import_file(spec, file, place, self._deadline, self._resources.check)
+        self._note(claim, spec, external_id)
+        return images.describe(external_id, spec)
+
+    @staticmethod
+    def _note(claim: UploadClaim, spec: ImageSpec, external_id: str) -> None:
+        upload = claim.upload
+        upload.external_id, upload.external_name, upload.format = external_id, spec.name, spec.disk_format
+        claim.write()
 
     def _progress(self, sent: int) -> None:
         self._resources.check()
@@ -294,12 +311,15 @@ class UploadRun:
 
     def _clean(self, upload: Upload) -> bool:
         """Delete the cloud image; return False if it may still exist."""
-        if upload.external_id is None:
-            return True
+        images = self._client.images
         try:
-            self._client.images.delete(upload.external_id)
+            if upload.external_id is not None:
+                images.delete(upload.external_id)
+            elif images.uses_tasks:
+                for image in images.imported(place_of(upload, self._resources.site)):
+                    images.delete(image.id)
         except CloudError as error:
-            self._say(f"image {upload.external_id} is left for now: {error}")
+            self._say(f"image {upload.external_id or ''} is left for now: {error}")
             return False
         upload.external_id = None
         return True
@@ -340,13 +360,23 @@ def images_of(upload: Upload, client: CloudClient, site: str) -> list[Image]:
 
     Nodepool's builder, and earlier versions of ours, do not write the id of the tree: then the build's uuid decides.
 
-    :raises CloudError: the images cannot be listed.
+    :raises CloudError: the images cannot be listed, or one is still being imported.
     """
-    return [
+    found = [
         image
         for image in client.images.find(_numbers(upload))
         if not image.is_snapshot and (image.site == site if image.site else is_unique(upload.build_id))
     ]
+    if found or not client.images.uses_tasks:
+        return found
+    # The image gets its marks after its import.
+    return client.images.imported(place_of(upload, site))
+
+
+def place_of(upload: Upload, site: str) -> str:
+    """Return the name of the object that a cloud imports for an upload; no other upload has it, in any tree."""
+    rest = hashlib.sha256(f"{site}/{upload.provider}".encode()).hexdigest()[:16]
+    return f"nodepool-{upload.build_id}-{upload.id}-{rest}"
 
 
 def _numbers(upload: Upload) -> dict[str, str]:

@@ -192,11 +192,22 @@ def test_properties_of_the_vendor_and_format_of_the_entry(cloud, make_client, cl
     assert make_client().image_format == "qcow2"
 
 
-def test_uploads_by_tasks_are_refused_in_words(cloud, make_client, clouds_yaml) -> None:
+def test_uploads_by_tasks_need_an_object_store(cloud, make_client, clouds_yaml, file) -> None:
     client = make_client(clouds_yaml(image_api_use_tasks=True))
-    with pytest.raises(CloudRefused, match=r"has image_api_use_tasks.* not supported: set it to false"):
-        client.images.create(ImageSpec("x-1", "raw"))
-    assert cloud.seen == []
+    assert client.images.uses_tasks
+    with pytest.raises(CloudRefused, match=r"has image_api_use_tasks.* no object store .*set it to false"):
+        client.images.import_file(ImageSpec("x-1", "raw"), file, "place", 1e9, lambda: None)
+
+
+def test_an_imported_image_gets_all_but_its_formats_in_one_change_that_may_be_repeated(clock) -> None:
+    patch = "PATCH /images/ID"
+    images, rest = glance(clock, {patch: [(503, {"message": "later"}), (200, shown())]}, by_tasks=True)
+    spec = ImageSpec("x-1", "vhd", {"a/b~c": "1", "min_disk": "5"}, tags=("ci",))
+    assert images.describe(ID, spec).id == ID
+    assert rest.count(patch) == 2
+    changes = {change["path"]: change["value"] for change in rest.seen[-1][1]}
+    assert changes == {"/a~1b~0c": "1", "/min_disk": 5, "/tags": ["ci"], "/name": "x-1", "/visibility": "private"}
+    assert {change["op"] for change in rest.seen[-1][1]} == {"add"}
 
 
 def test_images_are_found_by_their_marks_only(cloud, images) -> None:
