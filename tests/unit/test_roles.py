@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.role_requirements import FILES, canonical, texts
+from tools.packages import canonical
+from tools.role_requirements import FILES, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = ("launcher", "builder", "webapp", "zookeeper")

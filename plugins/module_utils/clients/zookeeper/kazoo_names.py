@@ -60,7 +60,7 @@ def missing(connection: Any, client: Any, handler: Any, lock: Any) -> list[str]:
     :param connection, client, handler, lock: kazoo's classes ConnectionHandler, KazooClient,
         SequentialThreadingHandler and Lock.
     """
-    wanted = (
+    wanted: tuple[tuple[Any, Mapping[str, Sequence[str]], Sequence[str]], ...] = (
         (connection, CONNECTION, CONNECTION_VALUES),
         (client, CLIENT, CLIENT_VALUES),
         (handler, HANDLER, HANDLER_VALUES),

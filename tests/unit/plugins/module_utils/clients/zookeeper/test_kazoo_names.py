@@ -50,7 +50,7 @@ def test_every_name_that_is_replaced_or_used_is_in_the_list(name):
 
 def _of_ours(ours: ast.ClassDef) -> set[str]:
     """Names that the body of the class sets."""
-    targets = [node.target for node in ours.body if isinstance(node, ast.AnnAssign)]
+    targets: list[ast.expr] = [node.target for node in ours.body if isinstance(node, ast.AnnAssign)]
     targets += [target for node in ours.body if isinstance(node, ast.Assign) for target in node.targets]
     return {target.id for target in targets if isinstance(target, ast.Name)}
 
