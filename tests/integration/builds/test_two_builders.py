@@ -5,9 +5,16 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from typing import Any
 
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import (
+    BUILDER_ID_FILE,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.identity import BuilderElsewhere
 from tests.support.builder_case import Module, image
 from tests.support.fixtures_zookeeper import eventually
 
@@ -60,3 +67,18 @@ def test_one_that_waits_goes_on_when_the_other_is_killed(site):
     assert other.run()["abandoned"] == [theirs]
     assert site.states() == ["failed", "ready"]
     assert other.files() == []
+
+
+def test_a_builder_with_the_id_of_another_one_that_lives_builds_nothing(site):
+    """It would take the build of the other one for an abandoned one of its own, and end it."""
+    other = site.beside("other")
+    site.configure(image(env_vars={"FAKE_SECONDS": "100"}))
+    with Module(site) as module:
+        building = site.running()
+        other.configure(image("i2"), zookeeper_timeout=2.0)
+        other.images_dir.mkdir()
+        shutil.copy(site.images_dir / BUILDER_ID_FILE, other.images_dir)
+        with pytest.raises(BuilderElsewhere, match="is alive on"):
+            other.run()
+        assert site.records()[building]["state"] == "building"
+        assert other.states("i2") == [] and module.process.poll() is None

@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -15,9 +20,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.id
     live_builders,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import builder_note_path
+from tests.support.ansible_run import COLLECTIONS, MODULES, environment
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
-from tests.support.image_process import UploadProcess
+from tests.support.image_process import UploadProcess, arguments
 from tests.support.launcher_case import Site
 
 FILE = "PUT /images/{id}/file"
@@ -86,3 +92,24 @@ def test_a_copy_of_a_builder_is_refused_while_the_original_lives(builder: Builde
         assert cycle.running
         assert len(live_builders(builder.store)) == 1
     assert other.run()["changed"] is False
+
+
+def test_the_same_directory_is_refused_on_another_host(builder: Builder) -> None:
+    """A process with another host name, as where images-dir is on a shared disk."""
+    apart = ["unshare", "--uts", "sh", "-c"]
+    if subprocess.run([*apart, "hostname elsewhere"], check=False, capture_output=True).returncode:
+        pytest.skip("a host name of its own is not permitted here")
+    builder.configure(zookeeper_timeout=SESSION)
+    builder.build()
+    file = builder.site.folder / "elsewhere.json"
+    file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments(builder, until="settled")}), encoding="utf-8")
+    module = shlex.join([sys.executable, "-m", f"{MODULES}.image_upload", str(file)])
+    variables = {**environment(builder.site.folder), "PYTHONPATH": str(COLLECTIONS)}
+    with builder.stay():
+        eventually(lambda: builder.states() == ["ready"], 30.0)
+        ran = subprocess.run(
+            [*apart, f"hostname elsewhere && exec {module}"], env=variables, check=False, capture_output=True, text=True
+        )
+    said = json.loads(ran.stdout)
+    assert said["failed"] and f"builder {builder.builder_id} is alive on {socket.gethostname()}" in said["msg"], said
+    assert "this one, on elsewhere with" in said["msg"]
