@@ -49,7 +49,10 @@ class BuilderHost(LauncherHost):
             "build-log-dir": str(self.folder / "logs"),
             "labels": [],
             "diskimages": [{"name": image, "elements": ["x"], "rebuild-age": 10**9} for image in self.images],
-            "providers": [{"name": name, "cloud": name, "diskimages": listed, "pools": []} for name in PROVIDERS],
+            "providers": [
+                {"name": name, "cloud": name, "image-upload-timeout": 20, "diskimages": listed, "pools": []}
+                for name in PROVIDERS
+            ],
         }
         site.write(self.config, json.dumps(whole, indent=1))
 
