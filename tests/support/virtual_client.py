@@ -298,9 +298,6 @@ class VirtualClient:
         began = agenda.now
         length = self._length(kind, seconds)
 
-        def take_effect() -> None:
-            effect()
-
         bound = self.counters.patience(kind, self.timeout) if patience is None else patience
         status = "200"
         result: Any = None
@@ -316,7 +313,7 @@ class VirtualClient:
                 share = cloud.random.random()
                 if length > bound:
                     # As in a real cloud the work is done all the same.
-                    agenda.after(length * share, take_effect)
+                    agenda.after(length * share, lambda: _land(effect))
                     agenda.sleep(bound)
                     raise CloudUnavailable(
                         f"{kind}: no answer within {bound:g} s", provider=self.provider, call=kind, unclear=changes

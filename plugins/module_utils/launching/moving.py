@@ -34,13 +34,15 @@ class Standing:
     :ivar trouble: seconds since its trouble began; 0 when it is well.
     :ivar answered: True if the trouble is what the API answers, not that it does not answer.
     :ivar quiet: seconds since it answered anything.
-    :ivar usual: the usual seconds of its slowest kind of call; 0 while unknown.
+    :ivar usual: the seconds of its slowest kind of call, usually or lately; 0 while unknown.
+    :ivar unheard: True if a cheap call has had no answer either, or none is made any more.
     """
 
     trouble: float
     answered: bool
     quiet: float
     usual: float
+    unheard: bool = True
 
 
 def is_dead(standing: Standing, bound: float) -> bool:
@@ -50,7 +52,8 @@ def is_dead(standing: Standing, bound: float) -> bool:
     """
     if standing.trouble < bound:
         return False
-    return standing.answered or standing.quiet >= max(bound, PATIENT * standing.usual)
+    silent = standing.unheard and standing.quiet >= max(bound, PATIENT * standing.usual)
+    return standing.answered or silent
 
 
 def may_move(moves: Sequence[float], now: float) -> bool:

@@ -49,6 +49,19 @@ class ApiTimeouts:
         return self.silence / 2
 
     @property
+    def listen(self) -> float:
+        """Time without an answer to a cheap call after which a silent provider is not only slow.
+
+        It is what lies between :attr:`suspect` and :attr:`stuck`.
+        """
+        return self.stuck - self.suspect
+
+    @property
+    def listen_for(self) -> float:
+        """Time of trouble for which an answer to a cheap call shows that a provider is only slow."""
+        return 1.5 * self.silence
+
+    @property
     def stuck_with_server(self) -> float:
         """Time of trouble after which a provider's launches that have a server move to another provider."""
         return 2 * self.silence

@@ -17,6 +17,8 @@ from ...model.stored import is_number
 
 RECENT = 8
 """Number of the last answers of a kind of call that give its usual time."""
+LATELY, MOST_LATELY = 120.0, 64
+"""Seconds for which an answer shows how slow a cloud may be now, and the number of answers that are kept for that."""
 MOST_KINDS, LONGEST = 100, 600.0
 """Limits for what is taken over from an earlier cycle: number of kinds, and seconds of each."""
 LATE = "timeout"
@@ -45,7 +47,9 @@ class CallCounters:
         self._counts: dict[tuple[str, str], CallCount] = {}
         self._running: dict[int, tuple[str, float]] = {}
         self._answers: dict[str, deque[float]] = {}
-        self._answered_at: float | None = None
+        self._answered_at: dict[str, float] = {}
+        self._latest: deque[tuple[float, str, float]] = deque(maxlen=MOST_LATELY)
+        """When an answer came, to which kind of call, and after how many seconds."""
         self._late: dict[str, int] = {}
         self._auxiliary: set[int] = set()
 
@@ -70,7 +74,8 @@ class CallCounters:
                 return
             if status.isdecimal():
                 self._answers.setdefault(kind, deque(maxlen=RECENT)).append(seconds)
-                self._answered_at = self._clock()
+                self._answered_at[kind] = self._clock()
+                self._latest.append((self._answered_at[kind], kind, seconds))
                 self._late.pop(kind, None)
             elif status == LATE:
                 self._late[kind] = self._late.get(kind, 0) + 1
@@ -127,6 +132,19 @@ class CallCounters:
         with self._lock:
             return max((self._usual(kind) for kind in self._answers if kind != (but or None)), default=0.0)
 
+    def lately(self, *, but: str = "") -> float:
+        """Return the seconds of the slowest answer of the last two minutes; 0 without one.
+
+        The usual time follows a cloud that becomes slow at once only after several answers.
+
+        :param but: ignore calls of this kind.
+        """
+        with self._lock:
+            since = self._clock() - LATELY
+            return max(
+                (seconds for at, kind, seconds in self._latest if at >= since and kind != (but or None)), default=0.0
+            )
+
     def usual_document(self) -> dict[str, float]:
         """Return the usual seconds by kind of call, for the next cycle."""
         with self._lock:
@@ -140,10 +158,14 @@ class CallCounters:
                 if isinstance(kind, str) and is_number(seconds) and 0 <= seconds <= LONGEST:
                     self._answers.setdefault(kind, deque([float(seconds)], maxlen=RECENT))
 
-    def quiet_for(self) -> float:
-        """Return the seconds since the API answered last, whatever it said; infinite before the first answer."""
+    def quiet_for(self, *, but: str = "") -> float:
+        """Return the seconds since the API answered last, whatever it said; infinite before the first answer.
+
+        :param but: ignore calls of this kind.
+        """
         with self._lock:
-            return math.inf if self._answered_at is None else self._clock() - self._answered_at
+            latest = max((at for kind, at in self._answered_at.items() if kind != (but or None)), default=-math.inf)
+            return self._clock() - latest
 
     def patience(self, kind: str, silence: float) -> float:
         """Return the seconds that a call of this kind may wait for data.

@@ -74,6 +74,7 @@ class Takeover:
             actor.health.follow(now)
             actor.probe(now)
             actor.probe_services(now)
+            actor.listen(now)
             self._tell_health(actor, now)
             self._tell_remarks(actor)
             actor.view.settle(now)

@@ -275,6 +275,9 @@ class Launches:
             launch.volume_ids = list(server.volume_ids)
             if server.host_id and not ongoing.has_host and server.status == "BUILD":
                 self._outcomes.placed(ongoing, active=False)
+        if launch.phase == Phase.UNCLEAR:
+            # The cloud may have become slow only then.
+            launch.look_until = max(launch.look_until, launch.since + actor.creates.settle)
         before, first = launch.phase, launch.active_at is None
         longest_boot = max(actor.experience.boot_times.samples, default=0.0)
         if launch.mark not in ongoing.pending and machine.is_half_made(launch, server, longest_boot, now):

@@ -39,7 +39,7 @@ from .create_lane import CreateLane
 from .experience import Experience
 from .facts import Fact
 from .given_back import Expected, GivenBack
-from .health import CREATE, Health
+from .health import CREATE, LISTENED, Health
 from .inquiries import Answered
 from .knowledge import Knowledge
 from .lacks import FEW, LIMITS
@@ -183,6 +183,18 @@ class ProviderActor:
         self._probed.discard(name)
         self.heard(error, kind)
         self.inbox.nudge()
+
+    def listen(self, now: float) -> None:
+        """Try a provider that does not answer with a cheap call, which shows whether it is dead or only slow."""
+        if not self.health.listens(now):
+            return
+        health = self.health
+
+        def answered(_keys: Any, error: CloudError | None) -> None:
+            health.told(error, self.inbox.clock())
+            self.inbox.nudge()
+
+        self.workers.submit(LISTENED, self.client.list_keypairs, answered)
 
     def heard(self, error: CloudError | None, call: str = "") -> None:
         """Report the answer to a call to the health of the API."""
@@ -332,7 +344,7 @@ class ProviderActor:
 
         :return: seconds until the next look is due; infinite if the cycle waits for nothing.
         """
-        return min(self._poll(now, watched), self.creates.opening_due())
+        return min(self._poll(now, watched), self.creates.opening_due(), self.health.listen_due(now))
 
     def _poll(self, now: float, watched: Watched) -> float:
         age = now - self.view.listed_from

@@ -116,7 +116,8 @@ class CreateLane:
         A cycle may end before any create was answered. Then the other calls tell whether the cloud is slow: creates
         take longer than they do.
         """
-        by_calls = SLOWER * self._client().counters.usual(but=CREATE)
+        counters = self._client().counters
+        by_calls = SLOWER * max(counters.usual(but=CREATE), counters.lately(but=CREATE))
         return max(self.answers.settle, min(self.answers.most, by_calls))
 
     @property

@@ -30,6 +30,8 @@ FIRST_PAUSE = 2.0
 """Seconds without a create after one that failed because of the API; doubled each time, up to one time-out."""
 PROBE_AFTER = 15.0
 """Seconds after which an API that asked for a pause is tried nevertheless, with a single cheap call."""
+LISTENED = "GET /os-keypairs"
+"""The cheap call that shows whether a provider is dead."""
 CORE = (KEYSTONE, NOVA)
 """The services without which nothing can be done at a provider."""
 
@@ -78,6 +80,10 @@ class Health:
         self._held: dict[str, tuple[float, float]] = {}
         """Service → UNIX time until which it asked for a pause, and the seconds that it asked for."""
         self._probe_at = 0.0
+        self._asked_at = math.inf
+        """UNIX time of the cheap call that has no answer yet; infinite if there is none."""
+        self._told_at = float("-inf")
+        """UNIX time of the latest answer to such a call."""
         self.since: float | None = None
         """UNIX time since which the API is in trouble; None if it is not."""
         self._well_since = float("-inf")
@@ -261,12 +267,49 @@ class Health:
     def standing(self, now: float) -> Standing:
         """Return what decides whether requests leave this provider."""
         counters = self._counters
-        errors = [item.error for name in CORE if (item := self._services.get(name)) and item.error]
-        silent = any(name in self._silent for name in CORE)
-        answered = not silent and all(error.status is not None for error in errors)
+        names = (*CORE, *self._needed()) if self.some_away else CORE
+        errors = [item.error for name in names if (item := self._services.get(name)) and item.error]
+        errors = errors or ([self._creates] if self._creates is not None else [])
+        silent = any(name in self._silent for name in names)
+        # Without an error of a service, what it needs and does not get is in trouble.
+        errors = errors or [lack.error for lack in self._lacks() if lack.stops]
+        answered = not silent and bool(errors) and all(error.status is not None for error in errors)
         troubled = self.troubled_for(now)
         # Before the trouble, perhaps nothing was asked.
-        return Standing(troubled, answered, min(troubled, counters.quiet_for()), counters.usual(but=CREATE))
+        slowest = max(counters.usual(but=CREATE), counters.lately(but=CREATE))
+        unheard = not self._may_listen(now) or now - self._asked_at >= self._timeouts.listen
+        return Standing(troubled, answered, min(troubled, counters.quiet_for(but=LISTENED)), slowest, unheard)
+
+    # -- dead or slow --------------------------------------------------------------------------------------------
+
+    def listen_due(self, now: float) -> float:
+        """Return the seconds until a cheap call must be made, or has waited so long that the provider is dead.
+
+        It shows whether the provider is dead or only slower than it was. After a while only calls that the launcher
+        needs count.
+        """
+        if self._asked_at < math.inf:
+            waited = self._timeouts.listen - (now - self._asked_at)
+            return waited if waited > 0 else math.inf
+        if self.since is None or not self._may_listen(now) or self.standing(now).answered:
+            return math.inf
+        return max(0.0, self._told_at + self._timeouts.listen - now)
+
+    def listens(self, now: float) -> bool:
+        """Return True, and note it, if that call must be made now."""
+        if self._asked_at < math.inf or self.listen_due(now) > 0:
+            return False
+        self._asked_at = now
+        return True
+
+    def told(self, error: CloudError | None, now: float) -> None:
+        """Note the answer to that call, or that there was none. An answer does not end the trouble."""
+        self._asked_at, self._told_at = math.inf, now
+        if isinstance(error, CloudUnavailable | CloudAuthError):
+            self.heard(error, now, LISTENED)
+
+    def _may_listen(self, now: float) -> bool:
+        return self.troubled_for(now) < self._timeouts.listen_for and now >= self._core_held[0]
 
     def is_long_well(self, now: float) -> bool:
         """Return True if requests may move here: it answers, and was not in trouble a moment ago."""

@@ -32,6 +32,8 @@ BOUND = 15.0
         (Standing(trouble=16.0, answered=False, quiet=16.0, usual=13.0), False),
         (Standing(trouble=40.0, answered=False, quiet=40.0, usual=13.0), True),
         (Standing(trouble=16.0, answered=True, quiet=0.1, usual=13.0), True),
+        (Standing(trouble=16.0, answered=False, quiet=16.0, usual=0.3, unheard=False), False),
+        (Standing(trouble=16.0, answered=True, quiet=16.0, usual=0.3, unheard=False), True),
         (Standing(trouble=14.0, answered=True, quiet=0.1, usual=0.3), False),
     ],
 )

@@ -73,6 +73,24 @@ def test_quiet_is_the_time_since_any_answer_also_a_refusal() -> None:
     assert timed.counters.quiet_for() == 30.0
 
 
+def test_a_kind_of_call_can_be_left_out_of_the_quiet() -> None:
+    timed = Timed()
+    timed.answered(CREATE, 5.0)
+    timed.answered(LIST, 1.0)
+    assert (timed.counters.quiet_for(), timed.counters.quiet_for(but=LIST)) == (0.0, 1.0)
+
+
+def test_one_slow_answer_of_the_last_two_minutes_shows_how_slow_a_cloud_may_be_now() -> None:
+    timed = Timed()
+    assert timed.counters.lately() == 0.0
+    timed.answered(LIST, 0.3, 0.3, 0.3, 13.0, 0.3)
+    timed.answered(CREATE, 45.0)
+    assert (timed.counters.lately(), timed.counters.lately(but=CREATE)) == (45.0, 13.0)
+    assert timed.counters.usual(but=CREATE) == 0.3
+    timed.answered(LIST, 100.0, status="timeout")
+    assert timed.counters.lately(but=CREATE) == 0.0
+
+
 def test_a_quick_cloud_gets_no_more_patience_after_calls_without_an_answer() -> None:
     timed = Timed()
     timed.answered(LIST, 0.3, 0.3)

@@ -19,7 +19,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.moving import WELL
 from tests.support.effort import EFFORT
 from tests.support.virtual_cloud import Timing
-from tests.support.world import World, label, provider_document, site
+from tests.support.world import Cycle, Habit, World, label, provider_document, site
 
 REQUESTS = 20
 SEEDS = range(50 if EFFORT > 1 else 2)
@@ -126,6 +126,60 @@ def test_cycles_that_end_before_their_creates_are_answered_throw_nothing_away(se
         assert all(request in world.fulfilled for request in asked)
         calls = [kind for each in world.cycles for client in each.clients for _when, kind in client.calls]
         assert calls.count("POST /servers") - REQUESTS <= MOST_WASTED * REQUESTS
+
+
+SLOWDOWN_SEEDS = range(40) if EFFORT > 1 else range(4)
+
+
+def slowed_down(seed: int, *names: str) -> int:
+    """Creates for 20 requests at two quick clouds of which some become slow at once, just before the requests come."""
+    pools = {"name": "main", "labels": [label("small")], "max-servers": REQUESTS // 2}
+    document = site(provider_document("east", pools), provider_document("west", pools))
+    with World(document, clouds={"east": {"seed": seed}, "west": {"seed": seed + 1000}}, seed=seed) as world:
+        world.starved = starved
+        cycle = world.start()
+        world.run(10)
+        for _unused in range(REQUESTS // 2):
+            world.request("small", habit=Habit(work=lambda chance: 20.0))
+        world.run(120)
+        before = creates_of(cycle)
+        for name in names:
+            world.clouds[name].timing = slow(45, 13)
+        asked = [world.request("small") for _unused in range(REQUESTS)]
+        assert world.run(1500, until=lambda: all(request in world.fulfilled for request in asked))
+        return creates_of(cycle) - before
+
+
+def creates_of(cycle: Cycle) -> int:
+    return sum(kind == "POST /servers" for client in cycle.clients for _when, kind in client.calls)
+
+
+@pytest.mark.parametrize("names", [("east",), ("east", "west")], ids=["one", "both"])
+def test_clouds_that_become_slow_at_once_keep_their_requests(names: tuple[str, ...]):
+    creates = [slowed_down(seed, *names) for seed in SLOWDOWN_SEEDS]
+    assert sum(creates) <= (1 + MOST_WASTED) * REQUESTS * len(creates), creates
+
+
+@pytest.mark.parametrize(
+    ("kinds", "most"),
+    [(("",), 16.0), (("POST /servers", "GET /servers/detail", "GET /limits"), 47.0)],
+    ids=["dead", "only cheap calls work"],
+)
+def test_a_provider_that_dies_loses_its_requests_as_soon_as_promised(kinds: tuple[str, ...], most: float):
+    pools = {"name": "main", "labels": [label("small")]}
+    document = site(provider_document("dead", {**pools, "priority": 1}), provider_document("well", pools))
+    with World(document) as world:
+        cycle = world.start()
+        world.run(10)
+        world.request("small")
+        world.run(90)
+        for kind in kinds:
+            world.fault("dead", kind, hang=True)
+        began = world.agenda.now
+        asked = [world.request("small") for _unused in range(6)]
+        assert world.run(200, until=lambda: all(request in world.fulfilled for request in asked))
+        left = [when - began for when, line in cycle.lines if "taken back from dead" in line]
+        assert max(left) <= most
 
 
 def test_a_dead_provider_beside_a_slow_one_still_loses_its_requests():

@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.health import CREATE, Health
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.lacks import Lack
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.moving import is_dead
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import LONGEST_ABSENCE, ApiTimeouts
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
@@ -187,8 +188,70 @@ def test_time_in_which_a_slow_provider_was_asked_nothing_is_no_silence():
     one.heard(None, 13.0, "GET /servers/detail")
     now[0] = 100.0
     counters.started(CREATE)
-    for moment, silent in ((115.0, False), (138.5, False), (139.5, True)):
+    for moment, silent, dead in (
+        (115.0, False, False),
+        (138.5, False, False),
+        (139.5, True, False),
+        (144.5, True, True),
+    ):
         now[0] = moment
         one.follow(moment)
         assert (one.blocked(moment) is not None) == silent, moment
-        assert is_dead(one.standing(moment), 15.0) == silent
+        assert one.listens(moment) == (moment == 139.5)
+        assert is_dead(one.standing(moment), 15.0) == dead
+
+
+class Silent:
+    """A quick provider whose list has no answer since 100.0."""
+
+    def __init__(self) -> None:
+        self.now = 99.7
+        self.counters = CallCounters(clock=lambda: self.now)
+        self.health = Health("east", self.counters)
+        self.counters.started("GET /servers/detail")
+        self.now = 100.0
+        self.counters.ended("GET /servers/detail", "200", 0.3)
+        self.health.heard(None, 100.0, "GET /servers/detail")
+        self.counters.started("GET /servers/detail")
+
+    def at(self, moment: float) -> bool:
+        """Whether it is dead then."""
+        self.now = moment
+        self.health.follow(moment)
+        return is_dead(self.health.standing(moment), 15.0)
+
+
+def test_a_cheap_call_without_an_answer_shows_that_a_silent_provider_is_dead_as_soon_as_before():
+    one = Silent()
+    assert not one.at(109.9) and not one.health.listens(109.9)
+    assert not one.at(110.0) and one.health.listens(110.0) and not one.health.listens(110.0)
+    assert one.health.listen_due(111.0) == 4.0
+    assert not one.at(114.9) and one.at(115.0)
+
+
+def test_a_provider_that_answers_cheap_calls_is_slow_for_a_while():
+    one = Silent()
+    for moment in range(110, 145, 5):
+        assert not one.at(moment), moment
+        assert one.health.listens(moment) and one.health.blocked(moment) is not None
+        one.health.told(None, moment)
+        assert one.health.blocked(moment) is not None, "a cheap call does not end the trouble"
+    assert one.at(145.0) and not one.health.listens(145.0)
+
+
+def test_a_cheap_call_that_fails_counts_like_any_other():
+    one = Silent()
+    assert not one.at(110.0) and one.health.listens(110.0)
+    one.health.told(AWAY, 110.5)
+    assert one.health.away("nova") is not None
+    assert one.health.listen_due(110.5) > 0
+
+
+def test_a_fact_without_an_answer_is_silence_not_an_answer():
+    lacks = [Lack("GET /servers/detail", CloudUnavailable("no answer within 30 s"), 0.0, stops=True)]
+    counters = CallCounters(clock=lambda: 50.0)
+    one = Health("east", counters, lacks=lambda: lacks)
+    one.follow(20.0)
+    assert one.blocked(50.0) is not None and not one.standing(50.0).answered
+    lacks[0] = Lack("GET /servers/detail", CloudUnavailable("forbidden", status=403), 0.0, stops=True)
+    assert one.standing(50.0).answered
