@@ -204,9 +204,11 @@ class LauncherCycle(Work):
         return None
 
     def _refused_accounts(self) -> dict[str, str]:
-        """Return the providers that cannot be used with their account: left out, or the login was refused."""
-        refused = dict(self._context.account.unusable)
-        for name, actor in self._context.actors.items():
+        """Return the providers that nobody can use: left out here and acted for by nobody, or refusing the login."""
+        context = self._context
+        attended = {pool.provider_name for pool in context.store.components.pools()} if context.account.unusable else ()
+        refused = {name: why for name, why in context.account.unusable.items() if name not in attended}
+        for name, actor in context.actors.items():
             error = actor.health.login_refused
             if error is not None:
                 refused[name] = str(error)
