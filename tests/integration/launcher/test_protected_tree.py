@@ -69,6 +69,7 @@ def owner(site: Site) -> Iterator[Any]:
 
 
 def test_the_launcher_alone_changes_its_part_and_requestors_get_their_nodes(site, accounts):
+    site.configure(labels={"small": {"min-ready": 1}})
     request = site.requestor.ask("small")
     assert accounts.launch(LAUNCHER, whole=True)["ended"] == "settled"
     assert site.requestor.read(f"/nodepool/requests/{request}")["state"] == "fulfilled"
@@ -81,6 +82,10 @@ def test_the_launcher_alone_changes_its_part_and_requestors_get_their_nodes(site
             client.set(path, b"{}")
         with pytest.raises(NoAuthError):
             client.create(f"{path}/forged", b"{}")
+
+    (node,) = [name for name, found in site.requestor.nodes().items() if found["allocated_to"] is None]
+    acted = accounts.run("node", REQUESTOR, ids=[node], state="held", comment="look")
+    assert acted["changed"], acted
 
     lease = {"name": "web", "labels": ["small"]}
     assert not accounts.run("nodepool_request", REQUESTOR, **lease, wait=False)["complete"]

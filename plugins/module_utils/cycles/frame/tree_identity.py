@@ -19,8 +19,9 @@ SITE = "site"
 
 def site_of(store: Store, *, create: bool) -> str:
     """Return the id of the tree; create it if it is missing. Without *create* (check mode) a missing id is ""."""
-    if not create:
-        return _id(store.own.get(SITE))
+    known = store.own.get(SITE) or {}
+    if not create or (isinstance(known.get("id"), str) and known["id"]):
+        return _id(known)  # to create what exists would need the account that owns this part of the tree
     fresh = uuid.uuid4().hex
     found = store.own.create_once(SITE, {"id": fresh}).get("id")
     if not isinstance(found, str) or not found:

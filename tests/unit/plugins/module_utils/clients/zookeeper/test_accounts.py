@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -74,3 +75,16 @@ def test_sasl_needs_its_library(monkeypatch):
     accounts.require_sasl(OWNER)
     with pytest.raises(MissingLibraryError, match="pure-sasl"):
         accounts.require_sasl(replace(OWNER, scheme="sasl"))
+
+
+def test_each_creation_sends_the_access_list_of_its_path():
+    folder = Path(accounts.__file__).parent.parent.parent
+    creations = [
+        (path.name, line.strip())
+        for path in sorted(folder.rglob("*.py"))
+        for line in path.read_text("utf-8").splitlines()
+        if "Create2(" in line or "makepath" in line or ".ensure_path(" in line
+    ]
+    assert len(creations) == 3, creations
+    without = [line for _name, line in creations if "access.of(path)" not in line]
+    assert without == ['self.perform(Create2(path, b"", OPEN_ACL_UNSAFE, 0), client=client)'], "only the chroot"
