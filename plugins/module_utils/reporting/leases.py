@@ -14,6 +14,7 @@ from ..launching.lease_plan import (
     Begin,
     DropRequest,
     Hold,
+    Leave,
     Release,
 )
 from ..model.errors import DeadlineExceeded
@@ -116,6 +117,8 @@ def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = Fa
     result = lease_result(name, status, outcome)
     if preview:
         result["planned"] = [_sentence(action) for action in status.planned]
+        if status.leaving and not any(isinstance(action, Leave) for action in status.planned):
+            result["planned"].append(f"delete the servers of nodes {', '.join(status.leaving)}: they were given back")
         diff = preview_diff(status)
     else:
         _raise_unless_fine(turn, outcome, result)

@@ -97,8 +97,12 @@ def test_servers_given_back_without_a_launcher_are_told_and_deleted_by_the_next_
     assert len(cloud.servers("east")) == 1
 
     # A run that was killed after it gave the nodes back leaves the same.
+    planned = site.request(state="absent", check=True, **_options(cloud)).result
+    assert planned["changed"] and planned["planned"] == [
+        f"delete the servers of nodes {node['id']}: they were given back"
+    ]
     again = site.request(state="absent", wait=False, **_options(cloud)).result
-    assert again["complete"] and again["notices"] == []
+    assert again["complete"] and again["notices"] == [] and again["changed"]
     assert cloud.servers("east") == [] and site.launcher.documents("nodes") == {}
 
 

@@ -144,7 +144,7 @@ class Leasing:
         plan = self._plan(lease, self._view(lease, whole=True))
         status = self._status(lease, plan)
         status.planned = plan.actions
-        status.changed = bool(plan.actions)
+        status.changed = bool(plan.actions or plan.leaving)
         status.failures += plan.failures.values()
         status.notices += plan.notices
         return status
@@ -164,6 +164,7 @@ class Leasing:
         else:
             self._first = False
         self._seen.update(plan.waiting)
+        self._changed |= bool(plan.leaving)  # the launcher of this run deletes their servers
         return self._status(lease, plan)
 
     # -- observe ------------------------------------------------------------------------------------------------

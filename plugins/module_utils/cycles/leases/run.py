@@ -142,7 +142,7 @@ def _look_for_unattended(turn: LeaseTurn, outcome: LeaseOutcome, store: Store) -
     outcome.warnings = tuple(outcome.notices)
     if held:
         outcome.notices.append(unattended_text(held, f"expires {turn.spec.expires} s after it was handed over"))
-    outcome.unattended = own
+    outcome.unattended = [] if turn.present else own
 
 
 def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None]) -> LeaseOutcome:

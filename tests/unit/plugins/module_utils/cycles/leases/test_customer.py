@@ -57,11 +57,14 @@ def test_a_release_that_deletes_waits_for_servers_that_were_given_back_before() 
     world = World(SPEC)
     world.run()
     world.run(present=False)
+    assert world.leasing(present=False, clears=True).preview().changed
     leasing = world.leasing(present=False, clears=True)
     status = leasing.advance()
     assert not status.done and len(status.leaving) == 4
     world.sweep()
-    assert leasing.advance().done
+    status = leasing.advance()
+    assert status.done and status.changed
+    assert not world.leasing(present=False, clears=True).advance().changed
 
 
 def test_a_release_that_deletes_leaves_what_another_requestor_has_taken() -> None:
