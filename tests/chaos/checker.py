@@ -245,6 +245,7 @@ class Ended(Rule):
         super().__init__()
         self._asked: dict[str, tuple[float, list[str]]] = {}
         self._configured: list[Configured] = []
+        self._typos: list[Typo] = []
         self._tried: dict[str, set[str]] = {}
         self._failed: dict[str, Event] = {}
         self._told: dict[str, dict[str, Any]] = {}
@@ -252,6 +253,8 @@ class Ended(Rule):
     def after(self, event: Event, tree: Tree) -> None:
         if isinstance(event, Configured):
             self._configured.append(event)
+        if isinstance(event, Typo):
+            self._typos.append(event)
         if not isinstance(event, Change) or event.kind == DELETE:
             return
         found = _document(event)
@@ -286,7 +289,7 @@ class Ended(Rule):
     def _always_offered(self, request: str, until: float) -> bool:
         """True when one pool had all of the labels from the beginning of the request to its failure."""
         asked, labels = self._asked[request]
-        known = asked - NOTICED
+        known = self._noticed(asked)
         past = [item for item in self._configured if item.at <= known][-1:]
         during = [item for item in self._configured if known < item.at <= until]
         offers = [
@@ -294,6 +297,18 @@ class Ended(Rule):
             for item in (*past, *during)
         ]
         return bool(offers) and bool(set.intersection(*offers))
+
+    def _noticed(self, at: float) -> float:
+        """The time whose configuration every launcher knows at *at*: while there is a typo nothing else can be read."""
+        left = NOTICED
+        for typo in reversed(self._typos):
+            if typo.at < at:
+                well = max(0.0, at - typo.until)
+                if well >= left:
+                    break
+                left -= well
+                at = typo.at
+        return at - left
 
     def _judge_wait(self, request: str, found: Mapping[str, Any], tree: Tree) -> None:
         reason = tree.document(f"{OWN}/waits/{request}") or {}

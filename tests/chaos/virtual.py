@@ -403,7 +403,7 @@ class VirtualRun:
         if now < self._troubled_until:
             self._afterwards(self._troubled_until - now, partial(self._typo_in_config, _name, seconds - 60.0))
             return
-        if self.quiet:
+        if self.quiet or now < self._calm_until:
             return
         self._calm_until = now + seconds
         self.note(f"configuration: a typo for {seconds:.1f} s")

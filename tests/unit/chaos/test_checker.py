@@ -438,6 +438,18 @@ def test_a_typo_is_judged_only_when_nothing_is_served_although_much_is_asked_for
     assert not [text for text in story.wrong() if text.startswith("served meanwhile: ")]
 
 
+def test_a_configuration_that_was_never_read_because_of_a_typo_makes_no_failure_untrue():
+    story = failed_untruly()
+    assert [text for text in story.wrong() if text.startswith("ended: ")]
+    begun = story.events[1].at
+    story.events[0:1] = [
+        Configured(begun - 500.0, {"east/main": (0.0, frozenset({"small"}))}),
+        Configured(begun - 100.0, OFFER),
+        Typo(begun - 100.0, begun + 100.0),
+    ]
+    assert not [text for text in story.wrong() if text.startswith("ended: ")]
+
+
 def test_what_a_stranger_plants_breaks_no_rule():
     story = node_that_hangs()
     (path,) = {event.path for event in story.events if isinstance(event, Change)}
