@@ -40,7 +40,7 @@ def _planned(result: Result) -> dict[str, Any]:
     done = (
         f"{amount(len(plan['admit']), 'request')} would be served, {len(plan['decline'])} declined,"
         f" {len(plan['wait'])} would wait; {amount(len(plan['delete']), 'node')} would be deleted (--diff shows each"
-        f" with its reason); {at_work or 'no provider'} has a launcher at work now"
+        f" with its reason); providers with a launcher at work: {at_work or 'none'}"
     )
     failed = [item for item in plan["decline"] if item["fail"]]
     return {

@@ -125,7 +125,7 @@ def _stuck(name: str, document: Mapping[str, Any], view: TreeView, now: float) -
     node_id, tried = document.get("node"), seconds(document.get("tried"))
     if node_id in [*view.node_ids] or tried is None:
         return None
-    return "owner-gone", tried, f"node {node_id}" if node_id else "what it tells of"
+    return "owner-gone", tried, f"node {node_id}" if node_id else "the object that it describes"
 
 
 OWNERS: dict[str, Callable[[str, Mapping[str, Any], TreeView, float], Found]] = {

@@ -296,7 +296,7 @@ class Rest:
             )
         if call.startswith("DELETE ") and response.content.strip():
             # The services answer a deletion with an empty body; an answer with a body comes from a proxy.
-            raise self.senseless(call, f"its answer ({status}) has a body, which that of a deletion has not")
+            raise self.senseless(call, f"its answer ({status}) has a body, but the answer to a deletion has none")
         document = None
         if key is not None:
             try:

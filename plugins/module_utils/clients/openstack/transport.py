@@ -301,7 +301,7 @@ class Transport(HTTPAdapter):
                 raise _late(request, total) from problem
             if own and _is_stall(problem):
                 raise requests.exceptions.ReadTimeout(
-                    f"nothing was taken of what is sent for {own.stall:g} s", request=request
+                    f"the server accepted no data for {own.stall:g} s", request=request
                 ) from problem
             if isinstance(problem, requests.exceptions.RequestException):
                 raise

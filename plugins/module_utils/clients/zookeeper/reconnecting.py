@@ -334,10 +334,10 @@ class ReconnectingClient:
             return False
         except Exception as problem:
             # A short lack of file descriptors or memory must not end the thread that everything depends on.
-            _LOG.exception("the thread that keeps the connection to ZooKeeper met with something unforeseen")
+            _LOG.exception("the thread that keeps the connection to ZooKeeper failed unexpectedly")
             self.unusable.tell(
                 f"ZooKeeper: the connection could not be looked after: {type(problem).__name__}: {problem}; it is tried"
-                " again (free file descriptors and memory of this host are worth a look)"
+                " again (check this host's free file descriptors and memory)"
             )
             return False
         return True

@@ -95,7 +95,7 @@ class Listening:
                 self._crowd.step(self._server.active_channels.values(), time.monotonic())
             except Exception:
                 # A temporary lack of file descriptors must not end the server's thread.
-                _LOG.exception("the HTTP server met with something unforeseen")
+                _LOG.exception("the HTTP server failed unexpectedly")
                 time.sleep(TICK)
             self.beaten = time.monotonic()
 

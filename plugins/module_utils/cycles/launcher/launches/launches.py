@@ -281,7 +281,7 @@ class Launches:
         before, first = launch.phase, launch.active_at is None
         longest_boot = max(actor.experience.boot_times.samples, default=0.0)
         if launch.mark not in ongoing.pending and machine.is_half_made(launch, server, longest_boot, now):
-            text = f"nothing comes of server {launch.server_id}, whose create was never answered"
+            text = f"server {launch.server_id} never began to build, and its create was never answered"
             self._outcomes.fail(ongoing, Failure.API, text, now, CLOUD)
             return
         failure = machine.seen(launch, server, actor.view.listed_from, now, ongoing.rules, needs_address)
@@ -361,7 +361,7 @@ class Launches:
         sent_at = launch.active_at or launch.started
         self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], str(error), sent_at)
         machine.address_refused(launch, str(error), now, self._context.random)
-        line = f"node {ongoing.node.id}: no floating IP to be had, waiting: {error}"
+        line = f"node {ongoing.node.id}: no floating IP is available, waiting: {error}"
         self._context.account.say(Trouble(line, **ongoing.subject))
         self._context.save(launch)
 
