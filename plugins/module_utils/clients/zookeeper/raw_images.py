@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
-from ...model.errors import StoreConflict, StoreError
+from collections import Counter
+from collections.abc import Mapping
+
+from ...model.errors import StoreConflict, StoreError, StoreGone
 from . import paths
 from .batch import Batch
 from .session import Session
 
 _AT_ONCE = 400
-"""Steps of a counter in one transaction."""
+"""Steps of a counter in one transaction, and changes after which a transaction is sent."""
+_MOST_BYTES = 300_000
+"""Bytes of records after which a transaction is sent: ZooKeeper accepts about 1 MB."""
 _ROUNDS = 10
 _STEP = "counting"
 """Name of a child that exists only within a transaction."""
@@ -58,6 +63,68 @@ class RawImages:
             self._session.create(path, data, parents=True)
         except StoreConflict:
             self._session.write(path, data)
+
+    def put_all(self, records: Mapping[str, bytes], highest: Mapping[str, int]) -> None:
+        """Create or replace many znodes in few round trips; creates missing parents.
+
+        :param records: path → data; a parent comes before its children.
+        :param highest: directory → the number that its next sequence znode must be above; see :meth:`count_beyond`.
+        """
+        own = Counter(paths.split(path)[0] for path in records)
+        steps: dict[str, int] = {}
+        for folder, number in highest.items():
+            # In a new directory, each record that is created counts.
+            lacking = max(0, number + 1 - own[folder])
+            if self._is_there(folder) or lacking > _AT_ONCE:
+                self.count_beyond(folder, number)
+            else:
+                steps[folder] = lacking
+        made: set[str] = set()
+        part: dict[str, bytes] = {}
+        batch, size = Batch(self._session), 0
+        for path, data in records.items():
+            self._add(batch, path, data, made, steps)
+            part[path] = data
+            size += len(data)
+            if len(batch.paths) >= _AT_ONCE or size > _MOST_BYTES:
+                self._commit(batch, part, highest)
+                part, batch, size = {}, Batch(self._session), 0
+        self._commit(batch, part, highest)
+
+    def _is_there(self, path: str) -> bool:
+        return self._session.tree.exists(path)
+
+    def _add(self, batch: Batch, path: str, data: bytes, made: set[str], steps: Mapping[str, int]) -> None:
+        """Add a record, the parents that it lacks, and the steps of the counter of a new directory.
+
+        :param made: the paths that were added so far; those of this record are noted in it.
+        """
+        lacking = []
+        parent = paths.split(path)[0]
+        while parent and parent not in made and not self._is_there(parent):
+            lacking.append(parent)
+            parent = paths.split(parent)[0]
+        for parent in reversed(lacking):
+            batch.create(parent)
+            for _step in range(steps.get(parent, 0)):
+                batch.create(f"{parent}/{_STEP}")
+                batch.remove(f"{parent}/{_STEP}")
+        made.update(lacking)
+        if path in made or self._session.tree.entry(path) is not None:
+            batch.write(path, data)
+        else:
+            made.add(path)
+            batch.create(path, data)
+
+    def _commit(self, batch: Batch, part: Mapping[str, bytes], highest: Mapping[str, int]) -> None:
+        """Send the changes. When another client has changed something there, write the records one by one."""
+        try:
+            batch.commit()
+        except (StoreConflict, StoreGone):
+            for folder in {paths.split(path)[0] for path in part} & highest.keys():
+                self.count_beyond(folder, highest[folder])
+            for path, data in part.items():
+                self.put(path, data)
 
     def count_beyond(self, directory: str, highest: int) -> None:
         """Make sure that the next sequence znode in *directory* gets a number above *highest*.

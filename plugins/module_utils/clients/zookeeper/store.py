@@ -41,17 +41,23 @@ class Store:
         self.raw_images = RawImages(self._session)
 
     def open(
-        self, *, watch: bool = True, roots: Iterable[str] = paths.DOCUMENT_ROOTS, locks: Iterable[str] = paths.LOCKED
+        self,
+        *,
+        watch: bool = True,
+        mutable: bool | None = None,
+        roots: Iterable[str] = paths.DOCUMENT_ROOTS,
+        locks: Iterable[str] = paths.LOCKED,
     ) -> None:
         """Connect and fill the cache.
 
-        :param watch: False reads the tree once, and never watches or writes anything (check mode).
+        :param watch: False reads the tree once, and never watches anything.
+        :param mutable: False: nothing is ever written (check mode); None: the same as *watch*.
         :param roots: the paths that are read, with everything below them.
         :param locks: the roots whose locks of nodes or requests are read.
         :raises StoreError: no server could be used in time; the message names the hosts and the remedy.
         :raises MissingLibraryError: kazoo is not installed.
         """
-        self._session.open(watch=watch, roots=roots, locks=locks)
+        self._session.open(watch=watch, mutable=mutable, roots=roots, locks=locks)
 
     def protect(self) -> bool:
         """Give the collection's own part of the tree to this client's account, as the settings say.

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...clients.private_file import is_private, write_private
 from ...clients.text_file import read_text
+from ...clients.zookeeper import paths
 from ...clients.zookeeper.store import Store
 from ...imaging.image_data import (
     counts,
@@ -27,6 +28,7 @@ from ...model.lines import amount
 from ..frame.options import ConfigOptions
 
 _SHOWN = 5
+_ROOTS = (paths.IMAGES, paths.COMPONENTS)
 
 
 def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool) -> dict[str, Any]:
@@ -72,16 +74,15 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     config = options.load()
     data = read_image_data(read_text(path, time.sleep), path)
     with closing(Store(config.zookeeper)) as store:
-        store.open(watch=not check)
+        # A watch would tell of each of our own writes.
+        store.open(watch=False, mutable=not check, roots=_ROOTS, locks=())
         there, _left_out = image_data(store.raw_images.read())
         missing = {name: value for name, value in data.items() if there.get(name) != value}
         if missing and not force:
             _refuse(store, path, data, there)
         if not check:
-            for directory, highest in highest_uploads(missing).items():
-                store.raw_images.count_beyond(directory, highest)
-            for name, value in missing.items():
-                store.raw_images.put(name, value.encode("utf-8"))
+            written = {name: value.encode("utf-8") for name, value in missing.items()}
+            store.raw_images.put_all(written, highest_uploads(missing))
     before = {name: there[name] for name in missing if name in there}
     return _result(config.warnings, data, bool(missing), before, missing, "ZooKeeper", [])
 
