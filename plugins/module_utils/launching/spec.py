@@ -28,6 +28,7 @@ from ..model.config.types import (
     Provider,
 )
 from ..model.launch import Launch
+from .create_checks import LONGEST
 
 SERVER_NAME_PREFIX = "np"
 
@@ -76,7 +77,7 @@ def metadata(
 ) -> dict[str, str]:
     """Return the server's nova metadata. Later keys win: groups, the user's properties, Nodepool's keys, our mark."""
     return {
-        META_GROUPS: ",".join((provider.name, label.image_name, label.name)),
+        META_GROUPS: group_names(provider.name, label.image_name, label.name),
         **label.instance_properties,
         **dynamic_properties(label.dynamic_instance_properties, request),
         META_NODE_ID: launch.node_id,
@@ -86,6 +87,13 @@ def metadata(
         META_LABEL: label.name,
         META_LAUNCH: launch.mark,
     }
+
+
+def group_names(*names: str) -> str:
+    """Return the names, separated by commas, as far as nova can store them: they are for people and inventories."""
+    while len(",".join(names)) > LONGEST:
+        names = names[:-1]
+    return ",".join(names)
 
 
 def dynamic_properties(templates: Mapping[str, str], request: Mapping[str, Any]) -> dict[str, str]:

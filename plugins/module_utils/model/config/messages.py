@@ -137,6 +137,8 @@ def _remedy(found: Any, wanted: Sequence[str], schema: Mapping[str, Any]) -> str
 def _out_of_range(error: SchemaError, path: Path, source: Source) -> str:
     if error.validator == "minLength":
         return "is empty: write a text"
+    if error.validator == "maxLength":
+        return f"has {len(error.instance)} characters, and {error.validator_value} are allowed: shorten it"
     if error.validator == "minItems":
         return "is an empty list: name at least one"
     return f"is {_value(error.instance, path, source)}; expected {_expected(error.schema, error.instance)}"

@@ -19,6 +19,8 @@ Schema = dict[str, Any]
 MOST_SECONDS = 10**9
 MOST = 10**12
 
+LONGEST_NAME = 255
+"""Most characters of the names that each server carries: nova's limit for a value of metadata."""
 WITHOUT_EFFECT = "Accepted by Nodepool and here, without any effect."
 
 
@@ -83,6 +85,7 @@ _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 _ZNODE_NAME: Schema = {
     "pattern": "^(?!\\.{1,2}$)(?![\\s\\S]*[/\\u0000-\\u001f\\u007f-\\u009f])",
     "errorMessage": "cannot be a part of a ZooKeeper path: leave out slashes and control characters",
+    "maxLength": LONGEST_NAME,
 }
 _IMAGE_TAGS: Schema = {
     "description": "Tags of the image in glance.",
@@ -151,7 +154,7 @@ ENV_VARS = _mapping("Environment of the build; values are text.", {"type": "stri
 LABEL = _object(
     "A label that can be asked for.",
     {
-        "name": _needed_text("Name of the label."),
+        "name": _needed_text("Name of the label.", maxLength=LONGEST_NAME),
         "min-ready": _count("Nodes to keep ready; 0 or less for none.", least=None, unit="nodes", default=0),
         "max-ready-age": _seconds(
             "Ready nodes older than this are deleted; 0 or less switches it off.", least=-MOST_SECONDS, default=0
@@ -206,7 +209,9 @@ PROVIDER_DISKIMAGE = _object(
 CLOUD_IMAGE = _object(
     "An image that is in the cloud already.",
     {
-        "name": _needed_text("Name here, and in the cloud when neither image-id nor image-name is given."),
+        "name": _needed_text(
+            "Name here, and in the cloud when neither image-id nor image-name is given.", maxLength=LONGEST_NAME
+        ),
         "image-id": _text("Id of the image.", minLength=1),
         "image-name": _text("Name of the image.", minLength=1),
         "config-drive": _switch("Give servers a config drive; the cloud's choice when absent."),
@@ -225,7 +230,7 @@ CLOUD_IMAGE = _object(
 POOL_LABEL = _object(
     "How a pool makes nodes of a label.",
     {
-        "name": _needed_text("Name of a label at the top of the file."),
+        "name": _needed_text("Name of a label at the top of the file.", maxLength=LONGEST_NAME),
         "diskimage": _text("A diskimage of this provider.", minLength=1),
         "cloud-image": _text("A cloud-image of this provider.", minLength=1),
         "flavor-name": _text("Name or id of the flavor; with min-ram a part of its name.", minLength=1),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import config_file, yaml_document
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.problems import shown
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, MissingLibraryError
 from tests.support.config_texts import ZOOKEEPER, changed, complaints, parse, valid_document
 
@@ -82,6 +83,11 @@ def without_line(problem):
             ("providers", 0, "pools", 0, "name"),
             "a/b",
             f"{EAST}.pools[a/b].name: cannot be a part of a ZooKeeper path: leave out slashes and control characters",
+        ),
+        (
+            ("providers", 0, "pools", 0, "name"),
+            "p" * 256,
+            f"{EAST}.pools[{shown('p' * 256)}].name: has 256 characters, and 255 are allowed: shorten it",
         ),
         (
             ("diskimages", 1, "pause"),

@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.spec import (
     dynamic_properties,
+    group_names,
     server_name,
     server_spec,
 )
@@ -66,6 +67,11 @@ def test_metadata_as_nodepool_writes_it_and_our_mark():
         "stackci_launch": "0000000007-1-abc",
         "stackci_site": "tree",
     }
+
+
+def test_groups_that_nova_cannot_store_are_left_out():
+    assert group_names("e" * 255, "debian", "small") == "e" * 255
+    assert group_names("e" * 200, "d" * 54, "small") == f"{'e' * 200},{'d' * 54}"
 
 
 def test_the_user_may_replace_the_groups_but_nothing_that_nodepool_needs():

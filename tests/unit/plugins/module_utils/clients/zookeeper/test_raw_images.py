@@ -84,7 +84,12 @@ def test_many_records_at_once_and_the_next_upload_has_a_higher_number(store, zoo
 def test_many_records_take_few_round_trips(store, monkeypatch):
     commits: list[int] = []
     commit = Batch.commit
-    monkeypatch.setattr(Batch, "commit", lambda batch: commits.append(len(batch.paths)) or commit(batch))
+
+    def counted(batch):
+        commits.append(len(batch.paths))
+        commit(batch)
+
+    monkeypatch.setattr(Batch, "commit", counted)
     store.raw_images.put_all(many(range(1, 4001)), {UPLOADS: 4000})
     assert len(commits) < 15
 
