@@ -297,6 +297,8 @@ class ImageApi:
 
     def _download(self, image: dict[str, Any]) -> Answer:
         path = self._state.data_file(image["id"])
+        if image["status"] == "deactivated":
+            raise glance_error(403, "The requested image has been deactivated. Image data download is forbidden.")
         if image["status"] != "active" or not path.exists():
             return Answer(204)
         return Answer(200, path.read_bytes(), content_type="application/octet-stream")

@@ -63,7 +63,7 @@ def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
             yield f"diskimage {settings.name!r}: {problem}"
         return
     wanted = settings.image_id or settings.image_name
-    if wanted is None or wanted not in catalog.images or is_arriving(catalog.images[wanted]):
+    if wanted is None or wanted not in catalog.images or is_arriving(settings, catalog.images[wanted]):
         return
     try:
         found = choose_image(settings, catalog.images[wanted])
@@ -85,7 +85,7 @@ def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
 def arriving_image(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
     """Yield a sentence for a cloud-image that is not complete yet: until then nodes of its labels wait."""
     wanted = settings.image_id or settings.image_name or ""
-    if settings.kind == "cloud-image" and is_arriving(catalog.images.get(wanted, ())):
+    if settings.kind == "cloud-image" and is_arriving(settings, catalog.images.get(wanted, ())):
         try:
             choose_image(settings, catalog.images[wanted])
         except CloudRefused as error:

@@ -168,21 +168,34 @@ def choose_image(settings: ImageSettings, images: Sequence[Image]) -> Image | No
     :param images: those that have the id or the name.
     :raises CloudRefused: several are usable; or there are some, and none is usable.
     """
-    named = settings.image_id is None
-    usable = [image for image in images if image.status == ACTIVE and not (named and image.unlisted)]
-    remedy = f"{'image-name' if named else 'image-id'} of cloud-image {settings.name!r}"
+    named, meant = settings.image_id is None, _with_the_id(settings, images)
+    usable = [image for image in meant if image.status == ACTIVE and not (named and image.unlisted)]
+    remedy = f"correct {'image-name' if named else 'image-id'} of cloud-image {settings.name!r}"
     wanted = settings.image_id or settings.image_name or settings.name
     if len(usable) > 1:
         raise _refused("GET /images", _several("images", wanted, usable, "use image-id in the cloud-image"))
     if usable or not images:
         return usable[0] if usable else None
-    nearest = min(images, key=lambda image: (image.status not in ARRIVING, image.status != ACTIVE, image.id))
-    raise _refused("GET /images", f"image {wanted!r} {unusable_image(nearest)}; or correct {remedy}")
+    if not meant:
+        ids = ", ".join(sorted(image.id for image in images))
+        raise _refused(
+            "GET /images", f"{wanted!r} is the name of an image ({ids}), not its id: use image-name, or {remedy}"
+        )
+    nearest = min(meant, key=lambda image: (image.status not in ARRIVING, image.status != ACTIVE, image.id))
+    raise _refused("GET /images", f"image {wanted!r} {unusable_image(nearest)}; or {remedy}")
 
 
-def is_arriving(images: Iterable[Image]) -> bool:
-    """Return True if none of the images is usable yet, and one is on its way."""
-    statuses = {image.status for image in images}
+def _with_the_id(settings: ImageSettings, images: Sequence[Image]) -> list[Image]:
+    """Return those of the images that image-id, if it is given, can mean: nova takes no name for it."""
+    if settings.image_id is None:
+        return list(images)
+    wanted = settings.image_id.replace("-", "").lower()
+    return [image for image in images if image.id.replace("-", "").lower() == wanted]
+
+
+def is_arriving(settings: ImageSettings, images: Sequence[Image]) -> bool:
+    """Return True if none of the images that a cloud-image can mean is usable yet, and one is on its way."""
+    statuses = {image.status for image in _with_the_id(settings, images)}
     return ACTIVE not in statuses and bool(ARRIVING & statuses)
 
 

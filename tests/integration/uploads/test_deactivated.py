@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
 from ansible_collections.stackci.nodepool.plugins.modules import image_info, label_info, provider_info
 from tests.support.ansible_run import run_alone, run_module
 from tests.support.documented import differences
@@ -126,3 +127,12 @@ def test_what_labels_cannot_have_is_told_for_each_pool(builder: Builder) -> None
     uploaded(builder)
     shown = {key: value for key, value in look(builder, "image_info").items() if key not in COMMON}
     assert differences(image_info.RETURN, shown, check=False) == []
+
+
+def test_the_uploads_cycle_names_it(builder: Builder) -> None:
+    (image,) = uploaded(builder)
+    act(builder, image, "deactivate")
+    lines: list[str] = []
+    result = run_uploads(builder.options(), progress=lines.append)
+    assert result["changed"] is False
+    assert len([line for line in lines if f"is deactivated ({image}): reactivate it" in line]) == 1

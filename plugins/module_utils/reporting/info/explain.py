@@ -38,7 +38,7 @@ _ENDS = {
     reasons.CONCURRENCY: "launches under way end, or max-concurrency of the provider is raised",
     reasons.BUILDING: "servers that the cloud is building become ACTIVE",
     reasons.IMAGE_BUILDING: "the builder finishes the build or the upload of the image",
-    reasons.IMAGE_GONE: "an upload of the image is made anew (uploads.yml)",
+    reasons.IMAGE_GONE: "the image is reactivated, or an upload of it is made anew (uploads.yml)",
     reasons.FOREIGN_FIRST: "the launcher of the other pool serves or declines it, or its pool pauses",
     reasons.FROZEN: "the freeze ends, or room is seen in the cloud",
     reasons.NOT_ACTING: "a launcher that acts for the provider is started",

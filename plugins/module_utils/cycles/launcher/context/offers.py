@@ -175,7 +175,7 @@ def image_of(
         return None, None, _unread(actor, where)
     if found is not None:
         return settings.image_id or found.id, None, None
-    if wrong is not None and is_arriving(fact.value or ()):
+    if wrong is not None and is_arriving(settings, fact.value or ()):
         return None, None, Reason(reasons.IMAGE_BUILDING, figures)
     if wrong is not None:
         return None, None, _unread(actor, where) if fact.age(now) > MISS_AGE else _broken(where, label, [str(wrong)])

@@ -206,6 +206,8 @@ def test_only_an_active_image_is_meant(settings, images, found):
         (NAMED_IMAGE, [Image("i2", "deb", "active", unlisted="community")], "is a community image (i2), which glance"),
         (NAMED_IMAGE, [Image("i2", "deb", "killed")], "is killed (i2): upload it anew"),
         (IMAGE_BY_ID, [Image("i1", "deb", "deactivated")], "or correct image-id of cloud-image 'debian'"),
+        (IMAGE_BY_ID, [Image("i2", "i1", "active")], "'i1' is the name of an image (i2), not its id: use image-name"),
+        (IMAGE_BY_ID, [Image("i2", "i1", "saving")], "'i1' is the name of an image (i2), not its id: use image-name"),
     ],
 )
 def test_images_that_are_not_usable_are_named_with_status_and_remedy(settings, images, words):

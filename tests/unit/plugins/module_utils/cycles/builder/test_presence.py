@@ -34,16 +34,20 @@ class Glance:
         self.ids = set(ids)
         self.unlisted: set[str | None] = set()
         self.down = False
+        self.status: dict[str | None, str] = {}
         self.calls: list[str] = []
         self.images = SimpleNamespace(get=self._get)
 
     def list_own_images(self) -> list[Image]:
         self._call("list")
-        return [Image(str(image), "debian", "active") for image in self.ids - self.unlisted]
+        return [self._image(image) for image in self.ids - self.unlisted]
+
+    def _image(self, image: str | None) -> Image:
+        return Image(str(image), "debian", self.status.get(image, "active"))
 
     def _get(self, image_id: str) -> Image | None:
         self._call(image_id)
-        return Image(image_id, "debian", "active") if image_id in self.ids else None
+        return self._image(image_id) if image_id in self.ids else None
 
     def _call(self, what: str) -> None:
         self.calls.append(what)
@@ -102,6 +106,20 @@ def test_one_list_now_and_then_is_all_that_is_asked_of_a_cloud_that_has_everythi
     assert world.glance.calls == ["list"]
     assert world.look(EVERY) == set() and world.glance.calls == ["list", "list"]
     assert not world.presence.doubts and world.lines == []
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_image_that_cannot_be_used_is_named_once_with_the_remedy_and_is_not_lost(world, listed):
+    ident = world.new.external_id
+    world.glance.unlisted = set() if listed else {ident}
+    world.glance.status[ident] = "deactivated"
+    for _number in range(3):
+        assert world.look(EVERY) == set() and not world.presence.doubts
+    (line,) = world.lines
+    assert f"is deactivated ({ident}): reactivate it (openstack image set --activate {ident})" in line
+    del world.glance.status[ident]
+    assert world.look(EVERY) == set()
+    assert "can be used again" in world.lines[-1] and len(world.lines) == 2
 
 
 def test_what_is_denied_twice_is_lost(world):
