@@ -25,6 +25,9 @@ from tests.simcloud.timing import Scheduler, iso
 PAGE = 25
 LARGEST_PAGE = 1000
 IMPORT_SECONDS = 0.2
+NUMBERS = ("min_disk", "min_ram")
+TYPES: dict[str, type] = {**dict.fromkeys(NUMBERS, int), "protected": bool, "os_hidden": bool, "tags": list}
+"""Types of an image's fields in glance's schema; all others are text."""
 READ_ONLY = frozenset(
     """id status size virtual_size checksum os_hash_algo os_hash_value owner
     created_at updated_at self file schema""".split()
@@ -269,7 +272,10 @@ class ImageApi:
                 raise glance_error(403, f"Attribute '{key}' is read-only.")
             match operation.get("op"):
                 case "add" | "replace":
-                    image[key] = operation.get("value")
+                    value = operation.get("value")
+                    if not isinstance(value, TYPES.get(key, str)) or (key in NUMBERS and isinstance(value, bool)):
+                        raise glance_error(400, f"Provided object does not match schema 'image': {value!r}")
+                    image[key] = value
                 case "remove":
                     if key not in image:
                         raise glance_error(409, f"Property {key} does not exist.")

@@ -20,7 +20,8 @@ from tests.simcloud.timing import iso
 
 BEGINS, TAKES = 0.1, 0.3
 """Seconds until a task is processed, and until it has ended."""
-NEEDED = ("import_from", "import_from_format", "image_properties")
+NEEDED = ("import_from", "image_properties")
+"""As at Rackspace, whose clouds import from swift. Stock glance, which does not, also needs import_from_format."""
 
 
 class TaskApi:
@@ -79,7 +80,7 @@ class TaskApi:
             task.update(status="failure", message=text)
             return
         # Nothing but the name can be given.
-        fields = {"name": given["image_properties"].get("name"), "disk_format": given["import_from_format"]}
+        fields = {"name": given["image_properties"].get("name"), "disk_format": given.get("import_from_format", "vhd")}
         image = self._images.add(str(uuid.uuid4()), {**fields, "container_format": "bare", "visibility": "private"})
         self._images.folder.mkdir(parents=True, exist_ok=True)
         self._images.data_file(image["id"]).write_bytes(data)

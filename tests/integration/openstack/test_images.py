@@ -247,3 +247,25 @@ def test_what_openstacksdk_would_make_of_the_same_file(sim: SimCloud, client: Cl
     second = connection.image.get(f"/images/{ours}").json()
     own = ("id", "created_at", "updated_at", "self", "file")
     assert {k: v for k, v in second.items() if k not in own} == {k: v for k, v in first.items() if k not in own}
+
+
+def test_openstacksdk_uploads_by_tasks_to_the_same_cloud(sim: SimCloud, connect, file: DiskFile) -> None:
+    """Both make the same image, in the same way: the object is gone afterwards."""
+    sim.settings("one", object_store=True)
+    configs = openstack.config.OpenStackConfig(config_files=[str(sim.clouds_yaml)], load_envvars=False)
+    connection = openstack.connection.Connection(config=configs.get_one("one", image_api_use_tasks=True))
+    theirs = connection.create_image(
+        "tiny-1", filename=file.path, is_public=False, disk_format="raw", wait=True, timeout=60, allow_duplicates=True,
+        **MARKS, min_disk=2, purpose="test",
+    )  # fmt: skip
+    client = connect()
+    client.images.uses_tasks = True
+    ident = client.images.import_file(SPEC, file, "nodepool-place", soon(), lambda: None)
+    ours = client.images.describe(ident, SPEC)
+    assert ours.properties["purpose"] == "test" and ours.properties["nodepool_build_id"] == "b1"
+    first, second = (connection.image.get(f"/images/{one}").json() for one in (theirs.id, ident))
+    compared = ("name", "status", "size", "checksum", "visibility", "min_disk", "purpose", *MARKS)
+    assert {key: first.get(key) for key in compared} == {key: second.get(key) for key in compared}
+    assert [image.id for image in client.images.imported("nodepool-place")] == [ident]
+    assert sim.state("one")["objects"] == {}
+    sim.settings("one", object_store=False)
