@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 
 PATIENT = 3.0
 """A call is slow, not silent, up to this many times its usual time."""
+SLOWER = 8.0
+"""A create may take this many times the time of the slowest other call."""
 WELL = 60.0
 """Seconds for which a provider that was in trouble must have been well before requests move there."""
 MOST_MOVES = 2

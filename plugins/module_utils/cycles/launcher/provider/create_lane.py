@@ -13,6 +13,7 @@ from ....clients.openstack.client import CloudClient
 from ....launching.answers import Answers
 from ....launching.builds import Builds
 from ....launching.freezing import Window
+from ....launching.moving import SLOWER
 from ....model.api_timeouts import MOST_CREATES, ApiTimeouts
 from ....model.errors import CloudError
 from ...frame.inbox import Inbox
@@ -21,8 +22,6 @@ from .health import CREATE
 
 ANSWER_MARGIN = 15.0
 OPENING_LOOK = 1.0
-SLOWER = 8.0
-"""A create may take this many times the usual time of the slowest other call."""
 
 Heard = Callable[["CloudError | None", str], None]
 Judge = Callable[[CloudError], CloudError]

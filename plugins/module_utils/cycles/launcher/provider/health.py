@@ -11,7 +11,7 @@ from typing import Any
 
 from ....clients.openstack.counters import CallCounters
 from ....clients.openstack.kinds import KEYSTONE, NOVA, service_of
-from ....launching.moving import PATIENT, WELL, Standing
+from ....launching.moving import PATIENT, SLOWER, WELL, Standing
 from ....model import owner, reasons
 from ....model.api_timeouts import LONGEST_ABSENCE, ApiTimeouts
 from ....model.backoff import backoff
@@ -267,18 +267,28 @@ class Health:
     def standing(self, now: float) -> Standing:
         """Return what decides whether requests leave this provider."""
         counters = self._counters
+        troubled = self.troubled_for(now)
+        slowest = max(counters.usual(but=CREATE), counters.lately(but=CREATE))
+        # Before the trouble, perhaps nothing was asked.
+        quiet = min(troubled, counters.quiet_for(but=LISTENED))
+        unheard = not self._may_listen(now) or now - self._asked_at >= self._timeouts.listen
+        return Standing(troubled, self._answers_with_errors(troubled, slowest), quiet, slowest, unheard)
+
+    def _answers_with_errors(self, troubled: float, slowest: float) -> bool:
+        """Return True if the trouble is what the API answers, not that it does not answer.
+
+        Creates without an answer, while all other calls have one, are such a trouble when they are overdue by what the
+        other calls take.
+        """
         names = (*CORE, *self._needed()) if self.some_away else CORE
+        if any(name in self._silent for name in names):
+            return False
         errors = [item.error for name in names if (item := self._services.get(name)) and item.error]
-        errors = errors or ([self._creates] if self._creates is not None else [])
-        silent = any(name in self._silent for name in names)
+        if not errors and self._creates is not None:
+            return self._creates.status is not None or troubled >= SLOWER * slowest
         # Without an error of a service, what it needs and does not get is in trouble.
         errors = errors or [lack.error for lack in self._lacks() if lack.stops]
-        answered = not silent and bool(errors) and all(error.status is not None for error in errors)
-        troubled = self.troubled_for(now)
-        # Before the trouble, perhaps nothing was asked.
-        slowest = max(counters.usual(but=CREATE), counters.lately(but=CREATE))
-        unheard = not self._may_listen(now) or now - self._asked_at >= self._timeouts.listen
-        return Standing(troubled, answered, min(troubled, counters.quiet_for(but=LISTENED)), slowest, unheard)
+        return bool(errors) and all(error.status is not None for error in errors)
 
     # -- dead or slow --------------------------------------------------------------------------------------------
 

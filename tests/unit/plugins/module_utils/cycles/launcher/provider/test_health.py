@@ -255,3 +255,26 @@ def test_a_fact_without_an_answer_is_silence_not_an_answer():
     assert one.blocked(50.0) is not None and not one.standing(50.0).answered
     lacks[0] = Lack("GET /servers/detail", CloudUnavailable("forbidden", status=403), 0.0, stops=True)
     assert one.standing(50.0).answered
+
+
+@pytest.mark.parametrize(("seconds", "dead_at"), [(0.3, 135.0), (13.0, 224.0)])
+def test_creates_alone_without_an_answer_are_dead_when_they_are_overdue_by_what_other_calls_take(seconds, dead_at):
+    now = [100.0 - seconds]
+    counters = CallCounters(clock=lambda: now[0])
+    one = Health("east", counters)
+
+    def answered(at: float) -> None:
+        counters.started("GET /servers/detail")
+        now[0] = at
+        counters.ended("GET /servers/detail", "200", seconds)
+        one.heard(None, at, "GET /servers/detail")
+
+    answered(100.0)
+    died = None
+    for moment in range(120, 240):
+        one.heard(CloudUnavailable("no answer within 30 s"), moment, CREATE)
+        answered(float(moment))
+        one.follow(moment)
+        if died is None and is_dead(one.standing(moment), 15.0):
+            died = moment
+    assert died is not None and abs(died - dead_at) <= 2
