@@ -12,8 +12,8 @@ have been well for some time, and a request moves few times.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 PATIENT = 3.0
 """A call is slow, not silent, up to this many times its usual time."""
@@ -63,11 +63,14 @@ def may_move(moves: Sequence[float], now: float) -> bool:
     return sum(now - WITHIN < at <= now for at in moves) < MOST_MOVES
 
 
-@dataclass
 class Departures:
-    """The requests that left one provider lately: no more than MOST_A_MINUTE do in a minute."""
+    """The requests that left one provider lately: no more than MOST_A_MINUTE do in a minute.
 
-    _times: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_A_MINUTE))
+    :param earlier: UNIX times at which requests left it in earlier cycles.
+    """
+
+    def __init__(self, earlier: Iterable[float] = ()) -> None:
+        self._times: deque[float] = deque(sorted(earlier), maxlen=MOST_A_MINUTE)
 
     def allow(self, now: float) -> bool:
         """Return True, and count one more, if a request may leave now."""

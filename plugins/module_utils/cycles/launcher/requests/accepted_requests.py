@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from ....clients.zookeeper.batch import Batch
@@ -29,6 +28,7 @@ from ..launches.launch_in_progress import LaunchInProgress
 from ..launches.launches import Launches
 from .accepting import AcceptedRequest, accept, lock_node_of, lock_pending, reuse
 from .waits import (
+    departures_of,
     forget_wait,
     moves_of,
     store_end,
@@ -46,7 +46,7 @@ class AcceptedRequests:
         self._accepted: dict[str, AcceptedRequest] = {}
         self.tried: dict[str, frozenset[str]] = {}
         """Request → ids of the pools in which its launches have failed: other pools go first."""
-        self._departures: defaultdict[str, Departures] = defaultdict(Departures)
+        self._departures: dict[str, Departures] = {}
 
     def __contains__(self, request_id: object) -> bool:
         return request_id in self._accepted
@@ -247,8 +247,14 @@ class AcceptedRequests:
             able = wanted <= set(actor.provider.pools[pool].labels) and actor.health.is_long_well(now)
             if able and name != provider and pool_id not in accepted.request.declined_by:
                 moves = moves_of(self._context, accepted.request.id)
-                return may_move(moves, now) and self._departures[provider].allow(now)
+                return may_move(moves, now) and self._departures_of(provider).allow(now)
         return False
+
+    def _departures_of(self, provider: str) -> Departures:
+        """Return who left a provider lately; those of earlier cycles are known by the records of the requests."""
+        if provider not in self._departures:
+            self._departures[provider] = Departures(departures_of(self._context, provider))
+        return self._departures[provider]
 
     def _fulfill(self, accepted: AcceptedRequest, before: Batch) -> None:
         """Hand over the nodes.

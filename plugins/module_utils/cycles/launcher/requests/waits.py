@@ -208,10 +208,24 @@ def store_taken_back(context: Context, request_id: str, where: str, thrown: int,
 
 def moves_of(context: Context, request_id: str) -> list[float]:
     """Return the UNIX times at which a request was taken back and servers were given up."""
+    return [at for _where, at in _moves(context, request_id)]
+
+
+def departures_of(context: Context, provider: str) -> list[float]:
+    """Return the UNIX times at which open requests were taken back from a provider and servers were given up."""
+    moves = (move for request_id in context.store.own.children(DECLINES) for move in _moves(context, request_id))
+    return [at for where, at in moves if where.partition("/")[0] == provider and at <= context.now()]
+
+
+def _moves(context: Context, request_id: str) -> list[tuple[str, float]]:
     document = context.store.own.get(f"{DECLINES}/{request_id}") or {}
     found = document.get("taken_back")
     items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-    return [float(item["at"]) for item in items if item.get("thrown") and is_number(item.get("at"))]
+    return [
+        (str(item.get("where")), float(item["at"]))
+        for item in items
+        if item.get("thrown") and is_number(item.get("at"))
+    ]
 
 
 def store_end(context: Context, request: NodeRequest, outcome: str, documents: list[dict[str, Any]]) -> None:

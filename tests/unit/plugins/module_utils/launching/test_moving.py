@@ -55,6 +55,12 @@ def test_a_request_moves_few_times():
     assert may_move([at + 1e6 for at in moves], 1100.0)
 
 
+def test_departures_of_earlier_cycles_count():
+    departures = Departures([130.0, *(100.0 for _unused in range(MOST_A_MINUTE - 2))])
+    assert departures.allow(140.0) and not departures.allow(141.0)
+    assert departures.allow(160.0)
+
+
 def test_few_requests_leave_a_provider_in_a_minute():
     departures = Departures()
     assert all(departures.allow(100.0) for _unused in range(MOST_A_MINUTE))

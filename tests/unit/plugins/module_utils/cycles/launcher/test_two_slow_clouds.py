@@ -16,6 +16,7 @@ from operator import attrgetter
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching import moving
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.moving import WELL
 from tests.support.effort import EFFORT
 from tests.support.virtual_cloud import Timing
@@ -194,6 +195,34 @@ def test_a_dead_provider_beside_a_slow_one_still_loses_its_requests():
         calls = [kind for client in world.cycles[0].clients for _when, kind in client.calls]
         assert calls.count("POST /servers") <= 10
         assert any("taken back from dead/main" in line for _when, line in world.cycles[0].lines)
+
+
+def test_no_more_requests_leave_a_provider_in_a_minute_when_a_cycle_is_killed(monkeypatch: pytest.MonkeyPatch):
+    few = 4
+    monkeypatch.setattr(moving, "MOST_A_MINUTE", few)
+    pools = {"name": "main", "labels": [label("small")]}
+    document = site(provider_document("dead", {**pools, "priority": 1}), provider_document("well", pools))
+    with World(document) as world:
+        cycle = world.start()
+        for _unused in range(30):
+            world.request("small")
+        world.run(100)
+        world.fault("dead", hang=True)
+        asked = [world.request("small") for _unused in range(20)]
+
+        def thrown() -> list[float]:
+            """When requests whose creates were sent left."""
+            stored = [world.store.own.get(f"declines/{request}") or {} for request in asked]
+            items = [item for document in stored for item in document.get("taken_back", [])]
+            return sorted(item["at"] for item in items if item["thrown"])
+
+        assert world.run(60, until=lambda: len(thrown()) == few)
+        cycle.kill()
+        world.run(11)
+        world.start()
+        world.run(150)
+        assert len(thrown()) > few, "more wanted to leave"
+        assert all(after - before >= 60.0 for before, after in zip(thrown(), thrown()[few:], strict=False))
 
 
 def test_a_request_does_not_move_to_a_provider_that_was_in_trouble_a_moment_ago():
