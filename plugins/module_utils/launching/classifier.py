@@ -200,7 +200,9 @@ RULES = (
     Rule(
         owner.CAPACITY,
         "no host for the flavor",
-        words=r"no valid host|insufficient compute resources|not enough hosts|no available (host|compute)",
+        words=r"no valid host|insufficient compute resources|not enough hosts|no available (host|compute)"
+        r"|cannot allocate memory|no space left on device|insufficient free memory|pci ?device ?request"
+        r"|no suitable (host|node)|claim(ing)? .{0,40}failed|computeresourcesunavailable",
         resource=HOSTS,
     ),
     Rule(
@@ -227,7 +229,8 @@ RULES = (
     Rule(
         owner.CAPACITY,
         "no room for a volume",
-        words=r"no valid backend|no weighed backends|insufficient free space for volume",
+        words=r"no valid backend|no weighed backends|insufficient free space for volume"
+        r"|volume \S+ did not finish being created",
         resource=VOLUMES,
     ),
     Rule(
@@ -258,6 +261,7 @@ RULES = (
         words=r"timed out|timeout|unable to establish connection|connection (refused|to \S+ failed|aborted|reset)"
         r"|max retries exceeded|service unavailable|keystoneauth1|messagingtimeout|amqp|dberror|pymysql"
         r"|unexpected api error|remote error|cannot reach|cannot use its database|by the message queue"
+        r"|not mapped to any cell|cell \S+ is not responding|resource ?provider|placement ?api"
         r"|when nova called it",
     ),
     Rule(
@@ -266,14 +270,15 @@ RULES = (
         words=r"flavor's (memory|disk) is (too small|smaller)|can not find requested image|failed to get image"
         r"|image \S+ (is not active|could not be found|is unacceptable)|image is (invalid|unacceptable|corrupt)"
         r"|imageunacceptable|invalid image|image verification failed|no disk image found|converted to raw"
-        r"|checksum.{0,80}(image|mismatch)|image.{0,80}checksum|fixed image \S+ virtual size",
+        r"|checksum.{0,80}(image|mismatch)|image.{0,80}checksum|fixed image \S+ virtual size"
+        r"|image.{0,200}against the flavor|(set|defined|specified) in.{0,40}image and.{0,40}flavor",
         names="image",
     ),
     Rule(
         owner.LABEL,
         "the flavor does not exist",
         statuses=_these(400, 404),
-        words=r"flavor \S+ could not be found|invalid flavorref|flavor.{0,80}not found",
+        words=r"flavor \S+ could not be found|invalid flavorref|flavor.{0,80}not found|unable to find flavor",
         names="flavor",
     ),
     Rule(
@@ -310,6 +315,13 @@ RULES = (
     ),
     Rule(
         owner.LABEL,
+        "the security group does not exist",
+        calls=FAULT,
+        words=r"security.?group.{0,200}(not found|could not be found)",
+        names="group",
+    ),
+    Rule(
+        owner.LABEL,
         "the network does not let servers in",
         calls=FAULT,
         words=r"not allowed to create an interface on external network|network \S+ could not be found",
@@ -329,7 +341,24 @@ RULES = (
         calls=_SERVERS,
         statuses=_these(400, 413),
         words=r"invalid input for field/attribute|user.?data too large|metadata property (key|value)"
-        r"|request entity too large|invalid metadata",
+        r"|request entity too large|invalid metadata|user data needs to be valid|block device mapping is invalid"
+        r"|blank volumes|volume (size )?\S* ?is (too small|smaller)|(duplicate|bad) networks"
+        r"|(instance|server) ?group.{0,80}(not found|could not be found|not supported)",
+    ),
+    Rule(owner.LABEL, "what the create sends is too large", calls=_SERVERS, statuses=_these(413)),
+    Rule(
+        owner.LABEL,
+        "the flavor needs a volume to boot from",
+        calls=_SERVERS,
+        statuses=_these(400, 403),
+        words=r"only volume-backed servers are allowed",
+    ),
+    Rule(
+        owner.LABEL,
+        "the network of the floating IP is not an external one",
+        calls=_FLOATING,
+        statuses=_these(400),
+        words=r"is not a valid external network",
     ),
     Rule(owner.ACCOUNT, "the account may not do this", statuses=_these(403), resource=CREATES),
 )
@@ -404,8 +433,9 @@ def _by_signs(answer: Answer, seen: Seen) -> str:
         return owner.REQUEST if answer.call == _SERVERS and seen.lasting else owner.UNKNOWN
     if seen.elsewhere and seen.others_succeed:
         return owner.LABEL
-    if seen.others_succeed and (seen.same_for_others or seen.lasting):
-        return owner.IMAGE
-    if (seen.same_for_others and seen.lasting) or seen.persistent:
-        return owner.IMAGE
+    shared = seen.same_for_others and (seen.others_succeed or seen.lasting)
+    if shared or (seen.others_succeed and seen.lasting) or seen.persistent:
+        # A refused call is about what was sent, which the label says. Only a server that was made can show that its
+        # image or flavor does not work.
+        return owner.IMAGE if answer.call == FAULT else owner.LABEL
     return owner.UNKNOWN

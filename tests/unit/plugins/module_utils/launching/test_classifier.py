@@ -76,6 +76,21 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
         ("No valid host was found. Exceeded max scheduling attempts 3 for instance 1.", owner.UNKNOWN, ()),
         ("Build of instance 1 aborted: Image 7 is unacceptable: Converted to raw, but not raw", owner.IMAGE, ()),
         ("Flavor's disk is too small for requested image.", owner.IMAGE, ()),
+        (
+            "qemu unexpectedly closed the monitor: cannot set up guest memory: Cannot allocate memory",
+            owner.CAPACITY,
+            (HOSTS,),
+        ),
+        ("[Errno 28] No space left on device", owner.CAPACITY, (HOSTS,)),
+        ("PCI device request [InstancePCIRequest] failed", owner.CAPACITY, (HOSTS,)),
+        (
+            "Volume 7 did not finish being created even after we waited 187 seconds or 61 attempts.",
+            owner.CAPACITY,
+            (VOLUMES,),
+        ),
+        ("Host 'compute-1' is not mapped to any cell", owner.CLOUD, ()),
+        ("Failed to retrieve allocations for resource provider 7", owner.CLOUD, ()),
+        ("Security group 7 could not be found.", owner.LABEL, ()),
         ("Timed out waiting for a reply to message ID 7", owner.CLOUD, ()),
         ("Remote error: DBError (pymysql.err.OperationalError)", owner.CLOUD, ()),
         ("libvirt exploded", owner.UNKNOWN, ()),
@@ -111,6 +126,21 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
         (409, "Port 5 is still in use.", owner.UNKNOWN, ""),
         (404, "The resource could not be found.", owner.UNKNOWN, ""),
         (413, "413 Request Entity Too Large nginx", owner.LABEL, ""),
+        (413, "Request is too large.", owner.LABEL, ""),
+        (400, "Unable to find flavor", owner.LABEL, "flavor"),
+        (400, "User data needs to be valid base 64.", owner.LABEL, ""),
+        (400, "Block Device Mapping is Invalid: You specified more local devices than the limit", owner.LABEL, ""),
+        (400, "Volume is smaller than the minimum size specified in image metadata.", owner.LABEL, ""),
+        (400, "Blank volumes need to have non-zero size", owner.LABEL, ""),
+        (403, "Only volume-backed servers are allowed for flavors with zero disk.", owner.LABEL, ""),
+        (400, "Instance group 7 could not be found.", owner.LABEL, ""),
+        (400, "Duplicate networks (7) are not allowed", owner.LABEL, ""),
+        (
+            400,
+            "Image property hw_cpu_policy is not permitted to override policy set against the flavor",
+            owner.IMAGE,
+            "image",
+        ),
         (503, "No valid host", owner.CLOUD, ""),
         (429, "too many requests", owner.CLOUD, ""),
         (None, "no answer within 30 s", owner.CLOUD, ""),
@@ -175,6 +205,9 @@ def test_what_is_there_by_a_new_reading_is_not_for_the_label_to_mend():
         ({"label_succeeds": True, "lasting": True}, FAULT, owner.UNKNOWN),
         ({"label_succeeds": True, "lasting": True}, SERVERS, owner.REQUEST),
         ({"label_succeeds": True}, SERVERS, owner.UNKNOWN),
+        ({"others_succeed": True, "lasting": True}, SERVERS, owner.LABEL),
+        ({"same_for_others": True, "lasting": True}, SERVERS, owner.LABEL),
+        ({"persistent": True}, FLOATING, owner.LABEL),
     ],
 )
 def test_what_no_rule_knows_needs_a_second_sign(signs, call, whose):
@@ -228,6 +261,12 @@ def test_what_no_rule_knows_fails_nobody_without_a_second_sign(answer, seen):
     nobody = not (seen.label_succeeds or seen.others_succeed)
     if seen.same_for_all and nobody:
         assert not COURSES[verdict.owner].may_fail, "what fails for everybody is nobody's own"
+
+
+@given(ANSWERS, CONTEXTS)
+def test_only_a_server_that_was_made_or_words_about_it_blame_the_image(answer, seen):
+    known = any(rule.holds(answer) and rule.owner == owner.IMAGE for rule in RULES)
+    assert classify(answer, seen).owner != owner.IMAGE or answer.call == FAULT or known
 
 
 def test_every_owner_has_a_course_and_only_three_may_fail_a_request():
