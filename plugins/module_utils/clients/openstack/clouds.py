@@ -287,7 +287,7 @@ def _not_usable(provider: str, where: str, why: str) -> CloudAuthError:
 
 
 def _lacking(region: Any) -> str:
-    """Settings that the SDK accepts but with which no call can be made; empty when there are none. No login is quoted."""
+    """Return the settings that the SDK accepts but with which no call can be made. No login is quoted."""
     url = str((region.config.get("auth") or {}).get("auth_url") or "").lower()
     if url and not url.startswith(("http://", "https://")):
         # It would be looked up in a catalog that nobody has.
