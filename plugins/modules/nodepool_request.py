@@ -215,7 +215,12 @@ nodes:
     public_ipv6: {description: Public IPv6 address., type: str, sample: ""}
     port: {description: Port to connect to., type: int, sample: 22}
     user: {description: User to connect as., type: str, sample: zuul}
-    connection_type: {description: Connection type of the image., type: str, sample: ssh}
+    connection_type:
+      description:
+        - Connection type of the image. Empty when the record of the node names one that a record cannot choose, such as
+          V(local); RV(notices) says so.
+      type: str
+      sample: ssh
     python_path: {description: Python interpreter of the image., type: str, sample: auto}
     shell_type: {description: Shell type of the image., type: str, sample: ""}
     host_keys: {description: Host keys that the launcher saw., type: list, elements: str, sample: [ssh-ed25519 AAAA]}

@@ -29,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     enriched,
     hosts,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import status_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row, refusals
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import row_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
@@ -145,6 +146,22 @@ def test_pages_lists_and_metrics(tree):
     for family in text_string_to_metric_families(case.get("/metrics").text):
         assert family.name.startswith(("stackci_nodepool_",))
         assert len(family.samples) < 5000
+
+
+def test_states_that_nobody_knows_are_counted_together():
+    """Each of them could otherwise be another line of every screen and another series of the metrics."""
+    known = {"state": "ready", "state_time": NOW, "type": ["small"], "provider": "east", "pool": "main"}
+    tree = {f"/nodepool/nodes/{number:010d}": {**known, "state": f"strange{number}"} for number in range(300)}
+    tree |= {
+        f"/nodepool/requests/100-{number:010d}": {"state": f"odd{number}", "node_types": []} for number in range(300)
+    }
+    case = WebCase(tree)
+    lines = status_lines(CONFIG, case.picture.snapshot().reading, NOW, 80)
+    assert "NODES 300 unknown" in lines
+    assert "REQUESTS 300 unknown" in lines
+    assert len(lines) < 60
+    told = case.get("/metrics").text + case.get("/").text.partition("h-odd")[0]
+    assert "strange" not in told and 'state="odd' not in told
 
 
 CONNECTION = re.compile(r"[\w.:@+%\\/ $()-]*")

@@ -15,9 +15,8 @@ from ..model.config.types import NodepoolConfig
 from ..model.documents import seconds, text
 from ..model.image import BuildState, UploadState, is_build_id, is_upload_id
 from . import metric_catalog as catalog
+from .info.fields import known_state
 from .metric_catalog import Gauges
-
-UNKNOWN = "unknown"
 
 
 def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> None:
@@ -44,7 +43,7 @@ def _add_builds(gauges: Gauges, reading: TreeReading, image: str) -> None:
         if not is_build_id(build.name):
             continue
         state, moment = text(build.document.get("state")), seconds(build.document.get("state_time"))
-        gauges.add(catalog.IMAGE_BUILDS, image, state if state in BuildState.ALL else UNKNOWN)
+        gauges.add(catalog.IMAGE_BUILDS, image, known_state(state, BuildState.ALL))
         if state == BuildState.READY and moment is not None:
             built = max(built or 0.0, moment)
         for provider in reading.names(f"{paths.build(image, build.name)}/providers"):
@@ -62,7 +61,7 @@ def _add_uploads(gauges: Gauges, reading: TreeReading, image: str, build_id: str
     for upload in reading.below(paths.uploads(image, build_id, provider)):
         if is_upload_id(upload.name):
             state = text(upload.document.get("state"))
-            gauges.add(catalog.UPLOADS, provider, image, state if state in UploadState.ALL else UNKNOWN)
+            gauges.add(catalog.UPLOADS, provider, image, known_state(state, UploadState.ALL))
             ready = ready or state == UploadState.READY
     return ready
 

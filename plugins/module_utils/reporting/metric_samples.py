@@ -28,13 +28,13 @@ from ..model.stored import BadDocument
 from ..sweeping.candidate import Kind
 from . import metric_catalog as catalog
 from .image_metrics import add_images
+from .info.fields import known_state
 from .info.labels import label_rows
 from .info.providers import provider_rows
 from .info.requests import request_rows
 from .info.unused_files import problems_by_cycle
 from .metric_catalog import Gauges
 
-UNKNOWN = "unknown"
 RESOURCES: Mapping[str, tuple[str, int]] = {
     INSTANCES: (INSTANCES, 1),
     CORES: (CORES, 1),
@@ -111,13 +111,12 @@ def _add_cycles(gauges: Gauges, reading: TreeReading) -> None:
 def _add_nodes(gauges: Gauges, reading: TreeReading) -> None:
     for node in reading.below(paths.NODES):
         document = node.document
-        state = text(document.get("state"))
         gauges.add(
             catalog.NODES,
             text(document.get("provider")),
             text(document.get("pool")),
             ",".join(words(document.get("type"))),
-            state if state in NodeState.ALL else UNKNOWN,
+            known_state(document.get("state"), NodeState.ALL),
         )
 
 
@@ -126,7 +125,7 @@ def _add_requests(gauges: Gauges, reading: TreeReading, now: float) -> None:
         gauges.set(catalog.REQUESTS, state, "", value=0)
     oldest: dict[str, float] = {}
     for row in request_rows(reading, now):
-        state = row["state"] if row["state"] in RequestState.ALL else UNKNOWN
+        state = known_state(row["state"], RequestState.ALL)
         code = row["reason"]["code"] if row["reason"] else ""
         gauges.add(catalog.REQUESTS, state, code if code in REASONS or not code else OTHER)
         if row["created_age"] is not None:

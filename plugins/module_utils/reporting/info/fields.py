@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from ...model.documents import (
@@ -36,6 +36,7 @@ _WORDS: Mapping[Reader, str] = {
     mapping: "an object",
     items: "a list",
 }
+UNKNOWN = "unknown"
 EARLIEST, LATEST = 0.0, 4e9
 """Bounds of valid UNIX times in documents."""
 
@@ -84,6 +85,11 @@ class Fields:
             return value
         self.problems.append(f"{key!r} is no UNIX time of this age")
         return None
+
+
+def known_state(value: Any, states: Collection[str]) -> str:
+    """Return a state for counting: one of *states*, or "unknown". Others may write any text, each time another one."""
+    return value if isinstance(value, str) and value in states else UNKNOWN
 
 
 def age(since: float | None, now: float) -> float | None:

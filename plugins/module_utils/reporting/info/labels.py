@@ -15,6 +15,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.documents import text, words
 from ...model.node import NodeState
 from ...model.request import RequestState
+from .fields import known_state
 from .names import known_names, pool_documents
 from .requests import request_rows
 
@@ -74,7 +75,7 @@ def kind_of_node(node: Found) -> tuple[tuple[str, ...], str, bool, bool]:
     state, unused = text(node.document.get("state")), node.document.get("allocated_to") is None
     return (
         tuple(words(node.document.get("type"))),
-        state or "unknown",
+        known_state(state, NodeState.ALL),
         unused and state == NodeState.READY and not node.locked,
         unused and state in COMING,
     )

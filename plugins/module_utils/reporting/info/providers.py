@@ -23,6 +23,7 @@ from ...model.documents import (
     whole,
     words,
 )
+from ...model.node import NodeState
 from ...model.resources import INSTANCES, ORDER
 from ...model.stored import believed, is_number
 from .fields import (
@@ -30,6 +31,7 @@ from .fields import (
     age,
     age_text,
     items,
+    known_state,
 )
 from .names import known_names, pool_documents
 
@@ -64,7 +66,7 @@ def kind_of_node(found: Found) -> tuple[str | None, str, str, tuple[tuple[str, A
     return (
         text(node.get("provider")),
         text(node.get("pool")) or "",
-        text(node.get("state")) or "unknown",
+        known_state(node.get("state"), NodeState.ALL),
         tuple((name, amount) for name, amount in sizes.items() if is_number(amount) and 0 <= amount <= MOST),
     )
 

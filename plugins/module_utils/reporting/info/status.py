@@ -15,12 +15,13 @@ from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
 from ...model.bounded_text import printable
 from ...model.config.types import NodepoolConfig
-from ...model.documents import text
 from ...model.lines import amount, span
+from ...model.node import NodeState
 from ...model.owner import SENTENCES
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from . import explain, labels, providers
+from .fields import known_state
 from .image_lines import image_lines
 from .labels import label_rows
 from .nodes import odd_row
@@ -57,7 +58,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
         f"NODES {_counts(states)}": _shortened(
             [f"{row['label']}: {_counts(row['nodes'])}" for row in offered if row["nodes"]]
         ),
-        f"REQUESTS {_counts(Counter(row['state'] or 'unknown' for row in requests))}": [
+        f"REQUESTS {_counts(Counter(known_state(row['state'], RequestState.ALL) for row in requests))}": [
             *_shortened([_waiting(row) for row in requests if row["state"] == RequestState.REQUESTED]),
             *_shortened([_failed(row) for row in _latest(requests, RequestState.FAILED)], MOST_FAILED),
         ],
@@ -76,7 +77,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
 
 
 def _state(node: Found) -> str:
-    return text(node.document.get("state")) or "unknown"
+    return known_state(node.document.get("state"), NodeState.ALL)
 
 
 def fitted(line: str, width: int) -> str:

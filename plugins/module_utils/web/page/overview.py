@@ -17,7 +17,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.documents import text, words
 from ...model.node import NodeState
 from ...model.request import RequestState
-from ...reporting.info.fields import age
+from ...reporting.info.fields import age, known_state
 from ...reporting.info.labels import label_rows
 from ...reporting.info.nodes import ageless_row
 from ...reporting.info.providers import provider_rows
@@ -73,7 +73,7 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overvi
         requests=requests,
         labels=[_label(row) for row in label_rows(config, reading, now, requests)],
         images=images,
-        node_states=dict(sorted(Counter(row["state"] for row in nodes).items())),
+        node_states=dict(sorted(Counter(known_state(row["state"], NodeState.ALL) for row in nodes).items())),
         nodes=nodes,
         troubles=troubles(reading, providers, images),
         failures=failures(reading, requests, images, now),
@@ -122,7 +122,7 @@ def parts(found: Overview, search: str = "") -> dict[str, Any]:
     wanted = search.casefold()
     waiting = [row for row in found.requests if row["state"] == RequestState.REQUESTED]
     busy = [row for row in found.labels if row["nodes"] or row["wanted"] or row["min_ready"]]
-    states = Counter(row["state"] or "unknown" for row in found.requests)
+    states = Counter(known_state(row["state"], RequestState.ALL) for row in found.requests)
     return {
         "troubles": _part(found.troubles, wanted, ("where", "text")),
         "providers": _part(found.providers, wanted, ("name", "cloud", "acted_for_by", "pools")),

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Address, Server
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts import (
     Selection,
     all_known_hosts,
@@ -19,7 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     hosts,
     of_servers,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import server_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row, refusals, server_row
 
 METADATA = {
     "groups": "cloud1,debian,small",
@@ -122,6 +124,34 @@ def test_windows_and_python() -> None:
     assert host.variables["ansible_connection"] == "winrm"
     assert host.variables["ansible_python_interpreter"] == "/usr/bin/python3"
     assert host.variables["ansible_shell_type"] == "powershell"
+
+
+NETWORK = """
+zookeeper-servers: [{host: localhost}]
+labels: [{name: small}, {name: switch}]
+providers:
+  - name: east
+    cloud: east
+    cloud-images: [{name: debian}, {name: ios, connection-type: network_cli}]
+    pools:
+      - name: main
+        labels:
+          - {name: small, cloud-image: debian, min-ram: 512}
+          - {name: switch, cloud-image: ios, min-ram: 512}
+"""
+
+
+@pytest.mark.parametrize(
+    ("label", "pool", "found"),
+    [("switch", "main", "network_cli"), ("small", "main", ""), ("switch", "other", ""), ("nothing", "main", "")],
+)
+def test_a_connection_for_network_devices_as_the_configuration_says(label: str, pool: str, found: str) -> None:
+    """Ansible runs many modules for such a host on the controller, so a record alone must not choose it."""
+    config = parse_config(NETWORK)
+    node = Node(id="1", type=[label], provider="east", pool=pool, connection_type="network_cli")
+    assert node_row(node, config)["connection_type"] == found
+    assert bool(refusals(node, config)) is not bool(found)
+    assert node_row(node)["connection_type"] == ""
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_everything_of_a_tree_is_shown():
     found = shown()
     assert [row["name"] for row in found["providers"].rows] == ["east", "north", "west"]
     assert found["queue"].rows[0]["id"] == WAITING
-    assert found["node_states"] == {"7": 1, "building": 1, "hold": 1, "in-use": 1, "ready": 1, "unknown": 2}
+    assert found["node_states"] == {"building": 1, "hold": 1, "in-use": 1, "ready": 1, "unknown": 3}
     assert dict(found["request_states"]) == {"requested": 4, "pending": 1, "failed": 1, "fulfilled": 1}
     assert dict(found["reasons"]) == {"no-room": 1, "unsaid": 3}
     assert found["oldest_wait"] == 400.0
