@@ -20,9 +20,9 @@ description:
     C(az), C(server_id), C(name), C(status), C(task_state), C(created), C(addresses), C(metadata) and C(listed_at), and
     with O(zookeeper) the fields of the node record, such as C(state), C(request), C(user), C(port) and C(host_keys).
   - With O(zookeeper), the record of a node gives C(ansible_user), C(ansible_port), C(ansible_connection) and so on. A
-    record chooses C(ssh), C(winrm), C(psrp) or C(paramiko); C(network_cli), C(netconf) and C(httpapi), for which Ansible
-    runs many modules on the controller, only as O(nodepool_config) says for the image of its label. Other values, and
-    addresses, users and interpreters that are none, are left out with a warning.
+    record chooses C(ssh), C(winrm), C(psrp) or C(paramiko); C(network_cli), C(netconf) and C(httpapi), for which
+    Ansible runs many modules on the controller, only as O(nodepool_config) says for the image of its label. Other
+    values, and addresses, users and interpreters that are none, are left out with a warning.
   - Values from clouds and from ZooKeeper are data. They are never evaluated as templates. A server that is named
     C(localhost) or like a group of Ansible itself gets its id added to the name.
   - A node that has the name of a host or group of an inventory source that was read before is an error, unless that is
