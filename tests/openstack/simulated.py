@@ -96,9 +96,13 @@ class SimulatedPlane(ControlPlane):
         known = {name: value for name, value in limits.items() if name in WIDE | WIDE_NETWORK}
         self._sim.settings(self._name, quota={RENAMED.get(name, name): value for name, value in known.items()})
 
-    def deactivate(self, image_id: str) -> NoReturn:
-        """:raises NoHandle: always."""
-        raise NoHandle("the simulated cloud has no administrator (for deactivate_image)")
+    def deactivate(self, image_id: str) -> None:
+        """As in glance's default policy, a member of the project may do it."""
+        self._member.image.deactivate_image(image_id)
+
+    def reactivate(self, image_id: str) -> None:
+        """It can be used again."""
+        self._member.image.reactivate_image(image_id)
 
     def small_network(self, name: str, addresses: int) -> NoReturn:
         """:raises NoHandle: always."""

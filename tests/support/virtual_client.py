@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import (
-    NetworkRoles,
     needs_floating_ip,
     reached_addresses,
 )
@@ -87,7 +86,7 @@ class VirtualClient:
         self.provider = provider.name
         self.fingerprint = f"{provider.cloud} {provider.region_name} {provider.rate} {password}"
         self.place = Place(auth_url=provider.cloud, region=provider.region_name or "")
-        self.roles = NetworkRoles()
+        self.roles = cloud.roles
         self.counters = CallCounters(cloud.agenda.clock)
         self.api_timeout = 0.0
         self.dead = False

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     META_LAUNCH,
     META_NODE_ID,
@@ -150,6 +151,7 @@ class VirtualCloud:
     :param away: servers in a cell that is down: the list leaves them out, and a question for one is answered with 500.
     :param first: its ids begin after this number: no two clouds have the same ones.
     :param direct: servers have public addresses; False: they need a floating IP.
+    :param roles: what clouds.yaml says about its networks.
     :param nets: the networks that neutron shows; None: those that go with *direct*.
     """
 
@@ -162,6 +164,7 @@ class VirtualCloud:
     keypairs: tuple[str, ...] = ("ci",)
     security_groups: tuple[str | SecurityGroup, ...] = ("default", "web")
     nets: tuple[Network, ...] | None = None
+    roles: NetworkRoles = field(default_factory=NetworkRoles)
     timing: Timing = field(default_factory=Timing)
     fate: Callable[[Machine], Fate] = lambda machine: Fate()
     undying: Callable[[Machine], bool] = lambda machine: False

@@ -219,7 +219,9 @@ class CloudImages:
         try:
             self._send(image_id, "file", file, deadline)
         except CloudError as error:
-            if error.status in _NOT_OFFERED and not isinstance(error, CloudQuotaRefused) and self._offers_import():
+            if error.status in _NOT_OFFERED and not isinstance(error, CloudQuotaRefused):
+                if not self._offers_import():
+                    raise self._without_a_way(error) from None
                 image = self._fill_by_import(image_id, file, deadline)
                 self._by_import = True
                 return image
@@ -239,6 +241,13 @@ class CloudImages:
         except CloudError:
             return False
         return isinstance(methods, dict) and _BY_IMPORT in (methods.get("value") or ())
+
+    def _without_a_way(self, error: CloudError) -> CloudError:
+        """Return the refusal of the direct way, with what is left where the cloud has an object store."""
+        if not self._rest.has("object-store"):
+            return error
+        remedy = "if the cloud imports images by tasks only, set image_api_use_tasks to true in clouds.yaml"
+        return CloudRefused(f"{error}; {remedy}", provider=error.provider, call=error.call, status=error.status)
 
     def _fill_by_import(self, image_id: str, file: DiskFile, deadline: float) -> Image:
         self._send(image_id, "stage", file, deadline)

@@ -101,6 +101,10 @@ class Glance:
     def __init__(self, **answers: list[Any]) -> None:
         self.answers = answers
         self.seen: list[tuple[str, Any]] = []
+        self.services: set[str] = set()
+
+    def has(self, service: str) -> bool:
+        return service in self.services
 
     def renew(self, seconds: float) -> None:
         pass
@@ -157,6 +161,17 @@ def test_a_cloud_that_refuses_the_direct_way_gets_images_by_import(clock, file, 
     assert ("POST /images/ID/import", {"method": {"name": "glance-direct"}}) in rest.seen
     images.fill(ID, file, clock.now + 60)
     assert rest.count("PUT /images/ID/file") == 1, "the client has learnt the way"
+
+
+@pytest.mark.parametrize("swift", [True, False])
+def test_a_cloud_without_import_may_take_images_by_tasks(clock, file, swift) -> None:
+    answers = {"PUT /images/ID/file": [(403, {"message": "no"})], "GET /info/import": [(404, {"message": "no"})]}
+    images, rest = glance(clock, answers)
+    rest.services = {"object-store"} if swift else set()
+    with pytest.raises(CloudRefused) as caught:
+        images.fill(ID, file, clock.now + 60)
+    assert ("set image_api_use_tasks to true" in str(caught.value)) is swift
+    assert caught.value.status == 403
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.config_check import check_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     IMAGE_BUILD,
@@ -28,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
     UploadState,
 )
 from tests.support.check_mode import check_mode
+from tests.support.effort import examples
 from tests.support.world import World, WorldOptions, provider_document, site
 
 WAIT, SERVE, REFUSE = "wait", "serve", "refuse"
@@ -93,6 +95,7 @@ class Case:
     keypairs: tuple[str, ...] = ()
     zones: tuple[str, ...] = ()
     uploads: tuple[tuple[str, bool], ...] = ()
+    roles: NetworkRoles = field(default_factory=NetworkRoles)
     label: dict[str, Any] = field(default_factory=dict)
     image: dict[str, Any] = field(default_factory=dict)
     pool: dict[str, Any] = field(default_factory=dict)
@@ -114,6 +117,7 @@ GOOD = {
     "keypairs": ("ci",),
     "zones": ("az1", "az2"),
     "uploads": (("active", True),),
+    "roles": NetworkRoles(),
 }
 """A cloud in which each name means one thing."""
 ODD = {
@@ -124,6 +128,11 @@ ODD = {
     "keypairs": st.just(()),
     "zones": st.just(("az1",)),
     "uploads": UPLOADS,
+    "roles": st.builds(
+        NetworkRoles,
+        nat_source=st.sampled_from([None, "wan", "net", "nope"]),
+        nat_destination=st.sampled_from([None, "net", "nope"]),
+    ),
 }
 
 
@@ -152,6 +161,7 @@ LABELS = st.builds(
             "networks": names("net", "n1-id", "wan"),
             "security-groups": names("web", "s1-id"),
             "availability-zones": names("az1", "az2"),
+            "auto-floating-ip": st.sampled_from([None, False]),
         }
     ).map(without_empty),
 )
@@ -221,6 +231,7 @@ def launched(world: World) -> tuple[str, set[str]]:
     return WAIT, candidates(told)
 
 
+@settings(max_examples=examples(60))
 @given(cloud_and_label())
 def test_launcher_check_mode_and_the_check_of_the_configuration_agree(case):
     clouds = {
@@ -230,6 +241,7 @@ def test_launcher_check_mode_and_the_check_of_the_configuration_agree(case):
         "security_groups": case.groups,
         "keypairs": case.keypairs,
         "zones": case.zones,
+        "roles": case.roles,
     }
     with World(document(case), clouds={"east": clouds}) as world, check_mode(world) as run:
         fill(world, case)
