@@ -20,6 +20,11 @@ NAMES = [f"np{number:010d}" for number in (1, 2, 3, 4)]
 FAILING: dict[str, Any] = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true"}
 
 
+def without_blanks(text: str) -> str:
+    """Ansible breaks long lines, before 2.19 also at hyphens."""
+    return "".join(text.split())
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with made(tmp_path_factory.mktemp("inventory")) as site:
@@ -56,17 +61,17 @@ def test_a_node_never_takes_over_a_host_of_another_source(site: Site) -> None:
     def both(**options: Any) -> tuple[int, str]:
         file = site.write(**options)
         done = command("ansible-inventory", "-i", static, "-i", file, "--list", folder=site.folder, **FAILING)
-        return done.returncode, " ".join((done.stderr or done.stdout).split())
+        return done.returncode, without_blanks(done.stderr)
 
     status, said = both(providers=["west"], hostname="name")
     assert status != 0
-    assert f"node 0000000009 (provider west, server {forged}) and the host db01 of {static}" in said
+    assert without_blanks(f"node 0000000009 (provider west, server {forged}) and the host db01 of {static}") in said
     status, said = both(providers=["east"])
     assert status != 0
-    assert f"server {site.servers['0000000002']}) and the host np0000000002 of {static}" in said
+    assert without_blanks(f"server {site.servers['0000000002']}) and the host np0000000002 of {static}") in said
     status, said = both(providers=["west"], hostnames=["'databases' if nodepool.node_id == '0000000004' else ''"])
     assert status != 0
-    assert "and the group databases" in said
+    assert "andthegroupdatabases" in said
     status, _said = both(providers=["east"], hostnames=["nodepool.provider ~ '-' ~ nodepool.node_id"])
     assert status == 0
     twice = [site.write(name=name, providers=["east"]) for name in ("a.nodepool.yml", "b.nodepool.yml")]
@@ -117,7 +122,7 @@ def test_encrypted_files_are_decrypted_with_the_passwords_of_the_command(site: S
 
     def run(file: Path, *words: Any) -> tuple[int, str, str]:
         done = command("ansible-inventory", "-i", file, "--list", *words, folder=site.folder, **FAILING)
-        return done.returncode, done.stdout, " ".join(done.stderr.split())
+        return done.returncode, done.stdout, without_blanks(done.stderr)
 
     whole = site.write(
         clouds_config="vaulted-clouds.yaml",
@@ -128,10 +133,10 @@ def test_encrypted_files_are_decrypted_with_the_passwords_of_the_command(site: S
     status, out, said = run(whole, "--vault-password-file", password)
     assert status == 0, said
     assert set(NAMES) <= set(json.loads(out)["_meta"]["hostvars"])
-    for words, reason in (((), "password"), (("--vault-password-file", wrong), "ecryption failed")):
+    for words, reason in (((), "password"), (("--vault-password-file", wrong), "ecryptionfailed")):
         status, _out, said = run(whole, *words)
         assert status != 0
-        assert "vaulted-clouds.yaml: is encrypted with ansible-vault: give its password" in said
+        assert without_blanks("vaulted-clouds.yaml: is encrypted with ansible-vault: give its password") in said
         assert reason in said
     by_value = site.write(clouds_config="inline-clouds.yaml", clouds=["west"])
     status, out, said = run(by_value, "--vault-password-file", password)
@@ -140,7 +145,7 @@ def test_encrypted_files_are_decrypted_with_the_passwords_of_the_command(site: S
     broken = site.write(clouds_config="vaulted-clouds.yaml", clouds=["north"])
     status, _out, said = run(broken, "--vault-password-file", password)
     assert status != 0
-    assert "vaulted-clouds.yaml has no entry 'north'" in said, "the error names the file, not its copy"
+    assert "vaulted-clouds.yamlhasnoentry'north'" in said, "the error names the file, not its copy"
 
 
 @pytest.mark.parametrize("content", ["[]", "{not json", '{"east": [], "west": {"listed_at": 1e12, "rows": [{}]}}'])

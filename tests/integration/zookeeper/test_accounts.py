@@ -283,6 +283,20 @@ def test_a_server_without_sasl_is_told(zookeeper, zk_chroot):
         Store(as_(zk_chroot, BY_SASL), connect_timeout=60.0).open()
 
 
+def test_an_account_that_is_refused_later_is_told_and_taken_again():
+    with ZooKeeperServer(tick_ms=100, accounts={"launcher": "geheim-3"}) as server:
+        settings = replace(settings_for(server, "/ci", timeout=1.0), auth=BY_SASL)
+        with Store(settings) as store:
+            server.accounts = {"launcher": "another"}
+            server.restart()
+            assert "does not accept the account sasl:launcher" in eventually(lambda: store.refusal, 60)
+            server.accounts = {"launcher": "geheim-3"}
+            server.restart()
+            eventually(lambda: store.state == "connected", 60)
+            assert store.refusal == ""
+            store.own.put("freezes/a", {"x": 1})
+
+
 def test_passwords_are_in_no_line_of_the_log(protected, caplog):
     _server, settings = protected
     caplog.set_level("DEBUG")

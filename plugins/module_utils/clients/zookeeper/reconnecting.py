@@ -71,6 +71,8 @@ class ReconnectingClient:
         self._closing = False
         self._supervisor: threading.Thread | None = None
         self.unusable = UnusableDocuments()
+        self.refusal = ""
+        """Why ZooKeeper does not take the account of this client any more; "" while it does, or is not reached."""
         self._watch = True
         self._roots: Iterable[str] = paths.DOCUMENT_ROOTS
         self._locks: Iterable[str] = paths.LOCKED
@@ -234,6 +236,7 @@ class ReconnectingClient:
             self.tree = feed.tree
             self.feed = feed
             self.state = CONNECTED
+            self.refusal = ""
             self._tries = 0
         for todo in self.after_sync:
             with contextlib.suppress(StoreError):
@@ -317,6 +320,8 @@ class ReconnectingClient:
                 seen = 0  # no server has reached it: ZooKeeper's data was restored from an older state
             if self._try(partial(self._connect, self.timeout, seen_zxid=seen)) and self._try(self._synchronize):
                 return
+            if self.refusal:
+                self.notify("")
             self._pause(attempt)
             attempt += 1
 
@@ -331,6 +336,7 @@ class ReconnectingClient:
             step()
         except StoreError as problem:
             _LOG.warning("%s", problem)
+            self.refusal = str(problem) if isinstance(problem, StoreDenied) else ""
             return False
         except Exception as problem:
             # A short lack of file descriptors or memory must not end the thread that everything depends on.

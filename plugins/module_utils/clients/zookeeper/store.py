@@ -84,6 +84,11 @@ class Store:
         return self._session.state
 
     @property
+    def refusal(self) -> str:
+        """Why ZooKeeper does not take the account of this client any more, while it is not connected; "" otherwise."""
+        return self._session.refusal
+
+    @property
     def generation(self) -> int:
         """The number of the session; it rises with each new session. Locks of older sessions are gone."""
         return self._session.generation

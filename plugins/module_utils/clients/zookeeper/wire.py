@@ -44,6 +44,12 @@ _MOST_BYTES = 256 * 1024
 """Bytes of requests after which they are written, even when more requests wait."""
 
 
+def _unknown_error(code: int) -> Exception:
+    problem: Exception = ZookeeperError(f"error {code}")
+    problem.code = code  # type: ignore[attr-defined]  # as kazoo's own errors have it
+    return problem
+
+
 class _Queue(queue.SimpleQueue[Any]):
     """A queue with the method :meth:`task_done`, which kazoo's threads call and nothing waits for."""
 
@@ -232,7 +238,7 @@ class Wire(ConnectionHandler):
     def _read_response(self, header: Any, buffer: bytes, offset: int) -> Any:
         if header.err and header.err not in EXCEPTIONS:
             # At an error that it does not know kazoo ends the thread, and tells nobody what became of the request.
-            EXCEPTIONS[header.err] = partial(ZookeeperError, f"error {header.err}")
+            EXCEPTIONS[header.err] = partial(_unknown_error, header.err)
         return super()._read_response(header, buffer, offset)
 
     def _read_watch_event(self, buffer: bytes, offset: int) -> None:

@@ -23,6 +23,9 @@ class Connection(Protocol):
     @property
     def generation(self) -> int: ...
 
+    @property
+    def refusal(self) -> str: ...
+
 
 class ZooKeeperAbsence:
     """Reports every change of the connection, also while the cycle's thread is busy.
@@ -45,12 +48,14 @@ class ZooKeeperAbsence:
         self._lock = threading.Lock()
         self._since: float | None = None
         self._generation = store.generation
+        self._refused = ""
 
     def changed(self, path: str) -> None:
         """Callback for ``Store.on_change``; the path is "" when the connection has changed."""
         if path:
             return
         line, now = None, self._clock()
+        refusal = self._store.refusal
         with self._lock:
             away = self._store.state != "connected"
             if away and self._since is None:
@@ -61,5 +66,8 @@ class ZooKeeperAbsence:
                 session = "" if same else ", in a new session: what was locked in the old one is looked at afresh"
                 line = f"back after {now - self._since:.1f} s{session}"
                 self._since, self._generation = None, self._store.generation
+            if away and line is None and refusal and refusal != self._refused:
+                line = refusal
+            self._refused = refusal if away else ""
         if line is not None:
             self._say(f"ZooKeeper ({self._hosts}): {line}")

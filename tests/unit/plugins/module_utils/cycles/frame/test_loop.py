@@ -30,6 +30,7 @@ class Connection:
     def __init__(self) -> None:
         self.state = "connected"
         self.generation = 1
+        self.refusal = ""
 
 
 class Cycle:

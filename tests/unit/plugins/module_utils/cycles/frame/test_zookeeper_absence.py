@@ -17,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 class World:
     """A connection that the test sets, and a clock that it turns."""
 
-    state, generation, now = "connected", 1, 100.0
+    state, generation, now, refusal = "connected", 1, 100.0, ""
 
     def __init__(self):
         self.said: list[str] = []
@@ -46,6 +46,19 @@ def test_a_loss_and_the_return_are_told_once_with_the_seconds(world):
         "ZooKeeper (zk01:2281, [::1]:2): the connection is lost; nothing is changed until it is back",
         "ZooKeeper (zk01:2281, [::1]:2): back after 20.2 s",
     ]
+
+
+def test_a_refused_account_is_told_once_for_each_absence(world):
+    for _absence in range(2):
+        world.becomes("suspended", 1)
+        world.refusal = "ZooKeeper does not accept the account sasl:launcher"
+        world.becomes("lost", 10)
+        world.becomes("lost", 10)
+        world.refusal = ""
+        world.becomes("connected", 1)
+    assert [line for line in world.said if "sasl:launcher" in line] == [
+        "ZooKeeper (zk01:2281, [::1]:2): ZooKeeper does not accept the account sasl:launcher"
+    ] * 2
 
 
 def test_a_new_session_is_told(world):
