@@ -54,6 +54,15 @@ options:
         serve them.
     type: float
     default: 30
+  spare_ssh_after:
+    description:
+      - Age in seconds from which a ready node that a request wants is tried by ssh once more before it is handed out.
+        The request waits for that, ten seconds at most.
+      - A node that does not answer, or with another host key, is not handed out. It is deleted when a second try half a
+        minute later fails as well.
+      - V(0) tries no node again. Nodes of labels without C(host-key-checking) are never tried.
+    type: float
+    default: 0
 extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree.clouds

@@ -266,13 +266,19 @@ class World:
         until: str = DEADLINE,
         providers: tuple[str, ...] | None = None,
         keeper: MemoryZooKeeper | None = None,
+        spare_ssh_after: float = 0.0,
     ) -> Cycle:
         """Start a cycle; it runs while the world runs.
 
         :param keeper: another ZooKeeper: a second tree with the same configuration and the same clouds.
         """
         options = WorldOptions(
-            config="nodepool.yaml", duration=duration, until=until, providers=providers, api_timeout=self.api_timeout
+            config="nodepool.yaml",
+            duration=duration,
+            until=until,
+            providers=providers,
+            api_timeout=self.api_timeout,
+            spare_ssh_after=spare_ssh_after,
         )
         object.__setattr__(options, "world", self)
         cycle = Cycle(self, options, keeper or self.keeper)

@@ -65,6 +65,7 @@ SURPLUS = "surplus"
 HELD_TOO_LONG = "held-too-long"
 OWNER_GONE = "owner-gone"
 SERVER_GONE = "server-gone"
+SPARE_SILENT = "spare-silent"
 LEASE_EXPIRED = "lease-expired"
 REQUEST_GONE = "request-gone"
 
@@ -97,6 +98,7 @@ _TEXTS = {
     AGED: "ready for {age:.0f} s, max-ready-age is {limit:.12g} s",
     HELD_TOO_LONG: "held for {age:.0f} s, the limit is {limit:.12g} s",
     SERVER_GONE: "{where} lists its server {server} as {status}: it cannot be used",
+    SPARE_SILENT: "its server {server} in {where} does not answer by ssh any more: {text}",
     OWNER_GONE: "the launch has no owner any more",
     LEASE_EXPIRED: "the lease {lease} of this request has expired",
     REQUEST_GONE: "request {request} does not exist any more",

@@ -54,6 +54,7 @@ AT_LEAST: dict[str, tuple[float, str]] = {
     "duration": (0, "give the seconds to stay, 0 or more"),
     "first_build_room": (0, "give MiB, 0 or more"),
     "uploads_per_provider": (1, "give 1 or more"),
+    "spare_ssh_after": (0, "give seconds, or 0 to try no spare node again"),
 }
 MORE_THAN_ZERO = ("api_timeout", "hook_timeout")
 

@@ -15,7 +15,12 @@ from ..reporting.summary import launcher_summary
 from .arguments import API_ARGUMENTS, CYCLE_ARGUMENTS, PROVIDERS_ARGUMENTS, options_of
 from .cycle import cycle_result, run_cycle
 
-LAUNCH_ARGUMENTS: dict[str, Any] = {**CYCLE_ARGUMENTS, **PROVIDERS_ARGUMENTS, **API_ARGUMENTS}
+LAUNCH_ARGUMENTS: dict[str, Any] = {
+    **CYCLE_ARGUMENTS,
+    **PROVIDERS_ARGUMENTS,
+    **API_ARGUMENTS,
+    "spare_ssh_after": {"type": "float", "default": 0.0},
+}
 
 
 def launch(module: AnsibleModule) -> dict[str, Any]:

@@ -94,6 +94,23 @@ def test_a_spare_that_was_stopped_is_replaced_and_a_node_in_use_is_left_alone(si
         assert [server["name"] for server in site.cloud.servers()] == [f"np{new}"]
 
 
+def test_an_old_spare_whose_guest_is_away_is_not_handed_out(site: Site):
+    """nova still shows the server as ACTIVE; its node's record names an address at which nobody answers."""
+    site.add_cloud("one", "guest")
+    scanned(site)
+    requestor = site.requestor
+    first = requestor.ask("small")
+    launch(site)
+    (old,) = requestor.nodes_of(first)
+    requestor.cancel(first)
+    launch(site)
+    requestor.write_node(old, connection_port=1, state_time=time.time() - 500)
+    second = requestor.ask("small")
+    ran = launch(site, launcher_spare_ssh_after=400, launcher_until="deadline", launcher_duration=25)
+    (new,) = requestor.nodes_of(second)
+    assert new != old and f"node {old}: not handed out: no host key from" in ran.stdout
+
+
 def test_nodes_of_cancelled_requests_go_after_an_idle_time(site: Site):
     site.configure()
     requestor = site.requestor

@@ -59,10 +59,12 @@ class LauncherOptions(CycleOptions):
 
     :param providers: names of the providers to act for; None for all.
     :param serves: False to only delete nodes: no request is served, no node is launched, and no pool is registered.
+    :param spare_ssh_after: age in seconds from which ssh is tried again before a spare node is handed out; 0: never.
     """
 
     providers: tuple[str, ...] | None = None
     serves: bool = True
+    spare_ssh_after: float = 0.0
 
     def load(self) -> NodepoolConfig:
         """Read the configuration and check that it has the chosen providers.
@@ -135,7 +137,9 @@ class LauncherCycle(Work):
         self._watch.known = context.config
         self._news = News()
         self._takeover = Takeover(context, options.chosen, options.client, registers=options.serves)
-        self._launcher_pass = LauncherPass(context, self._takeover, serves=options.serves)
+        self._launcher_pass = LauncherPass(
+            context, self._takeover, serves=options.serves, spare_ssh_after=options.spare_ssh_after
+        )
         if options.until == SETTLED:
             context.ages.first_seconds = 0.0  # it ends as soon as nothing is left to do
         context.account.cycle_counts = CycleCounts(sink)

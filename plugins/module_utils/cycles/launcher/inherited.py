@@ -5,7 +5,8 @@
 
 A ready node is handed out when a list younger than a minute shows its server ACTIVE. Without such a list one is asked
 for when a request wants the node, and the request waits for it, as long as recent lists of this cloud took. After that
-the node counts as doubtful: it is kept, but requests are served without it.
+the node counts as doubtful: it is kept, but requests are served without it. If an operator wants it, ssh is tried again
+before an old one is handed out (:mod:`.spare_ssh`).
 
 Ready nodes from before the take-over are treated as if a list had shown their servers. One that the first list lacks
 has vanished from one list to the next: nova is asked about it (``provider/missing.py``).
@@ -28,6 +29,7 @@ from ...model.node import Node, NodeState
 from ...model.reasons import Reason
 from .context.context import Context
 from .provider.actor import LIMITS_AGE, ProviderActor
+from .spare_ssh import SpareSsh
 
 ACTIVE = "ACTIVE"
 GONE = "gone (404)"
@@ -82,6 +84,8 @@ class Inherited:
         """Provider → since when requests want a node of it that no list proves."""
         self._noted: dict[str, float] = {}
         """Provider → when that was seen last."""
+        self.ssh: SpareSsh | None = None
+        """Tries ssh again before an old spare is handed out; None in a preview."""
         self._asking: set[str] = set()
         """The providers of which the present pass wants such a node."""
 
@@ -100,6 +104,8 @@ class Inherited:
         self._left.clear()
         self._wanted.clear()
         self._asking.clear()
+        if self.ssh is not None:
+            self.ssh.drop()
 
     def ask_for_lists(self, now: float) -> None:
         """Read the list of each provider whose nodes are wanted and not proved; called once per pass."""
@@ -108,9 +114,19 @@ class Inherited:
             if actor is not None and actor.view.listed_from <= self._wanted[name] and not actor.capacity.busy:
                 actor.view.want_list(now)
         self._asking.clear()
+        if self.ssh is not None:
+            self.ssh.step(now)
 
     def standing(self, node: Node, now: float) -> Standing:
         """Return whether a ready node that a request wants may be handed out."""
+        standing = self._shown(node, now)
+        if standing is not Standing.PROVED or self.ssh is None:
+            return standing
+        answered = self.ssh.answered(node, now)
+        return Standing.ASKED if answered is None else Standing.PROVED if answered else Standing.DOUBTED
+
+    def _shown(self, node: Node, now: float) -> Standing:
+        """Return whether the cloud shows its server."""
         name, server_id = node.provider or "", node.external_id
         actor = self._context.actors.get(name)
         if actor is None or not isinstance(server_id, str) or _is_shown(actor, server_id, now):
@@ -129,13 +145,17 @@ class Inherited:
     def lost(self, node: Node) -> Reason | None:
         """Return why the server of a ready node cannot be used; None if no reason is known."""
         actor = self._context.actors.get(node.provider or "")
-        return None if actor is None else lost(actor, node, self._known_at(node))
+        if actor is None:
+            return None
+        silent = self.ssh.lost(node) if self.ssh is not None else None
+        return silent or lost(actor, node, self._known_at(node))
 
     def next_due(self, now: float) -> float:
         """Return the seconds until the wait for the first provider's list ends."""
         actors = self._context.actors
         ends = [since + actors[name].list_bound for name, since in self._wanted.items() if name in actors]
-        return min((end - now for end in ends if end > now), default=float("inf"))
+        tries = self.ssh.next_due(now) if self.ssh is not None else float("inf")
+        return min(tries, min((end - now for end in ends if end > now), default=float("inf")))
 
     def _known_at(self, node: Node) -> float:
         """Return when the server surely existed; at most the time of the take-over, as other clocks may be ahead."""

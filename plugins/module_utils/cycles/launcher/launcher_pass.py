@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from ...clients.ssh import Scanner
+from ...clients.ssh import Scanner, ScanResult
 from ...launching.actions import (
     DeleteNode,
     DropRequest,
@@ -41,6 +41,7 @@ from .requests.accepted_requests import AcceptedRequests
 from .requests.pending_waits import PendingWaits
 from .requests.waits import Waits
 from .snapshot import InHand, demand_of, due_upkeep, observe
+from .spare_ssh import KEY, SpareSsh
 from .takeover import Takeover
 
 END_WAIT = 5.0
@@ -54,11 +55,15 @@ class LauncherPass:
     :param serves: False to only delete nodes: no request is served, and no launch is begun or adopted.
     """
 
-    def __init__(self, context: Context, takeover: Takeover, *, serves: bool = True) -> None:
+    def __init__(
+        self, context: Context, takeover: Takeover, *, serves: bool = True, spare_ssh_after: float = 0.0
+    ) -> None:
         self._context = context
         self._serves = serves
         self._takeover = takeover
-        self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._launches.scanned(result)))
+        self._scanner = Scanner(lambda result: context.inbox.post(lambda: self._scanned(result)))
+        self._spare_ssh = SpareSsh(context, spare_ssh_after, self._scanner.submit)
+        takeover.inherited.ssh = self._spare_ssh
         self._nodes, self._requests, self._ledger = context.store.nodes.view(), context.store.requests.view(), Ledger()
         self._removals = Removals(context)
         self._deletions = Deletions(context, self._removals)
@@ -311,6 +316,9 @@ class LauncherPass:
                 context.account.say(Line(spare.reason.text(), label=spare.label))
         context.account.unmet_spares, context.account.unmet_reasons = dict(plan.unmet_spares), dict(plan.unmet_reasons)
         self._takeover.set_paused(self._waits.publish(plan.wait, now))
+
+    def _scanned(self, result: ScanResult) -> None:
+        (self._spare_ssh if result.key.startswith(KEY) else self._launches).scanned(result)
 
     def _busy(self) -> set[str]:
         return self._accepted.node_ids | self._launches.in_progress.keys() | self._deletions.node_ids
