@@ -10,6 +10,7 @@ import hashlib
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import image_tasks
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import STOPPED
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 from tests.support.image_process import UploadProcess, run_module
@@ -87,6 +88,22 @@ def test_the_answer_to_a_task_that_got_lost(builder: Builder, cloud: Cloud) -> N
     builder.build(formats=("vhd",))
     assert len(builder.run()["uploads"]["done"]) == 1
     assert len(builder.in_cloud()) == 1
+
+
+def test_the_end_of_the_cycle_during_the_import_leaves_nothing(builder: Builder, cloud: Cloud) -> None:
+    configure(builder)
+    builder.build(size=SIZE, formats=("vhd",))
+    with builder.stay() as cycle:
+        eventually(lambda: cloud.calls("POST /tasks"), 40)
+        cycle.stop.ask(STOPPED)
+        eventually(lambda: not cycle.running, 40)
+    assert cycle.result["uploads"]["done"] == []
+    eventually(lambda: cloud.calls("POST /tasks") and not cloud.state()["objects"])
+    # The image may have come meanwhile: it is deleted, and the build is uploaded by the next cycle.
+    result = builder.run()
+    assert len(result["uploads"]["done"]) == 1
+    assert set(builder.in_cloud()) == {result["uploads"]["done"][0]["external_id"]}
+    assert set(builder.states()) == {"ready"}
 
 
 def test_a_killed_upload_whose_image_has_no_marks_yet_leaves_one_good_image(builder: Builder, cloud: Cloud) -> None:

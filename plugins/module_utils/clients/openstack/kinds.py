@@ -49,7 +49,8 @@ def call_kind(method: str, url: str) -> str:
         if _VERSION.match(segment):
             version, segments = segment, segments[index + 1 :]
             break
-    if version == "v1":  # of the services that are called, only swift has it; names of accounts and objects follow
+    # Of the services that are called, only swift has v1. Names of accounts, containers and objects follow.
+    if version == "v1" and not any(_VERSION.match(segment) for segment in segments):
         return f"{method} /object-store"
     if not segments:
         return f"{method} /{version}"

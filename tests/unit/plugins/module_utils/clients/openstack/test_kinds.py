@@ -32,6 +32,9 @@ HEX = "0b1e3a527f0d4c539b0e0d1c2b3a4f5e"
         ("GET", f"https://cinder.example/v3/{HEX}/limits", "GET /volume/limits"),
         ("GET", "https://glance.example/v2/images?name=v2", "GET /images"),
         ("GET", "https://nova.example/v2.1/os-availability-zone", "GET /os-availability-zone"),
+        ("PUT", f"https://swift.example/v1/AUTH_{HEX}/images/nodepool-1", "PUT /object-store"),
+        ("DELETE", "https://cloud.example/swift/v1/images/nodepool-1?x=1", "DELETE /object-store"),
+        ("GET", f"https://glance.example/v2/tasks/{UUID}", "GET /tasks/{id}"),
     ],
 )
 def test_what_differs_from_object_to_object_is_left_out(method: str, url: str, kind: str) -> None:
@@ -48,6 +51,8 @@ def test_what_differs_from_object_to_object_is_left_out(method: str, url: str, k
         ("GET /quotas/{id}/details", "neutron"),
         ("POST /floatingips", "neutron"),
         ("GET /images/{id}", "glance"),
+        ("POST /tasks", "glance"),
+        ("PUT /object-store", "swift"),
         ("POST /auth/tokens", "keystone"),
         ("", "nova"),
     ],

@@ -91,8 +91,8 @@ def test_another_zookeeper_is_not_taken_and_said_once(world):
     world.run(10)
     world.configure({**document, "max-hold-age": 9})
     world.run(10)
-    assert len(lines(cycle, "zookeeper-servers")) == 1
+    assert len(lines(cycle, "the connection to ZooKeeper")) == 1
     assert cycle.context.config.zookeeper.servers[0].host == "memory"
     assert cycle.context.config.max_hold_age == 9
     world.run(60)
-    assert any("zookeeper-servers" in warning for warning in cycle.result["warnings"])
+    assert any("the connection to ZooKeeper" in warning for warning in cycle.result["warnings"])
