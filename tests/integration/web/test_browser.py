@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, expect
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture import Picture
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Application
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Application, Visitors
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import Listening
 from tests.support import busy_tree
 from tests.support.browser import barriers, browser, patience, program, shoot, too_wide, visit
@@ -35,6 +35,8 @@ PAGES = {
     "request": f"requests/{request_id(5)}",
 }
 FRESH = "300-0000099999"
+PREFIX = "/ci/nodepool"
+"""Path of a proxy that leaves it in its requests."""
 
 
 @dataclass
@@ -84,7 +86,7 @@ def site_of(server: ZooKeeperServer, stack: ExitStack) -> Site:
             busy_tree.config().replace("host: 127.0.0.1", f"host: {HOST}, port: {server.port}, chroot: {chroot}")
         )
     )
-    listening = stack.enter_context(Listening(Application(picture), HOST, 0))
+    listening = stack.enter_context(Listening(Application(picture, visitors=Visitors(prefix=PREFIX)), HOST, 0))
     picture.open()
     stack.callback(picture.close)
     eventually(lambda: picture.snapshot().contact.age is not None)
@@ -159,6 +161,26 @@ def test_lists_are_filtered_by_their_form(busy, chromium):
         expect(page.locator("#h-list")).to_contain_text("of 60 nodes")
         assert page.url.endswith("nodes?state=ready")
         assert set(page.locator("#content td[data-title=State]").all_inner_texts()) == {"ready"}
+
+
+def test_the_pages_stay_below_the_path_of_a_proxy(busy, chromium):
+    below = f"{busy.address.rstrip('/')}{PREFIX}/"
+    with visit(chromium, "about:blank", width=1400) as visited:
+        asked: list[str] = []
+        visited.page.on("request", lambda request: asked.append(request.url))
+        visited.page.goto(below.rstrip("/"))
+        expect(visited.page).to_have_url(below)
+        expect(visited.page.locator("#live")).to_be_visible()
+        for name in ("Nodes", "Requests", "Images", "Overview"):
+            visited.page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
+            expect(visited.page.locator("h1")).to_be_visible()
+        visited.page.goto(f"{below}requests/{request_id(5)}")
+        visited.page.get_by_role("navigation", name="Path").get_by_role("link").click()
+        expect(visited.page).to_have_url(f"{below}requests")
+        with visited.page.expect_request(lambda request: "fragment=1" in request.url):
+            pass
+    assert [url for url in asked if not url.startswith(below) and url != below.rstrip("/")] == []
+    assert any(url.startswith(f"{below}static/") for url in asked)
 
 
 def test_all_is_there_without_javascript(busy, chromium):
