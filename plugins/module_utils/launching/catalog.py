@@ -18,6 +18,7 @@ from ..model.resources import Limits, Resources
 from .resolver import (
     choose_flavor,
     choose_image,
+    fallback_remark,
     group_problems,
     is_arriving,
     resolve_networks,
@@ -82,10 +83,18 @@ def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
         yield not_offered("image", wanted, [name for name in catalog.image_names if name != wanted], remedy)
 
 
-def arriving_image(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
-    """Yield a sentence for a cloud-image that is not complete yet: until then nodes of its labels wait."""
+def image_remarks(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
+    """Yield a sentence for a cloud-image that is not complete yet, and for a diskimage whose newest image is not usable.
+
+    Until then nodes wait, or boot from an older image.
+    """
+    if settings.kind == "diskimage":
+        remark = fallback_remark(catalog.uploads.get(settings.name, ()))
+        if remark is not None:
+            yield f"diskimage {settings.name!r}: {remark}"
+        return
     wanted = settings.image_id or settings.image_name or ""
-    if settings.kind == "cloud-image" and is_arriving(settings, catalog.images.get(wanted, ())):
+    if is_arriving(settings, catalog.images.get(wanted, ())):
         try:
             choose_image(settings, catalog.images[wanted])
         except CloudRefused as error:

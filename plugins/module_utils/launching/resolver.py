@@ -216,8 +216,23 @@ def uploads_problem(images: Sequence[Image]) -> str | None:
     """
     if not images or any(image.status == ACTIVE or image.status in COMING for image in images):
         return None
-    newest = max(images, key=lambda image: (image.created or "", image.id))
+    newest = _newest(images)
     return f"its image {newest.name!r} {unusable_image(newest)}"
+
+
+def fallback_remark(images: Sequence[Image]) -> str | None:
+    """Return why servers are made of an older image of a diskimage than the newest; None if they are not."""
+    newest = _newest(images) if images else None
+    if newest is None or newest.status == ACTIVE or newest.status in COMING:
+        return None
+    older = [image for image in images if image.status == ACTIVE]
+    if not older:
+        return None
+    return f"its image {newest.name!r} {unusable_image(newest)}; until then nodes boot from {_newest(older).name!r}"
+
+
+def _newest(images: Sequence[Image]) -> Image:
+    return max(images, key=lambda image: (image.created or "", image.id))
 
 
 def unusable_image(image: Image) -> str:

@@ -41,7 +41,7 @@ def unusable_labels(
     for name, why in found.problems.items():
         if why is not None:
             module.warn(f"it is not known what provider {name} can launch: {why}")
-    for text in (*(f"not checked: {text}" for text in found.unchecked), *found.waits):
+    for text in (*(f"not checked: {text}" for text in found.unchecked), *found.remarks):
         module.warn(text)
     rows = [{"pool": where, "label": label, "text": text} for where, label, text in found.rows]
     return [row for row in rows if not labels or row["label"] in labels]

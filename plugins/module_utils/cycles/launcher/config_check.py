@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from ...clients.openstack.client import CloudClient
 from ...launching.catalog import (
     Catalog,
-    arriving_image,
     grouped,
     image_misses,
+    image_remarks,
     misses,
     too_large,
 )
@@ -55,8 +55,8 @@ class Looked:
     """Problems: (provider/pool, label, sentence)."""
     unchecked: list[str]
     """Sentences about facts that could not be read, and were therefore not checked."""
-    waits: list[tuple[str, str, str]]
-    """What labels must wait for, in the form of *rows*."""
+    remarks: list[tuple[str, str, str]]
+    """What does not keep labels from being launched, in the form of *rows*."""
 
 
 def check_config(options: LauncherOptions, *, offline: bool = False) -> dict[str, Any]:
@@ -89,9 +89,10 @@ class CloudsLooked:
         return [text for name in sorted(self.looked) for text in self.looked[name].unchecked]
 
     @property
-    def waits(self) -> list[str]:
-        """Sentences about what labels must wait for."""
-        return grouped(row for name in sorted(self.looked) for row in self.looked[name].waits)
+    def remarks(self) -> list[str]:
+        """Sentences about what does not keep labels from being launched."""
+        rows = [row for name in sorted(self.looked) for row in self.looked[name].remarks]
+        return list(dict.fromkeys(f"{where}: label {label}: {text}" for where, label, text in rows))
 
 
 def look_at_clouds(options: ConfigOptions, config: NodepoolConfig, providers: Iterable[str]) -> CloudsLooked:
@@ -122,7 +123,7 @@ def _with_clouds(options: LauncherOptions, config: NodepoolConfig) -> dict[str, 
     return {
         "providers": providers,
         "unchecked": found.unchecked,
-        "warnings": [*config.warnings, *found.waits],
+        "warnings": [*config.warnings, *found.remarks],
         "unusable": [*unreached(providers), *grouped(found.rows)],
     }
 
@@ -157,8 +158,8 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         floating = floating_problems(pool, label, catalog.networks, client)
         for text in (*_problems(config, provider, pool, label, catalog), *floating):
             looked.rows.append((where, label.name, text))
-        for text in arriving_image(config.image_settings(provider, label), catalog):
-            looked.waits.append((where, label.name, text))
+        for text in image_remarks(config.image_settings(provider, label), catalog):
+            looked.remarks.append((where, label.name, text))
     return looked
 
 

@@ -36,7 +36,7 @@ from .context.account import Account
 from .context.context import Context
 from .context.ledger import take_stock
 from .context.offers import ask_about, label_template
-from .context.uploads_seen import deny_unusable, inactive_uploads
+from .context.uploads_seen import deny_unusable, fallbacks, inactive_uploads
 from .cycle import LauncherOptions
 from .inherited import Inherited
 from .launches.gates import Gates
@@ -96,7 +96,7 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
         "acted_for": [],
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
         "api_calls": {name: actor.client.counters.document() for name, actor in context.actors.items()},
-        "warnings": [*context.config.warnings, *met, *store.odd_documents(), *warned],
+        "warnings": [*context.config.warnings, *met, *store.odd_documents(), *warned, *fallbacks(context)],
     }
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ....launching.resolver import upload_problem, uploads_problem
+from ....launching.resolver import fallback_remark, upload_problem, uploads_problem
+from ....model.cloud import Image
 from ....model.config.types import Pool, PoolLabel
 from ....model.image import Upload
 from ..provider.actor import ProviderActor
@@ -39,14 +40,27 @@ def inactive_uploads(context: Context, actor: ProviderActor) -> Iterator[tuple[s
     """Yield (pool, label, problem) for each label whose uploads are all there and not usable, as the check of a
     configuration does. An upload that is gone is made anew by itself."""
     for pool, label in _labels(actor):
-        if _next_upload(context, actor, label) is not None:
-            continue
-        name = label.diskimage or ""
-        ready = [upload.external_id for upload in context.store.images.uploads(name, actor.provider.name)]
-        facts = [fact for ident in ready if (fact := actor.known.images.get(ident or "")) is not None]
-        problem = uploads_problem([image for fact in facts for image in fact.value or ()])
-        if problem is not None:
-            yield f"{actor.provider.name}/{pool.name}", label.name, f"diskimage {name!r}: {problem}"
+        problem = uploads_problem(_seen(context, actor, label))
+        if problem is not None and _next_upload(context, actor, label) is None:
+            yield f"{actor.provider.name}/{pool.name}", label.name, f"diskimage {label.diskimage!r}: {problem}"
+
+
+def fallbacks(context: Context) -> list[str]:
+    """Return a sentence for each diskimage of which an older upload is used, because the newest is not usable."""
+    found: dict[str, None] = {}
+    for actor in context.actors.values():
+        for _pool, label in _labels(actor):
+            remark = fallback_remark(_seen(context, actor, label))
+            if remark is not None:
+                found[f"provider {actor.provider.name}: diskimage {label.diskimage!r}: {remark}"] = None
+    return list(found)
+
+
+def _seen(context: Context, actor: ProviderActor, label: PoolLabel) -> list[Image]:
+    """Return the images of uploads about which glance was asked."""
+    uploads = context.store.images.uploads(label.diskimage or "", actor.provider.name)
+    facts = [fact for upload in uploads if (fact := actor.known.images.get(upload.external_id or "")) is not None]
+    return [image for fact in facts for image in fact.value or ()]
 
 
 def _labels(actor: ProviderActor) -> Iterator[tuple[Pool, PoolLabel]]:

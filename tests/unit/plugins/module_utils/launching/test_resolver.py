@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.resolver import (
     choose_flavor,
     choose_image,
+    fallback_remark,
     floating_problems,
     group_problems,
     resolve_networks,
@@ -263,6 +264,15 @@ def test_a_diskimage_is_usable_while_one_upload_is_or_may_become_so(images):
     if told is not None:
         newest = max(images, key=lambda image: image.id)
         assert newest.id in told and newest.status in told
+
+
+@given(IMAGES)
+def test_an_older_image_is_used_only_where_the_newest_is_not_usable(images):
+    told = fallback_remark(images)
+    newest = max(images, key=lambda image: image.id, default=None)
+    unusable = newest is not None and newest.status in ("deactivated", "killed")
+    assert (told is not None) is (unusable and any(image.status == "active" for image in images))
+    assert told is None or uploads_problem(images) is None
 
 
 OUT = [Network("ext1", "out", external=True), Network("ext2", "wan", external=True)]

@@ -301,6 +301,9 @@ def test_an_upload_that_is_not_active_is_named_by_check_mode_and_by_the_check_of
         seen = run()
         assert (seen["unusable"], [item["request"] for item in seen["plan"]["admit"]]) == ([], [request])
         assert check(world)["unusable"] == [], "the older one serves"
+        for warnings in (seen["warnings"], check(world)["warnings"]):
+            (text,) = [text for text in warnings if f"is {status} (east-2)" in text]
+            assert "until then nodes boot from 'built-1'" in text
         inactive(world, 1, status)
         seen = run()
         assert [item["request"] for item in seen["plan"]["wait"]] == [request]
