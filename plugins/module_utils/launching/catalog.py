@@ -84,7 +84,7 @@ def image_misses(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
 
 
 def image_remarks(settings: ImageSettings, catalog: Catalog) -> Iterator[str]:
-    """Yield a sentence for a cloud-image that is not complete yet, and for a diskimage whose newest image is not usable.
+    """Yield a sentence for a cloud-image that is not complete yet, or a diskimage whose newest image is not usable.
 
     Until then nodes wait, or boot from an older image.
     """
