@@ -165,11 +165,11 @@ def hosts(
         usual = _usual_name(row, address, hostname)
         groups = [f"{key}_{row[key]}" for key in GROUPS if row.get(key)]
         groups += groups_of(row["metadata"]) if metadata_groups else []
-        found.append(Host(_NAME.sub("_", name_of(variables) or str(usual)), groups, variables))
+        found.append(Host(_harmless(name_of(variables) or str(usual)), groups, variables))
     taken = Counter(host.name for host in found)
     for host in found:
         if taken[host.name] > 1 or host.name in RESERVED_NAMES:
-            host.name = f"{host.name}_{host.variables['nodepool']['server_id']}"
+            host.name = _harmless(f"{host.name}_{host.variables['nodepool']['server_id']}")
     return found
 
 
@@ -183,6 +183,10 @@ def _usual_name(row: Mapping[str, Any], address: str, hostname: str) -> str:
     else:
         name = address if hostname == "address" else row.get(hostname) or ""
     return str(name or row["server_id"])
+
+
+def _harmless(name: str) -> str:
+    return _NAME.sub("_", name)
 
 
 def groups_of(metadata: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...clients.zookeeper import paths
 from ...clients.zookeeper.reading import Found, TreeReading
+from ...model import connection
 from ...model.documents import seconds, text, whole, words
 from ...model.lease import LEASES, hold_job
 from ...model.node import NodeState
@@ -116,7 +117,7 @@ def _node_row(node_id: str, reading: TreeReading, *, is_held: bool) -> dict[str,
         "state": text(document.get("state")) if found is not None else "gone",
         "held": is_held,
         "provider": text(document.get("provider")),
-        "address": text(document.get("interface_ip")),
+        "address": connection.address(document.get("interface_ip")) or None,
     }
 
 
