@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
+from typing import Any
 
+from tests.support.ansible_run import run_alone
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
 from tests.support.launcher_process import LauncherProcess
@@ -94,3 +97,38 @@ def test_clouds_with_odd_answers_are_told_in_bounded_words_and_serve(site: Site)
     assert not any("TypeError" in line for line in told)
     assert any("the tokens of the identity service live for 100 s" in line for line in told)
     assert len(site.clouds["tokens"].calls("POST /auth/tokens")) <= 2
+
+
+def test_requests_in_work_tell_the_refusal_of_nova_while_it_lasts(site: Site):
+    """What is stored, and what request_info explains, while creates are refused and after nova is back."""
+    site.configure(provider("one"))
+    requestor = site.requestor
+
+    def explained(request: str) -> dict[str, Any]:
+        ran = run_alone("request_info", {"config": str(site.config), "ids": [request]}, site.folder)
+        return dict(ran.result["explanations"][0])
+
+    fault = site.cloud.fault(CREATE, "status", status=503, message="the message queue is away")
+    with playbook(site):
+        requests = [requestor.ask("small") for _unused in range(4)]
+        pending = eventually(
+            lambda: [
+                request
+                for request in requests
+                if requestor.state(request) == "pending" and requestor.read(f"/nodepool/stackci/waits/{request}")
+            ],
+            SERVED,
+        )
+        told = explained(pending[0])
+        assert told["state"] == "pending" and told["providers"] == ["one"] and told["owner"] == "cloud", told
+        assert "503" in told["waits_for"] and told["attempts"] >= 1 and told["moves"] == told["thrown_away"] == 0
+        assert told["expected_seconds"] is None and site.cloud.struck(fault)
+        site.cloud.clear_faults()
+        for request in requests:
+            requestor.wait_for(request, seconds=SERVED)
+        for request in requests:
+            eventually(partial(_has_no_reason, site, request), 30)
+
+
+def _has_no_reason(site: Site, request: str) -> bool:
+    return site.requestor.read(f"/nodepool/stackci/waits/{request}") is None
