@@ -45,7 +45,6 @@ again when it has learned of room; creates that were on their way together count
 SHORTEST_TYPO = 20.0
 ENOUGH = 5
 """A typo of so many seconds is judged when so many requests were asked for in its first half, and served before it."""
-POOLS = "/nodepool/components/pool"
 UPLOAD = re.compile(
     r"/nodepool/images/(?P<image>[^/]+)/builds/(?P<build>[^/]+)/providers/(?P<provider>[^/]+)/images/\d{10}"
 )
@@ -374,38 +373,34 @@ class ServedMeanwhile(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._typos: list[Typo] = []
-        self._asked: list[float] = []
+        self._asked: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
+        """Request → when it failed or was deleted."""
         self._served: list[float] = []
-        self._registered: list[float] = []
 
     def after(self, event: Event, tree: Tree) -> None:
         if isinstance(event, Typo):
             self._typos.append(event)
-        elif isinstance(event, Change) and event.kind == SET and record_of(event.path, REQUESTS) is not None:
-            if _document(event).get("state") == "fulfilled":
-                self._served.append(event.at)
-        elif isinstance(event, Change) and event.kind == CREATE:
-            if record_of(event.path, REQUESTS) is not None:
-                self._asked.append(event.at)
-            elif record_of(event.path, POOLS) is not None:
-                self._registered.append(event.at)
+        if not isinstance(event, Change) or (request := record_of(event.path, REQUESTS)) is None:
+            return
+        state = _document(event).get("state")
+        if event.kind == CREATE:
+            self._asked[request] = event.at
+        elif event.kind == DELETE or state == "failed":
+            self._ended.setdefault(request, event.at)
+        elif state == "fulfilled":
+            self._served.append(event.at)
 
     def end(self, history: History, tree: Tree) -> None:
         for typo in self._typos:
             length = typo.until - typo.at
-            asked = _within(self._asked, typo.at, typo.until - length / 2)
-            before = _within(self._served, typo.at - length, typo.at)
-            if (
-                length >= SHORTEST_TYPO
-                and min(asked, before) >= ENOUGH
-                and not _within(self._served, typo.at, typo.until)
-            ):
-                began = _within(self._registered, typo.at, typo.until)
-                self.note(
-                    None,
-                    f"no request was served while nodepool.yaml could not be used for {length:.0f} s, {asked} were"
-                    f" asked for, {began} pools were registered",
-                )
+            waited = [key for key, at in self._asked.items() if typo.at <= at < typo.until - length / 2]
+            waited = [key for key in waited if self._ended.get(key, typo.until) >= typo.until]
+            served = _within(self._served, typo.at, typo.until)
+            enough = min(len(waited), _within(self._served, typo.at - length, typo.at)) >= ENOUGH
+            if length >= SHORTEST_TYPO and enough and not served:
+                text = f"no request was served while nodepool.yaml could not be used for {length:.0f} s"
+                self.note(None, f"{text}, and {len(waited)} waited")
 
 
 def _within(moments: Iterable[float], begin: float, end: float) -> int:
