@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide whether a request whose launch fails again and again in one pool is tried in another one. Pure."""
+"""Decide whether a request whose launch fails again and again is tried in another pool or zone. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,36 @@ from collections.abc import Collection, Sequence
 from ..model import owner
 from ..model.launch import Launch, Phase
 from .capacity import Rooms
-from .snapshot import OpenRequest, Snapshot
+from .snapshot import OpenRequest, PoolState, Snapshot
 from .verdict import need_of, never, not_now
 
 TRIES_HERE = 2
-"""Failures in one pool after which another one is tried: the third try in a row in the same place tells nothing new."""
+"""Failures in one place after which another one is tried: a third try in a row there tells nothing new."""
 
 
 def wants_another_place(launch: Launch) -> bool:
     """Return True for a launch that has failed so often here, for a reason that may not hold elsewhere."""
     may_differ = launch.owner in (owner.IMAGE, owner.UNKNOWN)
     return may_differ and launch.phase in (Phase.CLEARING, Phase.QUEUED) and len(launch.failures) >= TRIES_HERE
+
+
+def zone_of(pool_id: str, zone: str) -> str:
+    """Return the name of one zone of a pool, as it stands beside ids of pools among the places that were tried."""
+    return f"{pool_id} in zone {zone}"
+
+
+def has_room_in_another_zone(
+    snapshot: Snapshot, pool_id: str, zone: str, labels: Sequence[str], besides: Collection[str]
+) -> bool:
+    """Return True if the whole set could be launched now in another zone of its pool. A single node changes its zone.
+
+    :param besides: places in which the request has failed.
+    """
+    pool = next((item for item in snapshot.pools if item.id == pool_id), None)
+    if pool is None or len(labels) < 2 or zone_of(pool_id, zone) in besides:
+        return False
+    others = [az for az in pool.az_load if az != zone and zone_of(pool_id, az) not in besides]
+    return bool(others) and not_now(pool, labels, snapshot) is None and _has_room(pool, labels, Rooms(snapshot))
 
 
 def has_room_elsewhere(
@@ -38,8 +57,11 @@ def has_room_elsewhere(
         pool.id not in besides
         and never(pool, request, snapshot) is None
         and not_now(pool, labels, snapshot) is None
-        and rooms.in_pool(pool).allows(need_of(pool, labels))
-        and rooms.frozen(pool).allows(need_of(pool, labels))
-        and not pool.narrow
+        and _has_room(pool, labels, rooms)
         for pool in preferred
     )
+
+
+def _has_room(pool: PoolState, labels: Sequence[str], rooms: Rooms) -> bool:
+    need = need_of(pool, labels)
+    return rooms.in_pool(pool).allows(need) and rooms.frozen(pool).allows(need) and not pool.narrow

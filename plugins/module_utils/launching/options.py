@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..model.resources import Resources, total
 from .actions import Slot
 from .capacity import Rooms
+from .elsewhere import zone_of
 from .snapshot import (
     OpenRequest,
     PoolState,
@@ -74,16 +75,16 @@ class Stock:
         """Take a node out of the stock: it is deleted."""
         self._idle[node.pool_id].remove(node)
 
-    def quietest_az(self, pool: PoolState, labels: Sequence[str] = ()) -> str | None:
+    def quietest_az(self, pool: PoolState, labels: Sequence[str] = (), tried: Container[str] = ()) -> str | None:
         """Return the zone with the fewest of our nodes; None when the cloud has no zones.
 
-        Zones without hosts for the *labels* come last.
+        Zones without hosts for the *labels* come last, and after them those that were *tried*.
         """
         load = self._load[pool.id]
 
-        def key(az: str) -> tuple[bool, int, str]:
+        def key(az: str) -> tuple[bool, bool, int, str]:
             frozen = pool.narrow and any(pool.frozen_room[name] < 1 for name in narrow_of(pool, labels, az))
-            return bool(frozen), load[az], az
+            return zone_of(pool.id, az) in tried, bool(frozen), load[az], az
 
         return min(load, key=key, default=None)
 
@@ -94,7 +95,7 @@ class Stock:
             zones = dict.fromkeys(node.az for node in idle if set(node.labels) & set(request.labels))
             for az in zones:
                 yield self._option(request, pool, az, [node for node in idle if node.az == az])
-            quietest = self.quietest_az(pool, request.labels)
+            quietest = self.quietest_az(pool, request.labels, request.tried)
             if quietest not in zones:
                 yield self._option(request, pool, quietest, [])
 
@@ -126,12 +127,13 @@ def rank(option: Option, rooms: Rooms, tried: Container[str] = ()) -> Rank:
     It contains whether launches for the request have failed there, the priority, the number of reused nodes, the room
     relative to the need, and names for a stable plan.
 
-    :param tried: ids of the pools in which launches for the request have failed.
+    :param tried: the pools and zones in which launches for the request have failed.
     """
+    failed = option.pool.id in tried or (option.az is not None and zone_of(option.pool.id, option.az) in tried)
     room = rooms.in_pool(option.pool)
     fill = max((need / room[name] if room[name] > 0 else 1e9 for name, need in option.need.items()), default=0.0)
     return (
-        option.pool.id in tried,
+        failed,
         option.pool.priority,
         -len(option.reused),
         fill,

@@ -138,7 +138,7 @@ class OpenRequest:
     tenant: str | None = None
     declined_by: frozenset[str] = frozenset()
     tried: frozenset[str] = frozenset()
-    """Ids of the pools in which its launches have failed: other pools go first."""
+    """The pools and zones in which its launches have failed: others go first."""
 
 
 @dataclass(frozen=True)

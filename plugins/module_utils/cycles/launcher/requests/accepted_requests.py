@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ....clients.zookeeper.batch import Batch
 from ....launching.actions import Admit, Decline
-from ....launching.elsewhere import has_room_elsewhere
+from ....launching.elsewhere import has_room_elsewhere, has_room_in_another_zone, zone_of
 from ....launching.moving import Departures, may_move
 from ....launching.snapshot import Snapshot
 from ....model import reasons
@@ -45,7 +45,7 @@ class AcceptedRequests:
         self._launches = launches
         self._accepted: dict[str, AcceptedRequest] = {}
         self.tried: dict[str, frozenset[str]] = {}
-        """Request → ids of the pools in which its launches have failed: other pools go first."""
+        """Request → the pools and zones in which its launches have failed: others go first."""
         self._departures: dict[str, Departures] = {}
 
     def __contains__(self, request_id: object) -> bool:
@@ -203,7 +203,7 @@ class AcceptedRequests:
         return found
 
     def try_elsewhere(self, snapshot: Snapshot) -> None:
-        """Give back requests with a launch that fails again and again in one pool, if another pool has room for them.
+        """Give back requests with a launch that fails again and again, if another zone or pool has room for them.
 
         The whole set moves; its nodes that are ready, or come up well, stay ready for any request.
 
@@ -216,11 +216,16 @@ class AcceptedRequests:
             failing = [] if accepted.pool_id in tried else self._failing(accepted)
             if not failing:
                 continue
-            request, tried = accepted.request, tried | {accepted.pool_id}
-            besides = tried | set(request.declined_by)
+            request, zone = accepted.request, self._launches.in_progress[failing[0]].launch.az
+            besides = {accepted.pool_id, *tried, *request.declined_by}
             if has_room_elsewhere(snapshot, request.node_types, request.provider, besides):
-                self.tried[request_id] = tried
-                self._give_back(accepted, failing)
+                place = accepted.pool_id
+            elif zone and has_room_in_another_zone(snapshot, accepted.pool_id, zone, request.node_types, tried):
+                place = zone_of(accepted.pool_id, zone)
+            else:
+                continue
+            self.tried[request_id] = tried | {place}
+            self._give_back(accepted, failing)
 
     def _failing(self, accepted: AcceptedRequest) -> list[str]:
         return [node_id for node_id in accepted.node_ids if self._launches.wants_another_place(node_id)]

@@ -9,7 +9,9 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.elsewhere import (
     has_room_elsewhere,
+    has_room_in_another_zone,
     wants_another_place,
+    zone_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
     LabelOffer,
@@ -72,3 +74,17 @@ def test_a_pool_that_cannot_launch_it_now_is_not(west):
 def test_a_preferred_provider_is_not_left_while_it_has_pools():
     assert not has_room_elsewhere(snapshot(), ["small"], "east", {"e"})
     assert has_room_elsewhere(snapshot(), ["small"], "elsewhere", {"e"})
+
+
+def test_a_set_may_move_to_a_zone_of_its_pool_that_was_not_tried():
+    seen = snapshot(az_load={"a": 0, "b": 3})
+    pair = ["small", "small"]
+    assert has_room_in_another_zone(seen, "w", "a", pair, set())
+    assert not has_room_in_another_zone(seen, "w", "a", ["small"], set()), "a single node changes its zone itself"
+    assert not has_room_in_another_zone(seen, "w", "a", pair, {zone_of("w", "b")})
+    assert not has_room_in_another_zone(seen, "w", "a", pair, {zone_of("w", "a")}), "it has come back"
+    assert not has_room_in_another_zone(seen, "gone", "a", pair, set())
+    full = snapshot(az_load={"a": 0, "b": 3}, limits=Limits({"instances": 1}))
+    assert not has_room_in_another_zone(full, "w", "a", pair, set())
+    blocked = snapshot(az_load={"a": 0, "b": 3}, blocked=Reason(reasons.FACTS_UNREAD, {"where": "w"}))
+    assert not has_room_in_another_zone(blocked, "w", "a", pair, set())

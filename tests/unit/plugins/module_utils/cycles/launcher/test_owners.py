@@ -296,6 +296,21 @@ def test_what_fails_twice_in_one_pool_is_tried_in_another_before_the_third_time(
         assert sum(1 for client in east for _when, kind in client.calls if kind == CREATE) <= 5
 
 
+def test_a_set_that_fails_twice_in_one_zone_is_tried_in_another_as_a_whole():
+    with World(one_provider()) as world:
+        cloud = world.clouds["east"]
+        assert len(cloud.zones) > 1
+        bad = cloud.zones[0]
+        cloud.fate = lambda one: Fate("ERROR", "odd", 1.0) if one.az == bad else Fate()
+        cycle = world.start()
+        request = world.request("small", "small")
+        assert world.run(120, until=served(world, request))
+        assert {node.az for node in world.nodes("ready")} == set(cloud.zones) - {bad}
+        assert len(creates(cycle)) <= 7, (
+            "two that failed twice, one of which goes on as a spare, and the set in its new zone"
+        )
+
+
 # -- one bad among nine good ------------------------------------------------------------------------------------------
 
 
