@@ -132,3 +132,20 @@ def test_requests_in_work_tell_the_refusal_of_nova_while_it_lasts(site: Site):
 
 def _has_no_reason(site: Site, request: str) -> bool:
     return site.requestor.read(f"/nodepool/stackci/waits/{request}") is None
+
+
+def test_servers_of_two_images_without_an_answer_blame_their_network_and_fail_nobody(site: Site):
+    cloud = site.add_cloud("one", "guest")
+    names = ("debian-12", "ubuntu")
+    images = [{"name": name, "username": "zuul", "connection-port": cloud.ssh_port()} for name in names]
+    labels = [label(name, flavor_name="small", cloud_image=name) for name in names]
+    site.configure(provider("one", pool("main", *labels, host_key_checking=True), boot_timeout=2, cloud_images=images))
+    cloud.fault(CREATE, "unreachable", lasts=20)
+    requestor = site.requestor
+    requests = [requestor.ask(name) for name in names]
+    with playbook(site):
+        eventually(lambda: "[owner: network]" in said(site), SERVED)
+        for request in requests:
+            requestor.wait_for(request, seconds=SERVED)
+    assert requestor.read("/nodepool/stackci/breakers/one") in (None, {})
+    assert len(cloud.calls(CREATE)) <= 2 + 8, "single servers try whether the way is back"
