@@ -23,12 +23,14 @@ class Guest:
 
     :ivar image: the id of its image, or the image's name if the id is not known.
     :ivar networks: the names that the configuration gives; empty for the cloud's choice.
+    :ivar label: its pool and label: they have security groups, user data and the like.
     """
 
     provider: str
     image: str
     networks: tuple[str, ...] = ()
     zone: str | None = None
+    label: str = ""
 
     def is_near(self, other: Guest) -> bool:
         """Return True if both are in the same networks of a cloud."""
@@ -44,6 +46,7 @@ class Around:
     """What is seen of other servers while one does not answer. *here*: in its networks; *there*: in other networks of
     its cloud.
 
+    :ivar label_here: a server of the same label answers here.
     :ivar same_here: a server of the same image answers here.
     :ivar others_here: a server of another image answers here.
     :ivar zone_silent: servers here answer in other zones only, and its image is not the only one that does not in its
@@ -55,8 +58,10 @@ class Around:
     :ivar clouds_answer: a server of another provider answers.
     :ivar clouds_silent: a server of another provider does not answer either.
     :ivar before: a server of the same image has answered in this cloud earlier.
+    :ivar persistent: the launch has failed for a very long time.
     """
 
+    label_here: bool = False
     same_here: bool = False
     others_here: bool = False
     zone_silent: bool = False
@@ -67,11 +72,12 @@ class Around:
     clouds_answer: bool = False
     clouds_silent: bool = False
     before: bool = False
+    persistent: bool = False
 
     @property
     def here(self) -> bool:
         """True if any server answers here."""
-        return self.same_here or self.others_here
+        return self.label_here or self.same_here or self.others_here
 
     @property
     def there(self) -> bool:
@@ -103,6 +109,18 @@ SIGNS = (
     ),
     Sign(
         owner.UNKNOWN,
+        "another server of its label answers in the same networks",
+        lambda around: around.label_here,
+    ),
+    Sign(
+        owner.LABEL,
+        "its image and its networks work for other labels, and its launch has failed for ten minutes",
+        lambda around: (
+            around.persistent and (around.same_here or (around.others_here and (around.same_there or around.before)))
+        ),
+    ),
+    Sign(
+        owner.UNKNOWN,
         "another server of its image answers in the same networks",
         lambda around: around.same_here,
     ),
@@ -125,6 +143,11 @@ SIGNS = (
         owner.NETWORK,
         "nothing answers in its networks, where another image was tried, or its own did before; others do elsewhere",
         lambda around: around.others_there and (around.silent_here or around.before),
+    ),
+    Sign(
+        owner.IMAGE,
+        "only its image was tried in its networks, for ten minutes; other images answer in other networks",
+        lambda around: around.others_there and around.persistent,
     ),
     Sign(
         owner.UNKNOWN,
@@ -161,7 +184,14 @@ def whose_silence(around: Around) -> Verdict:
     return Verdict(sign.owner, (REACH,) if broken else ())
 
 
-def look_around(mine: Guest, answered: Iterable[Guest], silent: Iterable[Guest], earlier: Iterable[Guest]) -> Around:
+def look_around(
+    mine: Guest,
+    answered: Iterable[Guest],
+    silent: Iterable[Guest],
+    earlier: Iterable[Guest],
+    *,
+    persistent: bool = False,
+) -> Around:
     """Return what is seen of other servers.
 
     :param mine: the server that does not answer.
@@ -174,6 +204,7 @@ def look_around(mine: Guest, answered: Iterable[Guest], silent: Iterable[Guest],
     here = [guest for guest in cloud if guest.is_near(mine)]
     there = [guest for guest in cloud if not guest.is_near(mine)]
     return Around(
+        label_here=any((guest.image, guest.label) == (mine.image, mine.label) for guest in here),
         same_here=any(guest.image == mine.image for guest in here),
         others_here=any(guest.image != mine.image for guest in here),
         zone_silent=_is_zone_silent(mine, here, quiet),
@@ -184,6 +215,7 @@ def look_around(mine: Guest, answered: Iterable[Guest], silent: Iterable[Guest],
         clouds_answer=any(guest.provider != mine.provider for guest in answering),
         clouds_silent=any(guest.provider != mine.provider for guest in quiet),
         before=any(guest.provider == mine.provider and guest.image == mine.image for guest in earlier),
+        persistent=persistent,
     )
 
 

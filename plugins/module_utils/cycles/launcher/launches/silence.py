@@ -17,6 +17,7 @@ from ....launching.reachability import Guest, look_around, whose_silence
 from ....model.launch import Phase
 from ..context.context import LAUNCHES, Context
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
+from .signs import PERSISTENT
 
 MOST = 500
 """Servers that are remembered, of all providers together."""
@@ -53,7 +54,8 @@ class Silence:
             guest for at, guest in known if at >= since or (at >= now - LATELY and self._answers(mine, guest, at))
         ]
         self._silent.append((now, server, mine))
-        return whose_silence(look_around(mine, answered, silent, earlier))
+        persistent = now - (ongoing.launch.first_failed or now) >= PERSISTENT
+        return whose_silence(look_around(mine, answered, silent, earlier, persistent=persistent))
 
     def _answers(self, mine: Guest, other: Guest, at: float) -> bool:
         """Return True for a server elsewhere that answered lately, if none of that place was silent since then."""
@@ -81,10 +83,12 @@ class Silence:
             if pool is None or label is None or not label.host_key_checking or now - launch.since > EARLIER:
                 continue
             image = launch.cloud_image_id or label.image_name
-            yield launch.since, Guest(provider, image, label.networks or pool.networks, launch.az)
+            place = f"{launch.pool}/{launch.label}"
+            yield launch.since, Guest(provider, image, label.networks or pool.networks, launch.az, place)
 
 
 def guest_of(ongoing: LaunchInProgress) -> Guest:
     """Return what may decide whether the server of a launch answers."""
     launch = ongoing.launch
-    return Guest(launch.provider, launch.cloud_image_id or ongoing.label.image_name, ongoing.networks, launch.az)
+    image, place = launch.cloud_image_id or ongoing.label.image_name, f"{launch.pool}/{launch.label}"
+    return Guest(launch.provider, image, ongoing.networks, launch.az, place)

@@ -22,7 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.reachab
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
 
-MINE = Guest("east", "debian", ("private",), "az1")
+MINE = Guest("east", "debian", ("private",), "az1", "main/one")
 OTHER_IMAGE = replace(MINE, image="fedora")
 OTHER_NETWORK = replace(MINE, networks=("public",))
 OTHER_ZONE = replace(MINE, zone="az2")
@@ -68,6 +68,27 @@ def test_the_other_servers_decide(answered, silent, earlier, expected):
     assert whose(answered, silent, earlier) == expected
 
 
+OTHER_LABEL = replace(MINE, label="main/other")
+
+
+@pytest.mark.parametrize(
+    ("answered", "earlier", "expected"),
+    [
+        ((MINE,), (), owner.UNKNOWN),
+        ((OTHER_LABEL,), (), owner.LABEL),
+        ((OTHER_IMAGE, OTHER_NETWORK), (), owner.LABEL),
+        ((OTHER_IMAGE,), (MINE,), owner.LABEL),
+        ((OTHER_IMAGE,), (), owner.IMAGE),
+        ((OTHER_BOTH,), (), owner.IMAGE),
+        ((OTHER_NETWORK,), (), owner.NETWORK),
+        ((), (MINE,), owner.NETWORK),
+    ],
+)
+def test_what_stays_unknown_for_ten_minutes_is_decided_unless_the_way_is_broken(answered, earlier, expected):
+    around = look_around(MINE, answered, (), earlier, persistent=True)
+    assert whose_silence(around).owner == expected
+
+
 GUESTS = st.lists(
     st.builds(
         Guest,
@@ -87,12 +108,15 @@ def test_any_silence_has_one_owner_and_only_a_broken_way_freezes(around: Around)
     assert verdict == whose_silence(around)
     broken = verdict.owner in (owner.NETWORK, owner.CLOUD, owner.US)
     assert verdict.resources == ((REACH,) if broken else ())
-    assert verdict.owner in (owner.IMAGE, owner.UNKNOWN) or broken
+    assert verdict.owner in (owner.IMAGE, owner.LABEL, owner.UNKNOWN) or broken
+    if verdict.owner == owner.LABEL:
+        assert around.persistent and around.here and not around.label_here
     if broken:
         assert around.zone_silent or not around.here, "where a server answers the way is not broken"
         assert not COURSES[verdict.owner].may_fail
     if verdict.owner == owner.IMAGE and around != NOTHING_AROUND:
-        assert not (around.same_here or around.same_there or around.before), "an image that answers is a good one"
+        known_good = around.same_here or around.same_there or around.before
+        assert around.persistent or not known_good, "an image that answers is a good one"
 
 
 @given(GUESTS, GUESTS, GUESTS)
@@ -119,7 +143,7 @@ def test_each_row_decides_something():
         next(sign for sign in SIGNS if sign.holds(around)).shows
         for around in (
             Around(**dict(zip((item.name for item in fields(Around)), bits, strict=True)))
-            for bits in ([bool(number >> place & 1) for place in range(10)] for number in range(1024))
+            for bits in ([bool(number >> place & 1) for place in range(12)] for number in range(4096))
         )
     }
     assert decided == {sign.shows for sign in SIGNS}

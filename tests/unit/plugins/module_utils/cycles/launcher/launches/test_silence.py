@@ -171,3 +171,18 @@ def test_a_single_server_without_an_answer_blames_nobody():
         assert world.run(300, until=lambda: all(request in world.fulfilled for request in requests))
         assert owners(world) <= {"unknown", "network"} and creates(world) <= 5
         assert ways is not None and world.store.own.get("breakers/east") in (None, {})
+
+
+def test_a_label_that_lets_nobody_in_fails_although_its_image_works_for_others():
+    """For example by its security groups."""
+    with worlds(east(offer("closed"), offer("open"))) as world:
+        Ways(world, lambda label: label == "closed")
+        world.start()
+        closed = world.request("closed")
+        end = world.agenda.now + 1500
+        while world.state(closed) != "failed" and world.agenda.now < end:
+            world.request("open")
+            world.run(25)
+        assert world.state(closed) == "failed"
+        told = (world.store.own.get(f"waits/{closed}") or {})["reasons"]
+        assert told[0]["owner"] == "label" and "image" not in owners(world)
