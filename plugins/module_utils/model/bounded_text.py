@@ -28,7 +28,7 @@ _INVISIBLE = re.compile(
 )
 
 
-class _Shown(dict[int, int | str]):
+class _Shown(dict[int, "int | str"]):
     """Number of a letter → what is shown of it; each letter is looked at once."""
 
     def __missing__(self, number: int) -> int | str:
