@@ -40,7 +40,7 @@ def failures(builder: Builder) -> int:
         ("reset", {"at": SIZE // 2}, "the connection broke"),
         ("status", {"at": SIZE // 2, "status": 503, "message": "no store"}, "503: 503 Service Unavailable no store"),
         ("status", {"status": 413, "message": "Image exceeds the storage quota"}, "413"),
-        ("hang", {"at": SIZE // 4}, "nothing was taken of what is sent for 0.6 s"),
+        ("hang", {"at": SIZE // 4}, "the server accepted no data for 0.6 s"),
     ],
 )
 def test_an_upload_that_breaks(builder: Builder, fault: str, options: dict[str, Any], said: str) -> None:
