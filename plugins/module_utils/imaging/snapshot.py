@@ -19,7 +19,7 @@ from ..model.image import (
 from .listed import OtherBuilders
 from .notes import BuildNotes, Failures
 
-SeenImages = Mapping[tuple[str, str], Image | None]
+SeenImages = Mapping[tuple[str, str], "Image | None"]
 """(provider, id in its cloud) → the image; None where glance does not know the id. Where it is unknown, no entry."""
 
 
