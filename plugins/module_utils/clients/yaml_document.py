@@ -4,8 +4,8 @@
 """Reading of YAML text into plain data, with the line of every value.
 
 Unlike with ``yaml.safe_load``, the result is always JSON-like (keys are text as they are written, dates stay text, no
-``.nan``), and a key that is written twice is reported. The operator owns the file, so nothing here guards against a
-file that is made to exhaust the machine.
+``.nan``), and a key that is written twice is reported. Aliases of aliases may stand for more values than any machine can
+read, so their number has a limit.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from ..model.errors import MissingLibraryError
 
 DEEPEST = 64
 """Maximum number of levels of lists and mappings; the code that reads the result is recursive."""
+MOST_VALUES = 1_000_000
+"""Maximum number of values, those counted again that an alias repeats: the code that reads the result visits each."""
 
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset(_TAG + kind for kind in ("str", "timestamp", "value", "merge"))
@@ -124,6 +126,9 @@ class _Reader:
     secret: bool
     problems: list[Problem] = field(default_factory=list)
     _done: dict[int, tuple[Any, Place]] = field(default_factory=dict)
+    _values: dict[int, int] = field(default_factory=dict)
+    """How many values each converted collection stands for."""
+    _tables: dict[int, dict[str, tuple[Any, Any]]] = field(default_factory=dict)
     _open: set[int] = field(default_factory=set)
 
     def build(self, node: Any) -> tuple[Any, Place]:
@@ -147,9 +152,14 @@ class _Reader:
         parts = self._table(node) if is_mapping else {index: (item, item) for index, item in enumerate(node.value)}
         data: dict[Any, Any] = {}
         entries: dict[Any, Place] = {}
+        values = 1
         for step, (named, value) in parts.items():
             data[step], place = self.build(value)
             entries[step] = replace(place, line=_line(named))
+            values += self._values.get(id(value), 1)
+        if values > MOST_VALUES:
+            raise _Refused(f"aliases (*name) stand for more than {MOST_VALUES:,} values: remove some", _line(node))
+        self._values[id(node)] = values
         return data if is_mapping else list(data.values()), Place(_line(node), entries)
 
     def _check_tag(self, node: Any, kind: str) -> None:
@@ -161,6 +171,8 @@ class _Reader:
 
     def _table(self, node: Any) -> dict[str, tuple[Any, Any]]:
         """Return the keys of a mapping and those that ``<<`` merges into it; the mapping's own keys take precedence."""
+        if id(node) in self._tables:
+            return self._tables[id(node)]
         own: dict[str, tuple[Any, Any]] = {}
         merged: dict[str, tuple[Any, Any]] = {}
         for key_node, value_node in node.value:
@@ -171,7 +183,8 @@ class _Reader:
                 self._complain(key_node, "has a list or a mapping as a key: a key is a text")
             else:
                 self._add(own, key_node, value_node)
-        return {**merged, **own}
+        table = self._tables[id(node)] = {**merged, **own}
+        return table
 
     def _add(self, own: dict[str, tuple[Any, Any]], key_node: Any, value_node: Any) -> None:
         key = key_node.value

@@ -136,3 +136,23 @@ def test_a_syntax_error_is_told_with_its_line_and_column():
             "indentation"
         )
     ]
+
+
+def _aliases_of_aliases(first: str, each: str) -> str:
+    """Ten levels, each with nine aliases of the level before."""
+    levels = [f"l{level}: &l{level} {each.format(', '.join([f'*l{level - 1}'] * 9))}" for level in range(1, 11)]
+    return "\n".join([f"l0: &l0 {first}", *levels])
+
+
+def test_aliases_that_stand_for_too_many_values_are_refused_with_their_line():
+    text = _aliases_of_aliases("[x]", "[{}]")
+    (problem,) = read_yaml(text).problems
+    assert problem.message == "aliases (*name) stand for more than 1,000,000 values: remove some"
+    assert problem.line == 7
+    assert complaints(f"{ZOOKEEPER}{text}\nlabels: *l10\n")
+
+
+def test_merges_of_merges_are_read_once_each():
+    document = read_yaml(_aliases_of_aliases("{a: 1}", "{{<<: [{}]}}"))
+    assert document.data["l10"] == {"a": 1}
+    assert document.problems == ()
