@@ -4,8 +4,8 @@
 """Reading of YAML text into plain data, with the line of every value.
 
 Unlike with ``yaml.safe_load``, the result is always JSON-like (keys are text as they are written, dates stay text, no
-``.nan``), and a key that is written twice is reported. Aliases of aliases may stand for more values than any machine can
-read, so their number has a limit.
+``.nan``), and a key that is written twice is reported. Aliases of aliases may stand for more values than a machine
+can read, so their number has a limit.
 """
 
 from __future__ import annotations

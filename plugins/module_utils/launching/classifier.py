@@ -15,7 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from ..clients.openstack.quota import quota_resources
+from ..clients.openstack.quota import own_words, quota_resources
 from ..model import owner
 from ..model.errors import CloudAuthError, CloudError, CloudQuotaRefused, CloudUnavailable
 from ..model.resources import FLOATING_IPS, INSTANCES, PORTS, VOLUMES
@@ -240,6 +240,13 @@ RULES = (
         words=r"number of metadata items exceeds",
     ),
     Rule(
+        owner.LABEL,
+        "the body of the create is too large for a proxy",
+        calls=_SERVERS,
+        statuses=_these(413),
+        words=r"\b(request|body|payload|entity|content) (entity |body |is )?(exceeds|size|too large|too long|length)",
+    ),
+    Rule(
         owner.CAPACITY,
         "a quota or a limit is used up",
         types=frozenset({"OverQuota", "QuotaExceeded"}),
@@ -374,6 +381,7 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
     """Return whose fault the answer is. Every answer has exactly one owner."""
     if answer.call != FAULT and _no_answer(answer.status):
         return Verdict(owner.CLOUD)
+    answer = replace(answer, text=own_words(answer.text))
     rule = next((rule for rule in RULES if rule.holds(answer)), None)
     if rule is None or rule.owner == owner.UNKNOWN:
         return Verdict(_by_signs(answer, seen))

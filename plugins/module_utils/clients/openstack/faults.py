@@ -104,6 +104,9 @@ def message_of(body: str, secrets: Iterable[str] = ()) -> str:
     return clean(text, secrets)
 
 
+_TOO_FAST = re.compile(r"overlimit|rate.?limit|too many requests", re.IGNORECASE)
+
+
 def retry_after_seconds(value: str | None, now: Callable[[], datetime]) -> float | None:
     """Return the seconds that a Retry-After header asks for; None when it is absent or unreadable.
 
@@ -176,8 +179,8 @@ def error_from_answer(
         return CloudUnavailable(message, unclear=changing and (status >= 500 or status < 400), **context)
     if status in (400, 403, 409, 413) and changing and is_quota_text(said):
         return CloudQuotaRefused(message, resources=quota_resources(said), **context)
-    if status == 413 and "<" not in body:
-        # Old versions of nova answer 413 with overLimit when a client is too fast; a proxy's page says: body too large.
+    if status == 413 and (retry_after is not None or _TOO_FAST.search(body)):
+        # Old versions of nova answer so when a client is too fast. A proxy says with 413 that the body is too large.
         return CloudUnavailable(message, **context)
     kind = {404: CloudNotFound, 409: CloudConflict}.get(status, CloudRefused)
     return kind(message, **context)

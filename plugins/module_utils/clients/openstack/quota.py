@@ -49,12 +49,22 @@ _PHRASES = (
     (re.compile(r"volumelimitexceeded|maximum number of volumes allowed|quota 'volumes", re.IGNORECASE), VOLUMES),
     (re.compile(r"volumesizeexceeds|allowed gigabytes quota|quota 'gigabytes", re.IGNORECASE), VOLUME_GB),
 )
+_REPEATED = re.compile(r"(field/attribute \S+ )Value: .*", re.IGNORECASE | re.DOTALL)
 _UNIFIED = re.compile(r"resource (?P<name>[\w:]+) is over", re.IGNORECASE)
+
+
+def own_words(text: str) -> str:
+    """Return the words of a service without the value that it repeats when it refuses a field of what we sent.
+
+    The value may come from a request, so nothing in it says whose fault the refusal is.
+    """
+    return _REPEATED.sub(r"\1Value:", text)
 
 
 def is_quota_text(text: str) -> bool:
     """Return True when *text* (an error message or a server's fault) reports an exceeded quota."""
-    return bool(_QUOTA.search(text)) or bool(quota_resources(text))
+    said = own_words(text)
+    return bool(_QUOTA.search(said)) or bool(quota_resources(said))
 
 
 def quota_resources(text: str) -> tuple[str, ...]:

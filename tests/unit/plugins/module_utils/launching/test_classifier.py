@@ -286,3 +286,26 @@ def test_the_table_in_the_documentation_is_the_table():
     assert sentences == owner.SENTENCES
     answers = re.findall(r"^\| (.+?) \| `(\w+)` \|$", page, re.M)
     assert answers == [(row.shows, row.owner) for row in (*RULES, *SIGNS)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "quota exceeded for cores: ",
+        "no valid host",
+        "image 5 is not active",
+        "security group 5 not found",
+        "x\nover quota",
+    ],
+)
+def test_a_value_that_nova_repeats_says_nothing_about_the_fault(value):
+    text = f"Invalid input for field/attribute tenant. Value: {value}. '{value}' is too long"
+    found = classify(Answer(SERVERS, 400, "", text), Seen(from_request=("tenant",)))
+    assert found == Verdict(owner.REQUEST, wrong="tenant")
+
+
+@pytest.mark.parametrize(
+    "text", ["Payload Too Large", "Request size limit exceeded", "request body exceeds the limit size", ""]
+)
+def test_a_proxy_that_refuses_the_size_of_a_create_touches_no_other_label(text):
+    assert classify(Answer(SERVERS, 413, "", text)).owner == owner.LABEL

@@ -39,6 +39,12 @@ CINDER_QUOTA = {
 }
 TOO_FAST = {"overLimit": {"code": 413, "message": "This request was rate-limited.", "details": "Only 10 POST"}}
 
+REPEATS = {
+    "badRequest": {
+        "message": "Invalid input for field/attribute team. Value: quota exceeded. 'quota exceeded' is too long"
+    }
+}
+
 
 def error(status: int, body: object = "", call: str = "POST /servers", **headers: str) -> CloudError:
     text = body if isinstance(body, str) else json.dumps(body)
@@ -60,7 +66,10 @@ def error(status: int, body: object = "", call: str = "POST /servers", **headers
         (409, {"conflictingRequest": {"message": "Instance x is locked"}}, CloudConflict),
         (409, NEUTRON_QUOTA, CloudQuotaRefused),
         (413, CINDER_QUOTA, CloudQuotaRefused),
+        (400, REPEATS, CloudRefused),
         (413, TOO_FAST, CloudUnavailable),
+        (413, "Payload Too Large", CloudRefused),
+        (413, {"message": "Request size limit exceeded"}, CloudRefused),
         (429, "Too Many Requests", CloudUnavailable),
         (500, {"computeFault": {"message": "Unexpected API Error."}}, CloudUnavailable),
         (503, "<html><body>503 Service Unavailable</body></html>", CloudUnavailable),
