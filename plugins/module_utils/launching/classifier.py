@@ -422,8 +422,12 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
     if rule.owner == owner.LABEL and rule.names and seen.reread and _says_it_is_gone(answer):
         # The cloud shows what nova says does not exist: that is not for the label to mend.
         return replace(verdict, owner=owner.CLOUD)
-    if rule.owner == owner.ACCOUNT and answer.status == 403 and (seen.label_succeeds or seen.others_succeed):
-        return Verdict(_by_signs(answer, seen))
+    if rule.owner == owner.ACCOUNT and answer.status == 403:
+        if seen.label_succeeds or seen.others_succeed:
+            return Verdict(_by_signs(answer, seen))
+        if seen.from_request and not (seen.same_for_others or seen.same_for_all or seen.persistent):
+            # It may be the data of this one request that is forbidden: nobody else waits for it.
+            return Verdict(owner.UNKNOWN)
     return verdict
 
 

@@ -357,3 +357,43 @@ def test_attempts_are_told_apart_by_growing_pauses():
         assert moments[-1] - moments[0] >= 600 and len(moments) <= 14
         assert all(after - before >= 1.0 for before, after in pairwise(moments))
         assert cycle.account.failed[request][0]["owner"] == "image"
+
+
+def _with_tenants() -> dict[str, Any]:
+    return site(provider_document("east", {"name": "main", "labels": [label("tenants", **TENANT)]}))
+
+
+FORBIDDEN = refusing("Request blocked", 403)
+
+
+def test_a_tenant_whose_data_a_proxy_forbids_lets_the_others_be_served():
+    with World(_with_tenants()) as world:
+        cloud = world.clouds["east"]
+        create = cloud.create
+
+        def guarded(spec: Any) -> str:
+            if spec.metadata["tenant"] == "bad":
+                raise FORBIDDEN()
+            return create(spec)
+
+        cloud.create = guarded  # type: ignore[method-assign]
+        world.start()
+        bad = world.request("tenants", tenant_name="bad")
+        world.run(30)
+        for _unused in range(10):
+            good = world.request("tenants", tenant_name="good", habit=Habit(work=lambda chance: 5.0))
+            assert world.run(60, until=served(world, good))
+        assert world.run(600, until=failed(world, bad))
+
+
+def test_creates_that_are_forbidden_for_all_tenants_freeze_the_pool_and_fail_nobody():
+    with World(_with_tenants()) as world:
+        world.fault("east", CREATE, error=FORBIDDEN)
+        cycle = world.start()
+        requests = [world.request("tenants", tenant_name=f"tenant-{index}") for index in range(6)]
+        world.run(1200)
+        states = [world.state(request) for request in requests]
+        assert set(states) <= {"requested", "pending"}
+        waiting = [cycle.account.waiting[one]["owner"] for one in requests if one in cycle.account.waiting]
+        assert len(waiting) >= 5 and set(waiting) == {"account"}
+        assert most_within(creates(cycle), 120.0) <= 10
