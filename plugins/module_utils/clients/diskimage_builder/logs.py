@@ -43,9 +43,12 @@ CAUSE = re.compile(
 """Lines that tell more than the last line of a log: later lines report only consequences."""
 DECISIVE = re.compile(
     r": (command )?not found$|^(/usr/bin/)?env: \W?[\w.+-]+\W?: No such file or directory$"
-    r"|^[A-Za-z_][\w.]*(Exception|Error)(: .*)?$"
+    r"|^[A-Za-z_][\w.]*(Exception|Error)(: .*)?$|^Exception in thread |^panic: |\bpanicked at "
+    r"|^dpkg: error processing |^E: Unable to |^ +- nothing provides |^npm (ERR!|error) (?!code )\S"
+    r"|:\d+: (fatal )?error: |: line \d+: +\d+ (Killed|Segmentation fault|Aborted)\b"
 )
-"""Lines that tell more than the last line of a step: a command that is not installed, the exception of a program."""
+"""Lines that tell more than the last line of a step: a command that is not installed, the exception or the end of a
+program, and what package managers and compilers say before they sum up."""
 FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 """Lines that say that there is no free space."""
 _LONGEST_SEARCH = 1 << 28

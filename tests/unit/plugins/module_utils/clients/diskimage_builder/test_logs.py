@@ -237,3 +237,30 @@ def test_a_log_that_somebody_else_put_there_is_not_written(tmp_path):
         with pytest.raises(OSError, match=name):
             open_log(str(tmp_path / name))
     assert passwd.read_text() == "root"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dpkg: error processing package foo (--configure):\n foo post-installation script returned error exit status 1\n"
+        "Errors were encountered while processing:\n foo\nE: Sub-process /usr/bin/dpkg returned an error code (1)",
+        "E: Unable to locate package foo\nE: Couldn't find any package by glob 'foo'",
+        "  - nothing provides libfoo needed by foo-1.0\n(try to add '--skip-broken' to skip uninstallable packages)",
+        "npm ERR! 404 Not Found - GET https://registry.example.org/foo\nnpm ERR! A complete log of this run is in: /x",
+        "foo.c:1:10: fatal error: foo.h: No such file or directory\ncompilation terminated.\nmake: *** [foo.o] Error 1",
+        "/t/install.d/50-foo: line 4:   123 Killed                  mksquashfs a b\n50-foo has ended with 137",
+        "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\nexit status 2",
+        'Exception in thread "main" java.lang.NullPointerException\n\tat x.Y.main(Y.java:3)',
+        "thread 'main' panicked at src/main.rs:1:2\nnote: run with `RUST_BACKTRACE=1` for a backtrace",
+    ],
+)
+def test_the_summary_of_a_program_is_not_the_cause(tmp_path, text):
+    log = tmp_path / "x.log"
+    log.write_text("".join(f"{STAMP}{line}\n" for line in text.split("\n")) + CLEARING)
+    assert find_cause(str(log)) == text.split("\n")[0]
+
+
+def test_lines_that_only_count_errors_are_no_cause(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_text("libgpg-error0 is already the newest version\n0 errors, 0 warnings\nSetting up npm (9.2)\n")
+    assert find_cause(str(log)) == ""
