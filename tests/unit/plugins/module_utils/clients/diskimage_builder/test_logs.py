@@ -242,8 +242,7 @@ def test_a_log_that_somebody_else_put_there_is_not_written(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "dpkg: error processing package foo (--configure):\n foo post-installation script returned error exit status 1\n"
-        "Errors were encountered while processing:\n foo\nE: Sub-process /usr/bin/dpkg returned an error code (1)",
+        "dpkg: error processing package foo (--configure):\nE: Sub-process /usr/bin/dpkg returned an error code (1)",
         "E: Unable to locate package foo\nE: Couldn't find any package by glob 'foo'",
         "  - nothing provides libfoo needed by foo-1.0\n(try to add '--skip-broken' to skip uninstallable packages)",
         "npm ERR! 404 Not Found - GET https://registry.example.org/foo\nnpm ERR! A complete log of this run is in: /x",
