@@ -84,6 +84,7 @@ ACTIONS = {
     reasons.HELD_TOO_LONG,
     reasons.OWNER_GONE,
     reasons.SERVER_GONE,
+    reasons.SPARE_SILENT,
     reasons.LEASE_EXPIRED,
     reasons.REQUEST_GONE,
     reasons.SURPLUS,
