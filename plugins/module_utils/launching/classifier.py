@@ -373,6 +373,8 @@ RULES = (
 
 _PREFIX = re.compile(r"^.{0,400}?was answered with \d+:?", re.DOTALL)
 """What the client puts before the words of the cloud; it has the name of the provider, which may be any word."""
+_NO_CREATES = re.compile(r"policy doesn't allow \S*servers:create to be", re.IGNORECASE)
+"""What nova says when its policy lets the account make no server at all; other rules are about what a server has."""
 _FIELD = re.compile(r"field/attribute (\S+?)\.? Value:", re.IGNORECASE)
 _UNANSWERED = frozenset({408, 425, 429})
 
@@ -425,8 +427,9 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
     if rule.owner == owner.ACCOUNT and answer.status == 403:
         if seen.label_succeeds or seen.others_succeed:
             return Verdict(_by_signs(answer, seen))
-        if seen.from_request and not (seen.same_for_others or seen.same_for_all or seen.persistent):
-            # It may be the data of this one request that is forbidden: nobody else waits for it.
+        others_too = seen.same_for_others or seen.same_for_all or seen.persistent
+        if answer.call.startswith(_SERVERS) and not (others_too or _NO_CREATES.search(answer.text)):
+            # It may be the data of one request, or a flavor, that is forbidden: nobody else waits for it.
             return Verdict(owner.UNKNOWN)
     return verdict
 

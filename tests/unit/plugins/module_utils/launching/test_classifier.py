@@ -309,3 +309,20 @@ def test_a_value_that_nova_repeats_says_nothing_about_the_fault(value):
 )
 def test_a_proxy_that_refuses_the_size_of_a_create_touches_no_other_label(text):
     assert classify(Answer(SERVERS, 413, "", text)).owner == owner.LABEL
+
+
+@pytest.mark.parametrize(
+    ("text", "seen", "whose"),
+    [
+        ("Policy doesn't allow os_compute_api:servers:create to be performed.", Seen(), owner.ACCOUNT),
+        ("Policy doesn't allow os_compute_api:servers:create:forced_host to be performed.", Seen(), owner.UNKNOWN),
+        ("Forbidden", Seen(), owner.UNKNOWN),
+        ("Forbidden", Seen(same_for_others=True), owner.ACCOUNT),
+        ("Forbidden", Seen(same_for_all=True), owner.ACCOUNT),
+        ("Forbidden", Seen(persistent=True, lasting=True), owner.ACCOUNT),
+        ("Forbidden", Seen(lasting=True, others_succeed=True), owner.LABEL),
+        ("Forbidden", Seen(lasting=True, label_succeeds=True), owner.REQUEST),
+    ],
+)
+def test_a_forbidden_create_is_the_account_s_fault_only_with_a_sign_of_that(text, seen, whose):
+    assert classify(Answer(SERVERS, 403, "", text), seen).owner == whose

@@ -386,6 +386,27 @@ def test_a_tenant_whose_data_a_proxy_forbids_lets_the_others_be_served():
         assert world.run(600, until=failed(world, bad))
 
 
+def test_a_flavor_that_the_account_may_not_use_stops_no_other_flavor():
+    with World(one_provider()) as world:
+        cloud = world.clouds["east"]
+        create = cloud.create
+
+        def guarded(spec: Any) -> str:
+            if spec.flavor_id == "f2":
+                raise FORBIDDEN()
+            return create(spec)
+
+        cloud.create = guarded  # type: ignore[method-assign]
+        cycle = world.start()
+        bad = world.request("medium")
+        for _unused in range(15):
+            good = world.request("small", habit=Habit(work=lambda chance: 5.0))
+            assert world.run(60, until=served(world, good))
+            world.run(30)
+        assert world.state(bad) == "failed"
+        assert any("[owner: label]" in line for _when, line in cycle.lines)
+
+
 def test_creates_that_are_forbidden_for_all_tenants_freeze_the_pool_and_fail_nobody():
     with World(_with_tenants()) as world:
         world.fault("east", CREATE, error=FORBIDDEN)
