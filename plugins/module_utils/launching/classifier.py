@@ -422,8 +422,10 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
         wrong = named[1] if named is not None else ""
         return replace(verdict, owner=owner.REQUEST if wrong in seen.from_request else owner.LABEL, wrong=wrong)
     if rule.owner == owner.LABEL and rule.names and seen.reread and _says_it_is_gone(answer):
-        # The cloud shows what nova says does not exist: that is not for the label to mend.
-        return replace(verdict, owner=owner.CLOUD)
+        # The cloud shows what nova says does not exist: that is not for the label to mend. Where everything else works
+        # for long, the account may see it, but not use it.
+        mine = seen.persistent and seen.others_succeed and not seen.label_succeeds
+        return replace(verdict, owner=owner.LABEL if mine else owner.CLOUD)
     if rule.owner == owner.ACCOUNT and answer.status == 403:
         if seen.label_succeeds or seen.others_succeed:
             return Verdict(_by_signs(answer, seen))

@@ -107,6 +107,7 @@ class Creates:
             return verdict, f"{text}; the next server gets another name"
         if verdict.owner == owner.LABEL and verdict.names and not launch.reread:
             launch.reread = True
+            launch.first_failed = launch.first_failed or now
             ongoing.actor.known.doubt(now)
             return Verdict(owner.US, names=verdict.names), f"{text}; what the cloud has is read again first"
         return verdict, text

@@ -326,3 +326,17 @@ def test_a_proxy_that_refuses_the_size_of_a_create_touches_no_other_label(text):
 )
 def test_a_forbidden_create_is_the_account_s_fault_only_with_a_sign_of_that(text, seen, whose):
     assert classify(Answer(SERVERS, 403, "", text), seen).owner == whose
+
+
+@pytest.mark.parametrize(
+    ("seen", "whose"),
+    [
+        (Seen(reread=True), owner.CLOUD),
+        (Seen(reread=True, lasting=True, others_succeed=True), owner.CLOUD),
+        (Seen(reread=True, lasting=True, persistent=True), owner.CLOUD),
+        (Seen(reread=True, lasting=True, persistent=True, others_succeed=True, label_succeeds=True), owner.CLOUD),
+        (Seen(reread=True, lasting=True, persistent=True, others_succeed=True), owner.LABEL),
+    ],
+)
+def test_a_flavor_that_is_shown_and_cannot_be_used_for_long_is_the_label_s_fault(seen, whose):
+    assert classify(Answer(SERVERS, 404, "", "Flavor f2 could not be found."), seen).owner == whose

@@ -386,20 +386,21 @@ def test_a_tenant_whose_data_a_proxy_forbids_lets_the_others_be_served():
         assert world.run(600, until=failed(world, bad))
 
 
-def test_a_flavor_that_the_account_may_not_use_stops_no_other_flavor():
+@pytest.mark.parametrize("refusal", [FORBIDDEN, refusing("Flavor f2 could not be found.", 404)])
+def test_a_flavor_that_the_account_may_not_use_stops_no_other_flavor(refusal):
     with World(one_provider()) as world:
         cloud = world.clouds["east"]
         create = cloud.create
 
         def guarded(spec: Any) -> str:
             if spec.flavor_id == "f2":
-                raise FORBIDDEN()
+                raise refusal()
             return create(spec)
 
         cloud.create = guarded  # type: ignore[method-assign]
         cycle = world.start()
         bad = world.request("medium")
-        for _unused in range(15):
+        for _unused in range(20):
             good = world.request("small", habit=Habit(work=lambda chance: 5.0))
             assert world.run(60, until=served(world, good))
             world.run(30)
