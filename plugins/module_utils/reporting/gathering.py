@@ -71,10 +71,12 @@ class Gathering:
         :raises NodepoolError: a source did not answer, and nothing takes its place.
         """
         if youngest is not None:
+            # A clock that was ahead has stored a time to come: such a part would never be too old.
+            latest = self._clock()
             self.parts = {
                 name: self._stored[name]
                 for name in self._work
-                if name in self._stored and self._stored[name]["listed_at"] >= youngest
+                if name in self._stored and youngest <= self._stored[name]["listed_at"] <= latest
             }
         self._fetch([name for name in self._work if name not in self.parts])
         doubted = self.missing()

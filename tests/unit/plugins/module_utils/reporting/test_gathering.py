@@ -37,6 +37,13 @@ def test_young_parts_come_from_the_cache(youngest, rows):
     assert made.parts["east"]["rows"] == rows
 
 
+@pytest.mark.parametrize("listed_at", [NOW + 1.0, 1e300, float("nan")])
+def test_a_part_of_a_time_to_come_is_listed_again(listed_at):
+    made = gathering(lambda: {"rows": FRESH}, {"east": {**OLD, "listed_at": listed_at}})
+    made.gather(899.0)
+    assert made.parts["east"] == {"listed_at": NOW, "rows": FRESH}
+
+
 def test_a_source_that_does_not_answer_fails():
     with pytest.raises(NodepoolError, match=r"^east could not be listed: no answer$"):
         gathering(silent, {"east": OLD}).gather(None)
