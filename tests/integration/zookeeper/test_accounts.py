@@ -119,7 +119,7 @@ def test_only_the_launcher_may_change_what_it_makes(protected, anyone):
             lock = other.own.lock(lock_path("mine"))
             assert lock is not None
             lock.release()
-            (node,) = eventually(lambda: other.nodes.list())
+            (node,) = eventually(other.nodes.list)
             held = other.nodes.lock(node.id)
             assert held is not None
             held.release()
@@ -219,8 +219,9 @@ def test_a_password_is_replaced(zookeeper, zk_chroot):
     with Store(as_(zk_chroot, old)) as store:
         store.protect()
         fill(store)
-    refusal = pytest.raises(StoreDenied, match=r"belongs to digest:launcher with another password.*former-password")
-    with Store(as_(zk_chroot, replace(new, former_password=""))) as store, refusal:
+    refusal = r"belongs to digest:launcher with another password.*former-password"
+    without = as_(zk_chroot, replace(new, former_password=""))
+    with Store(without) as store, pytest.raises(StoreDenied, match=refusal):
         store.protect()
     with Store(as_(zk_chroot, new)) as store, Store(as_(zk_chroot, old)) as late:
         assert store.protect()

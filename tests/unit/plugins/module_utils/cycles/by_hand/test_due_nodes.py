@@ -67,7 +67,7 @@ def test_nodes_of_other_providers_and_of_launchers_are_left_alone() -> None:
 
 def test_check_mode_tells_why_and_writes_nothing() -> None:
     store = tree({"state": NodeState.HOLD, "hold_expiration": 15, "hold_job": "lease web", "created_time": NOW - 90.0})
-    (row,) = look_at_nodes(OPTIONS, store, CONFIG, lambda: NOW).values()
+    (row,) = list(look_at_nodes(OPTIONS, store, CONFIG, lambda: NOW).values())
     assert (row["verdict"], row["kind"], row["age"]) == ("due", "node", 90.0)
     assert row["reason"] == "it was held for lease web, which is over, and no launcher acts for its provider"
     assert store.changes == 0
@@ -89,7 +89,7 @@ def working(store: Any, result: Mapping[str, Any], *, gone: bool = True) -> Call
 def test_what_is_gone_is_told_as_deleted_and_the_rest_with_its_reason() -> None:
     used = {"state": NodeState.USED}
     store = tree(used)
-    (row,) = delete_nodes(OPTIONS, store, CONFIG, lambda: NOW, working(store, {})).values()
+    (row,) = list(delete_nodes(OPTIONS, store, CONFIG, lambda: NOW, working(store, {})).values())
     assert row["verdict"] == "deleted" and "answer" not in row
     for result, answer in (
         ({"refused": {"p": "HTTP 401"}}, "HTTP 401"),
@@ -98,7 +98,7 @@ def test_what_is_gone_is_told_as_deleted_and_the_rest_with_its_reason() -> None:
         ({}, "not gone after 120 s; the next sweep or launcher goes on"),
     ):
         store = tree(used)
-        (row,) = delete_nodes(OPTIONS, store, CONFIG, lambda: NOW, working(store, result, gone=False)).values()
+        (row,) = list(delete_nodes(OPTIONS, store, CONFIG, lambda: NOW, working(store, result, gone=False)).values())
         assert (row["verdict"], row["answer"]) == ("failed", answer)
 
 
@@ -107,5 +107,5 @@ def test_without_due_nodes_nothing_runs_and_a_missing_login_is_told() -> None:
         raise CloudAuthError("no entry p", provider="p")
 
     assert delete_nodes(OPTIONS, tree({"state": NodeState.READY}), CONFIG, lambda: NOW, refuse) == {}
-    (row,) = delete_nodes(OPTIONS, tree({"state": NodeState.USED}), CONFIG, lambda: NOW, refuse).values()
+    (row,) = list(delete_nodes(OPTIONS, tree({"state": NodeState.USED}), CONFIG, lambda: NOW, refuse).values())
     assert (row["verdict"], row["answer"]) == ("failed", "no entry p")
