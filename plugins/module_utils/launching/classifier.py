@@ -408,6 +408,18 @@ def of_fault(text: str, code: int | None, seen: Seen = NOTHING_ELSE) -> Verdict:
     return classify(Answer(FAULT, code, "", text), seen)
 
 
+def of_broken_create(seen: Seen) -> Verdict:
+    """Return whose fault it is that nova answers a create with 500 and makes no server.
+
+    While nova serves others it may fail over what this create sends. That must last very long before it counts.
+    """
+    if not (seen.label_succeeds or seen.others_succeed):
+        return Verdict(owner.CLOUD)
+    if not seen.persistent:
+        return Verdict(owner.UNKNOWN)
+    return Verdict(owner.REQUEST if seen.label_succeeds else owner.LABEL)
+
+
 def _no_answer(status: int | None) -> bool:
     return status is None or status >= 500 or status < 400 or status in _UNANSWERED
 

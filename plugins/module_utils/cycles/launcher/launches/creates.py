@@ -24,6 +24,8 @@ from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 from .outcomes import Outcomes
 
+BROKEN = 500
+"""The status of an answer when nova fails to handle a call; 502 to 504 come from a proxy or tell that nova is away."""
 ENDED = ("ERROR", "DELETED", "SOFT_DELETED")
 """The statuses of a server that will not become ACTIVE any more."""
 
@@ -86,6 +88,7 @@ class Creates:
             self._outcomes.fail(ongoing, machine.failure_of(verdict, fault=False), text, now, verdict)
             return
         launch, answers = ongoing.launch, ongoing.actor.creates.answers
+        ongoing.broken = error.status == BROKEN
         silent = error.status is None and now - launch.asked_at >= answers.floor
         if silent:
             answers.give_up(launch.asked_at, now)

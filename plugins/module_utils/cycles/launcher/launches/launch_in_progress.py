@@ -62,6 +62,8 @@ class LaunchInProgress:
     """Marks of creates that a thread of this cycle still waits for."""
     sent: dict[str, float] = field(default_factory=dict)
     """Mark → when this cycle sent its create."""
+    broken: bool = False
+    """True when nova answered the create of the current attempt with 500."""
     has_host: bool = False
     """True when the list has shown the host of its server."""
     build: Build | None = None

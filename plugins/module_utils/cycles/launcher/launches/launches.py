@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ....clients.ssh import Scanner, ScanResult
 from ....clients.zookeeper.locks import Held
 from ....launching import machine
-from ....launching.classifier import Verdict, of_error, of_fault
+from ....launching.classifier import Verdict, of_broken_create, of_error, of_fault
 from ....launching.create_checks import Unfit
 from ....launching.elsewhere import wants_another_place
 from ....launching.machine import SETTLE_SECONDS, Failure, Step
@@ -290,6 +290,8 @@ class Launches:
                 ongoing.node.external_id = server.id
             text = text_of(server, failure)
             verdict = self._verdict(ongoing, failure, server, now)
+            if failure is Failure.API:
+                failure, text = machine.failure_of(verdict, fault=False), launch.trouble if ongoing.broken else text
             self._outcomes.fail(ongoing, failure, text, now, verdict, size_of(ongoing.node))
         elif launch.phase != before:
             self._advanced(ongoing, server, before, now, first=first)
@@ -301,7 +303,7 @@ class Launches:
     def _verdict(self, ongoing: LaunchInProgress, failure: Failure, server: Server | None, now: float) -> Verdict:
         """Return whose fault it is that the launch's server did not become usable."""
         if failure is Failure.API:
-            return CLOUD
+            return of_broken_create(self._outcomes.seen_by(ongoing, now)) if ongoing.broken else CLOUD
         if failure is Failure.TIMEOUT:
             return IMAGE
         fault, code = (server.fault, server.fault_code) if server is not None else (None, None)

@@ -52,7 +52,7 @@ class Signs:
     def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
         """Return what is seen besides the failure of a launch, before that failure is counted."""
         launch, kind = ongoing.launch, _kind(ongoing)
-        mine = launch.first_failed or now
+        mine = launch.first_failed or (launch.asked_at if ongoing.broken else 0.0) or now
         witness = ongoing.witness
         known = {key: item for key, item in self._breakers.known(launch.provider).items() if item.is_fresh(now)}
         same = known.get(kind)

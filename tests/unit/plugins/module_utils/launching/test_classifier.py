@@ -24,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classif
     Tries,
     Verdict,
     classify,
+    of_broken_create,
     of_error,
     of_fault,
 )
@@ -212,6 +213,20 @@ def test_what_is_there_by_a_new_reading_is_not_for_the_label_to_mend():
 )
 def test_what_no_rule_knows_needs_a_second_sign(signs, call, whose):
     assert classify(Answer(call, 400, "", "in no known words"), Seen(**signs)).owner == whose
+
+
+@pytest.mark.parametrize(
+    ("signs", "whose"),
+    [
+        ({}, owner.CLOUD),
+        ({"persistent": True, "same_for_others": True}, owner.CLOUD),
+        ({"others_succeed": True, "lasting": True}, owner.UNKNOWN),
+        ({"others_succeed": True, "persistent": True}, owner.LABEL),
+        ({"label_succeeds": True, "persistent": True}, owner.REQUEST),
+    ],
+)
+def test_a_create_over_which_nova_breaks_is_its_own_fault_only_while_others_are_served_for_long(signs, whose):
+    assert of_broken_create(Seen(**signs)).owner == whose
 
 
 FLAGS = ("reread", "label_succeeds", "others_succeed", "same_for_others", "same_for_all", "elsewhere", "lasting")

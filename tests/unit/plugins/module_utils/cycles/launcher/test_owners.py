@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused, CloudUnavailable
 from tests.support.virtual_cloud import Fate, Machine
 from tests.support.world import Cycle, Habit, World, label, one_provider, provider_document, site
 
@@ -309,6 +309,43 @@ def test_a_set_that_fails_twice_in_one_zone_is_tried_in_another_as_a_whole():
         assert len(creates(cycle)) <= 7, (
             "two that failed twice, one of which goes on as a spare, and the set in its new zone"
         )
+
+
+def breaking(world: World, flavor: str) -> None:
+    """Have nova answer each create with this flavor with 500."""
+    cloud = world.clouds["east"]
+    create = cloud.create
+
+    def broken(spec: Any) -> str:
+        if any(item.id == spec.flavor_id and item.name == flavor for item in cloud.flavors):
+            raise CloudUnavailable("Unexpected API Error", call=CREATE, status=500, unclear=True)
+        return create(spec)
+
+    cloud.create = broken  # type: ignore[method-assign]
+
+
+def test_a_create_over_which_nova_always_breaks_fails_in_the_end_if_others_are_served():
+    with World(one_provider()) as world:
+        breaking(world, "large")
+        cycle = world.start()
+        bad, good = world.request("large"), []
+        for _unused in range(45):
+            good.append(world.request("small", habit=Habit(work=lambda chance: 10.0)))
+            world.run(20)
+        assert world.run(300, until=failed(world, bad))
+        assert all(request in world.fulfilled for request in good)
+        ((reason,),) = cycle.account.failed.values()
+        assert "Unexpected API Error" in reason["text"] and "[owner: label]" in reason["text"], reason
+        assert len(creates(cycle)) - len(good) <= 40
+
+
+def test_nobody_fails_while_nova_breaks_over_all_creates():
+    with World(one_provider()) as world:
+        breaking(world, "large")
+        world.start()
+        bad = [world.request("large") for _unused in range(3)]
+        world.run(1500)
+        assert "failed" not in {world.state(request) for request in bad}
 
 
 # -- one bad among nine good ------------------------------------------------------------------------------------------
