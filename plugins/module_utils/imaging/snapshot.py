@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Optional
 
 from ..model.cloud import Image
 from ..model.config.types import NodepoolConfig, Provider
@@ -19,7 +20,7 @@ from ..model.image import (
 from .listed import OtherBuilders
 from .notes import BuildNotes, Failures
 
-SeenImages = Mapping[tuple[str, str], "Image | None"]
+SeenImages = Mapping[tuple[str, str], Optional[Image]]  # noqa: UP045 (evaluated when it is imported)
 """(provider, id in its cloud) → the image; None where glance does not know the id. Where it is unknown, no entry."""
 
 

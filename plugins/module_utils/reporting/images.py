@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..imaging.due_builds import (
@@ -39,7 +40,7 @@ STALE_AFTER = 2
 """An image is stale when it is older than this many times its rebuild-age."""
 REMOVED = "removed"
 GONE = "gone"
-NOTHING_SEEN: SeenImages = {}
+NOTHING_SEEN: SeenImages = MappingProxyType({})
 
 
 def images_result(

@@ -20,7 +20,7 @@ from . import paths
 
 SASL_IMPORT_ERROR: str | None = None
 try:
-    import puresasl  # noqa: F401 (kazoo uses it)
+    import puresasl  # noqa: F401  # pylint: disable=unused-import
 except ImportError:
     SASL_IMPORT_ERROR = traceback.format_exc()
 try:

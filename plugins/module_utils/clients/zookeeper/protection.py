@@ -23,7 +23,7 @@ try:
     from kazoo.protocol.serialization import GetACL, GetChildren, SetACL
     from kazoo.security import Permissions
 except ImportError:  # reported by client.require_kazoo
-    NoNodeError = Exception
+    NoNodeError = type("NotThere", (Exception,), {})
 
 ACCESS = "access"
 """The document that says which access list the whole part has: the number of changes of the one at its top. It does not
