@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 
 from aiohttp import web
@@ -13,6 +14,8 @@ from aiohttp import web
 from tests.simcloud.faults import Rule
 
 PIECE = 1 << 18
+BUFFERED = 1 << 18
+"""Bytes that the system takes for a server that reads slowly or not at all; by itself it may take 32 MiB."""
 MIDWAY = frozenset({"reset", "status", "hang", "throttle"})
 
 
@@ -35,6 +38,9 @@ async def pieces(request: web.BaseRequest, rule: Rule | None) -> AsyncIterator[b
     :raises CutShort: after as many bytes as the rule says; one that hangs reads nothing more instead.
     """
     got = 0
+    if rule is not None and request.transport is not None:
+        connection: socket.socket = request.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFERED)
     at = int(rule.options.get("at", 0)) if rule is not None and rule.fault != "throttle" else None
     rate = float(rule.options.get("rate", 1 << 20)) if rule is not None and rule.fault == "throttle" else None
     async for piece in request.content.iter_chunked(PIECE):
