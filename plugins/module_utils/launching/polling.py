@@ -21,10 +21,10 @@ from ..model.stored import is_number
 
 SPARSE = 5.0
 QUICK, CALM = 0.5, 1.5
-CROWD, CALM_IN_CROWD = 3, 6.0
+CROWD, CALM_IN_CROWD = 3, 7.0
 """While so many creates have no answer yet, the longest interval is this one instead of CALM: the cloud cannot build
 faster then, and the last of the launches is not served sooner by a list that shows a single server."""
-NEWS_IN_CROWD = 5
+NEWS_IN_CROWD = 6
 """A list is then read when so many servers are expected to have come up since the last one."""
 COST = 1.2
 """A reading is worth its call when servers that are up have waited this many seconds for it, summed over all."""
