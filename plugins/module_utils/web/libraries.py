@@ -43,9 +43,12 @@ except ImportError:
     CounterMetricFamily = GaugeMetricFamily = HistogramMetricFamily = object  # type: ignore[assignment,misc]
 
 try:
+    from waitress.channel import HTTPChannel
+    from waitress.parser import HTTPRequestParser, ParsingError
     from waitress.server import create_server
 except ImportError:
     MISSING["waitress"] = traceback.format_exc()
+    HTTPChannel = HTTPRequestParser = ParsingError = object
     create_server = None
 
 __all__ = [
@@ -54,11 +57,14 @@ __all__ = [
     "Environment",
     "FileSystemLoader",
     "GaugeMetricFamily",
+    "HTTPChannel",
     "HTTPException",
+    "HTTPRequestParser",
     "HistogramMetricFamily",
     "MIMEAccept",
     "Map",
     "Markup",
+    "ParsingError",
     "Request",
     "Response",
     "Rule",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ from .problems import (
     Source,
     shown,
 )
+from .schema import NODEPOOL
 
 SchemaError: TypeAlias = Any
 """``jsonschema.ValidationError``; this layer imports no library."""
@@ -35,6 +37,11 @@ _ELSEWHERE = frozenset([("zookeeper-auth",)])
 _RULES = ("oneOf", "anyOf", "not", "pattern")
 """Rules without a readable text of their own; schemas have an ``errorMessage`` beside them."""
 
+_SAME_KEY = 0.75
+"""How similar a key must be to be meant: keys share words such as name and timeout, and mean different things."""
+_MOST_PLACES = 2
+"""A key that more sections have, such as name, says nothing about where it belongs."""
+
 _HUGE = 10**9
 """Bounds of this size or more only exclude absurd numbers; a message names them only when a value exceeds them."""
 
@@ -47,10 +54,39 @@ def problems_of(errors: Iterable[SchemaError], source: Source) -> list[Problem]:
     return [problem for error in errors for problem in _problems(error, source)]
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ``did you mean x?`` or an empty text."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+def suggestion(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """Return ``did you mean x?`` or an empty text.
+
+    :param least: how similar x must be, from 0 to 1.
+    """
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=least)
     return f"did you mean {near[0]}?" if near else ""
+
+
+@functools.cache
+def _places() -> Mapping[str, Sequence[str]]:
+    """Return for each key of nodepool.yaml the sections that have it, such as ``providers.pools``."""
+    found: dict[str, list[str]] = {}
+
+    def visit(schema: Mapping[str, Any], section: str) -> None:
+        for key, inner in schema.get("properties", {}).items():
+            if section not in found.setdefault(key, []):
+                found[key].append(section)
+            visit(inner, f"{section}.{key}".lstrip("."))
+        for inner in (schema.get(part) for part in ("items", "then")):
+            if isinstance(inner, Mapping):
+                visit(inner, section)
+
+    visit(NODEPOOL, "")
+    return found
+
+
+def _place(key: str) -> str:
+    """Return a sentence with the sections that have *key*; "" when it is in none, or in many."""
+    sections = _places().get(key, ())
+    if not 0 < len(sections) <= _MOST_PLACES:
+        return ""
+    return f"it belongs to {' or '.join(section or 'the top' for section in sections)} of nodepool.yaml"
 
 
 def _problems(error: SchemaError, source: Source) -> Iterator[Problem]:
@@ -87,7 +123,8 @@ def _unknown_keys(error: SchemaError, path: Path) -> Iterator[Problem]:
         elif drivers and path[:1] == ("providers",):
             message = f"is an option of the {_either(drivers)} driver and ignored: remove it"
         else:
-            message = f"is not a known key here and ignored: {suggestion(key, known) or 'remove it'}"
+            remedy = suggestion(key, known, _SAME_KEY) or _place(key) or "remove it"
+            message = f"is not a known key here and ignored: {remedy}"
         yield Problem((*path, key), message, "lenient")
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 from ...model.errors import ConfigError
 from ..libraries import create_server, require_libraries
 from .crowd import Crowd
+from .parsing import Channel
 
 _LOG = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class Listening:
             asyncore_use_poll=True,
             ident=None,
         )
+        self._server.channel_class = Channel
         self._crowd = Crowd()
         self._ending = False
         self.beaten = time.monotonic()

@@ -291,6 +291,22 @@ def test_lines_behind_aliases_and_merges_are_where_the_text_stands():
             "max-core",
             "tenant-resource-limits[t].max-core: is not a known key here and ignored: did you mean max-cores?",
         ),
+        (
+            ("providers", 0),
+            "tenant-name",
+            f"{EAST}.tenant-name: is not a known key here and ignored:"
+            " it belongs to tenant-resource-limits of nodepool.yaml",
+        ),
+        (
+            LABEL,
+            "boot-timeout",
+            f"{SMALL}.boot-timeout: is not a known key here and ignored: it belongs to providers of nodepool.yaml",
+        ),
+        (
+            (),
+            "max-ready-age",
+            "max-ready-age: is not a known key here and ignored: it belongs to labels of nodepool.yaml",
+        ),
     ],
 )
 def test_an_unknown_key_is_a_warning_and_an_error_when_strict(path, key, sentence):
@@ -440,7 +456,8 @@ def test_secure_conf_is_judged_without_showing_its_values(secure, sentence):
 
 def test_other_keys_in_secure_conf_are_ignored_with_a_warning():
     config = parse(changed(("providers", 1), ...), "labels: [{name: x}]")
-    assert config.warnings == ("secure.conf:1: labels: is not a known key here and ignored: remove it",)
+    sentence = "is not a known key here and ignored: it belongs to the top or providers.pools of nodepool.yaml"
+    assert config.warnings == (f"secure.conf:1: labels: {sentence}",)
     assert "x" not in config.labels
 
 
