@@ -270,6 +270,9 @@ def test_lines_behind_aliases_and_merges_are_where_the_text_stands():
     ]
 
 
+UNKNOWN = "is not a known key here and ignored"
+
+
 @pytest.mark.parametrize(
     ("path", "key", "sentence"),
     [
@@ -294,8 +297,7 @@ def test_lines_behind_aliases_and_merges_are_where_the_text_stands():
         (
             ("providers", 0),
             "tenant-name",
-            f"{EAST}.tenant-name: is not a known key here and ignored:"
-            " it belongs to tenant-resource-limits of nodepool.yaml",
+            f"{EAST}.tenant-name: {UNKNOWN}: it belongs to tenant-resource-limits of nodepool.yaml",
         ),
         (
             LABEL,
