@@ -115,7 +115,7 @@ def daily(clock: str, minutes_later: int, timezone: str) -> str:
     """
     match = CLOCK.fullmatch(clock)
     if match is None:
-        raise ValueError(f"{clock!r} is no time of the day: write it like 02:00")
+        raise ValueError(f"{clock!r} is not a time of day: write it like 02:00")
     minutes = (int(match[1]) * 60 + int(match[2]) + minutes_later) % (24 * 60)
     start = (FIRST_DAY + timedelta(minutes=minutes)).strftime("%Y%m%dT%H%M%S")
     where = f":{start}Z" if timezone == "UTC" else f";TZID={timezone}:{start}"

@@ -59,7 +59,7 @@ def every_minutes(minutes: Any, start: str = "20260101T000000Z") -> str:
         days, rest = divmod(int(minutes), MINUTES_OF_A_DAY)
     except (TypeError, ValueError) as error:
         raise AnsibleFilterError(
-            f"stackci.nodepool.every_minutes: {minutes!r} is no whole number of minutes"
+            f"stackci.nodepool.every_minutes: {minutes!r} is not a whole number of minutes"
         ) from error
     how_often = f"FREQ=DAILY;INTERVAL={days}" if days and not rest else f"FREQ=MINUTELY;INTERVAL={int(minutes)}"
     return f"DTSTART:{start} RRULE:{how_often}"

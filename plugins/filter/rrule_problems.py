@@ -66,7 +66,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 def rrule_problems(text: Any) -> list[str]:
     """Return the problems of a rule."""
     if not isinstance(text, str):
-        raise AnsibleFilterError(f"stackci.nodepool.rrule_problems: {text!r} is no text")
+        raise AnsibleFilterError(f"stackci.nodepool.rrule_problems: {text!r} is not a text")
     try:
         return recurrence.problems(text)
     except MissingLibraryError as error:

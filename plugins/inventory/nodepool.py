@@ -373,7 +373,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
-            self.display.warning(f"host keys are not written, so ssh does not know them: {error}; set known_hosts")
+            self.display.warning(
+                f"the host keys cannot be written, so ssh will not recognize the nodes: {error}; set known_hosts"
+            )
             return None
         return os.path.join(folder, f"known_hosts-{hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:16]}")
 
@@ -442,7 +444,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         try:
             stored, told = sound_parts(self._cache.get(self.get_cache_key(path)))
         except Exception as error:  # whatever the plugin of the cache and its libraries raise
-            stored, told = {}, f"the cache of the inventory cannot be read and is not used: {error}"
+            stored, told = {}, f"the inventory cache cannot be read and is ignored: {error}"
         if told:
             self.display.warning(told)
         return stored
@@ -460,7 +462,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 return str(name)
         if self.get_option("strict"):
             server = variables["nodepool"]["server_id"]
-            raise ConfigError([f"no expression of hostnames has a value for server {server}", *problems])
+            raise ConfigError([f"none of the expressions in hostnames has a value for server {server}", *problems])
         return ""
 
     # -- fill ---------------------------------------------------------------------------------------------------

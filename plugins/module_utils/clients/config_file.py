@@ -158,7 +158,7 @@ def parse_config(
 def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = False) -> tuple[Source, list[Problem]]:
     """Return the data of *text* and its problems, without checking its meaning."""
     if is_encrypted(text):
-        sentence = "is encrypted with ansible-vault: decrypt it, or have a play write it from a vaulted variable"
+        sentence = "is encrypted with ansible-vault: decrypt it, or let a playbook write it from a vaulted variable"
         return Source(name, None, Place(1), (), secret=secret), [Problem((), sentence)]
     expanded = expand(text, environ)
     document = read_yaml(expanded.text, secret=secret)

@@ -47,7 +47,7 @@ def run_hook(
                 if time.monotonic() >= end:
                     raise HookError(f"{name} {argv[0]} did not end within {timeout:g} s" + _last_line(output))
                 if not wanted():
-                    raise HookError(f"{name} {argv[0]} was ended with the cycle")
+                    raise HookError(f"{name} {argv[0]} was stopped when the cycle ended")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(min(PACE, max(0.0, end - time.monotonic())))
         except BaseException:
@@ -57,7 +57,7 @@ def run_hook(
             raise
         if process.returncode != 0:
             code = process.returncode
-            how = f"answered with {code}" if code > 0 else f"was ended by signal {-code}"
+            how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
             raise HookError(f"{name} {argv[0]} {how}" + _last_line(output))
 
 

@@ -63,7 +63,7 @@ def open_private_folder(path: str) -> int:
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
         os.close(fd)
         raise FolderNotPrivate(
-            f"{path} cannot be used as state_dir: it must belong to the user of the launcher, and no other user may"
-            " write to it (mode 0700)"
+            f"{path} cannot be used as state_dir: it must belong to the user of the launcher, and only that"
+            f" user may write to it (mode 0700)"
         )
     return fd

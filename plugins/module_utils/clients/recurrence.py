@@ -48,13 +48,13 @@ _START_EXAMPLE = "DTSTART;TZID=Europe/Berlin:20260101T020000 or DTSTART:20260101
 _REFUSED_BY_TEXT = (
     (r"(?i).*FREQ=SECONDLY", "FREQ=SECONDLY is too often for AWX: MINUTELY is the smallest"),
     (r"(?i)(?!.*INTERVAL=)", "INTERVAL is missing: write INTERVAL=1"),
-    (r"(?i).*INTERVAL=(?!0*[1-9]\d*(;|$))", "INTERVAL has to be a whole number, 1 or more; AWX hangs with 0"),
-    (r"(?i).*BYDAY=\d+[A-Z]", "AWX takes no number in BYDAY without a sign: write it like BYDAY=+1MO"),
-    (r"(?i)(?=.*COUNT=).*UNTIL=", "it has both COUNT and UNTIL: leave out one of them"),
-    (r"(?i).*COUNT=0*[1-9]\d{3}", "COUNT is more than 999, which AWX does not take"),
+    (r"(?i).*INTERVAL=(?!0*[1-9]\d*(;|$))", "INTERVAL must be a whole number of at least 1; AWX hangs with 0"),
+    (r"(?i).*BYDAY=\d+[A-Z]", "AWX requires a sign before a number in BYDAY: write it like BYDAY=+1MO"),
+    (r"(?i)(?=.*COUNT=).*UNTIL=", "it has both COUNT and UNTIL: remove one of them"),
+    (r"(?i).*COUNT=0*[1-9]\d{3}", "COUNT is more than 999, which AWX does not accept"),
     (
         r".*(?i:UNTIL=)(?<!UNTIL=)|.*UNTIL=(?!\d+T\d+)",
-        "AWX wants UNTIL in capital letters and with a time: write it like UNTIL=20271231T235959Z",
+        "AWX requires UNTIL in capital letters and with a time: write it like UNTIL=20271231T235959Z",
     ),
 )
 """Patterns of texts in a rule that AWX refuses (or hangs with), each with the text to write instead."""
@@ -73,11 +73,11 @@ def problems(rrule: str) -> list[str]:
     words = rrule.split()
     starts = [word for word in words if word.startswith("DTSTART")]
     rules = [word for word in words if word.upper().startswith(("RRULE:", "EXRULE:"))]
-    found = [f"{word}: AWX takes only DTSTART, RRULE and EXRULE" for word in words if word not in (*starts, *rules)]
+    found = [f"{word}: AWX accepts only DTSTART, RRULE and EXRULE" for word in words if word not in (*starts, *rules)]
     if len(starts) != 1 or not _START.fullmatch(starts[0]):
-        found.append(f"there has to be one DTSTART with a time zone: write it like {_START_EXAMPLE}")
+        found.append(f"it must have exactly one DTSTART with a time zone: write it like {_START_EXAMPLE}")
     if not any(rule.upper().startswith("RRULE:") for rule in rules):
-        found.append("there is no RRULE in it: write one, like RRULE:FREQ=DAILY;INTERVAL=1")
+        found.append("it has no RRULE: write one, like RRULE:FREQ=DAILY;INTERVAL=1")
     for rule in rules:
         found += [f"{rule}: {problem}" for pattern, problem in _REFUSED_BY_TEXT if re.match(pattern, rule)]
     if found:
@@ -105,7 +105,7 @@ def _rule_problem(start: str, body: str) -> str | None:
     try:
         times = _read(start, body)
         if not _fires(start, body):
-            return "it never fires, and AWX would search for its first time for ever: change or remove one of its parts"
+            return "it never fires, and AWX would search forever for its first time: change or remove one of its parts"
         next(iter(times), None)
     except Exception as error:  # AWX, too, refuses a rule whatever the library raises
         return f"AWX cannot read it, because python-dateutil says: {error}"
@@ -147,9 +147,9 @@ def _problems_together(start: str, rules: list[str]) -> list[str]:
         (wanted if rule.upper().startswith("RRULE:") else unwanted).rrule(_read(start, _body(rule)))
     first = next(_left(wanted, iter(unwanted)), None)
     if first is None:
-        return ["it never fires: UNTIL is before its first time, or EXRULE takes all of its times away"]
+        return ["it never fires: UNTIL is before its first time, or EXRULE removes all of its times"]
     zone = start.partition("=")[2].partition(":")[0]
-    return [] if first.tzinfo else [f"{start}: {zone} is no time zone: write a name such as Europe/Berlin"]
+    return [] if first.tzinfo else [f"{start}: {zone} is not a time zone: write a name such as Europe/Berlin"]
 
 
 def _left(wanted: Iterable[datetime], unwanted: Iterator[datetime]) -> Iterator[datetime]:
@@ -173,13 +173,13 @@ def _anew_each_day(rules: list[str]) -> list[str]:
         days = int(_parts(rule)["INTERVAL"]) * UNITS[_parts(rule)["FREQ"]] / MINUTES_OF_A_DAY
         if days > 1:
             found.append(
-                f"{rule}: AWX starts it anew each day, and {days:g} days are more than one: write whole days, as"
+                f"{rule}: AWX restarts it each day, and {days:g} days are more than one: write whole days, as"
                 " FREQ=DAILY;INTERVAL=2"
             )
     if any(rule.upper().startswith("RRULE:") for rule in anew):
         found += [
-            f"{rule}: AWX starts it anew each day, as it does with the MINUTELY or HOURLY rule beside it, so that it is"
-            " due at other times: make two schedules, or write INTERVAL=1 without COUNT, and BYDAY or BYMONTHDAY"
+            f"{rule}: AWX restarts it each day, like the MINUTELY or HOURLY rule beside it, so it fires at"
+            f" other times: create two schedules, or write INTERVAL=1 without COUNT, and BYDAY or BYMONTHDAY"
             for rule in rules
             if rule not in anew and not _is_same_each_day(_parts(rule))
         ]

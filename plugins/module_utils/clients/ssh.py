@@ -232,12 +232,12 @@ class Scanner:
                 raise _NoSuchKey from problem
             raise
         if key is None:
-            raise ConnectionError("connected, but no host key")
+            raise ConnectionError("it accepted the connection, but sent no host key")
         text = " ".join(key.export_public_key().decode("ascii").split()[:2])
         kind = text.split(" ", 1)[0]
         number = next((number for number, names in enumerate(KEY_TYPES) if kind in names), None)
         if number is None or number in keys:
-            raise ConnectionError(f"the host showed a key of the type {kind}, which it was not asked for")
+            raise ConnectionError(f"the host sent a key of type {kind}, which was not requested")
         keys[number] = text
         left = {name for other, names in enumerate(KEY_TYPES) if other not in keys for name in names}
         offered = _offered(made[-1]) if made else None

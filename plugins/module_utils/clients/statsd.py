@@ -93,7 +93,9 @@ class Statsd(_Bare):
         if not host:
             return
         if make is None and not HAS_STATSD:
-            self.problem = "STATSD_HOST is set, but the Python library statsd is not installed: no metrics are sent"
+            self.problem = (
+                "STATSD_HOST is set, but the Python library statsd is not installed, so no metrics are sent: install it"
+            )
         elif not str(port).isdecimal() or not 0 < int(port) < 65536:
             self.problem = f"STATSD_PORT is {str(port)!r}: give a number from 1 to 65535; no metrics are sent"
         else:

@@ -47,7 +47,9 @@ def _read(path: str) -> bytes:
             raise ConfigError([f"{path}: is not a regular file: copy its content into one"])
         data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
-        raise ConfigError([f"{path}: is larger than {LARGEST_FILE // 1024 // 1024} MiB: is this the right file?"])
+        raise ConfigError(
+            [f"{path}: is larger than {LARGEST_FILE // 1024 // 1024} MiB: check that this is the right file"]
+        )
     return data
 
 
@@ -61,14 +63,14 @@ def _decode(path: str, data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError([f"{path}:{line}: is not UTF-8 text (byte {error.start}): save the file in UTF-8"]) from error
+        raise ConfigError([f"{path}:{line}: is not UTF-8 text (byte {error.start}): save the file as UTF-8"]) from error
 
 
 def _reason(path: str, error: OSError | ValueError) -> str:
     if isinstance(error, IsADirectoryError):
-        return f"{path}: is a directory: name the file in it"
+        return f"{path}: is a directory: give the path of the file in it"
     if isinstance(error, PermissionError):
-        return f"{path}: may not be read by user id {os.geteuid()}: change its owner or mode"
+        return f"{path}: cannot be read by user id {os.geteuid()}: change its owner or mode"
     if isinstance(error, OSError):
         return f"{path}: cannot be read: {error.strerror or error}"
     return f"{path!r}: is not a path: {error}"

@@ -36,10 +36,10 @@ _TEXT_TAGS = frozenset(_TAG + kind for kind in ("str", "timestamp", "value", "me
 _SWITCHES = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
 
 _REMEDIES = (
-    ("tab", "indent with blanks, not with a tab"),
-    ("mapping values are not allowed", "put a text that has ': ' in it in quotes, and check the indentation"),
+    ("tab", "indent with spaces, not with tabs"),
+    ("mapping values are not allowed", "put a text that contains ': ' in quotes, and check the indentation"),
     ("undefined alias", "define the anchor (&name) above its first use, or put a text that begins with * in quotes"),
-    ("duplicate anchor", "give each anchor a name of its own"),
+    ("duplicate anchor", "give each anchor its own name"),
     ("found another document", "keep one document: remove the second ---"),
     ("cannot start any token", "put a text that begins with @, `, % or a tab in quotes"),
     ("quoted scalar", "close the quotes, or double the backslash"),
@@ -101,7 +101,9 @@ def _check_characters(text: str) -> None:
     """
     for number, line in enumerate(text.splitlines(), start=1):
         if not _encodable(line):
-            raise _Refused("has a character that is not UTF-8, from the environment: mend the variable", number)
+            raise _Refused(
+                "has a character that is not UTF-8, from an environment variable: correct the variable", number
+            )
 
 
 def _syntax_problem(error: Any, text: str) -> Problem:
@@ -136,7 +138,7 @@ class _Reader:
         if id(node) in self._done:
             return self._done[id(node)]
         if id(node) in self._open:
-            raise _Refused("an alias refers to the place that it is in: remove it", _line(node))
+            raise _Refused("an alias refers to a mapping or list that contains it: remove it", _line(node))
         if len(self._open) > DEEPEST:
             raise _Refused(f"is nested more than {DEEPEST} levels deep: check the brackets", _line(node))
         self._open.add(id(node))
@@ -164,7 +166,7 @@ class _Reader:
 
     def _check_tag(self, node: Any, kind: str) -> None:
         if node.tag != _TAG + kind:
-            self._complain(node, "has a YAML tag (!…) that means nothing here: remove the tag")
+            self._complain(node, "has a YAML tag (!…) that is not supported here: remove the tag")
 
     def _complain(self, node: Any, message: str, severity: str = "error") -> None:
         self.problems.append(Problem((), message, severity, line=_line(node)))
@@ -180,7 +182,7 @@ class _Reader:
                 for other in self._merged(value_node):
                     merged.update(other)
             elif not isinstance(key_node, yaml.ScalarNode):
-                self._complain(key_node, "has a list or a mapping as a key: a key is a text")
+                self._complain(key_node, "has a list or a mapping as a key: use a text as the key")
             else:
                 self._add(own, key_node, value_node)
         table = self._tables[id(node)] = {**merged, **own}
@@ -189,14 +191,14 @@ class _Reader:
     def _add(self, own: dict[str, tuple[Any, Any]], key_node: Any, value_node: Any) -> None:
         key = key_node.value
         if not _encodable(key):
-            self._complain(key_node, "has half a character in a key: remove the \\u escape")
+            self._complain(key_node, "has an incomplete character in a key: remove the \\u escape")
             return
         if key in own:
             name = "a key" if self.secret else repr(key)
             first = _line(own[key][0])
             self._complain(
                 key_node,
-                f"{name} stands here a second time (first in line {first}) and this one wins: remove one",
+                f"{name} is repeated (first in line {first}); the last one is used: remove one",
                 "lenient",
             )
         own[key] = (key_node, value_node)
@@ -204,7 +206,7 @@ class _Reader:
     def _merged(self, node: Any) -> Iterator[dict[str, tuple[Any, Any]]]:
         """Yield the tables that a ``<<`` names; one that is yielded later takes precedence."""
         if id(node) in self._open:
-            raise _Refused("a merge (<<) refers to the place that it is in: remove it", _line(node))
+            raise _Refused("a merge (<<) refers to a mapping that contains it: remove it", _line(node))
         self._open.add(id(node))
         if isinstance(node, yaml.MappingNode):
             yield self._table(node)
@@ -212,7 +214,7 @@ class _Reader:
             for item in reversed(node.value):
                 yield from self._merged(item)
         else:
-            self._complain(node, "a merge (<<) takes a mapping or a list of mappings, such as *name")
+            self._complain(node, "a merge (<<) needs a mapping or a list of mappings, such as *name")
         self._open.discard(id(node))
 
     def _scalar(self, node: Any) -> Any:
@@ -220,7 +222,7 @@ class _Reader:
         if node.tag in _TEXT_TAGS:
             if _encodable(node.value):
                 return node.value
-            self._complain(node, "has half a character in a text: remove the \\u escape")
+            self._complain(node, "has an incomplete character in a text: remove the \\u escape")
         elif kind == "null":
             return None
         elif kind == "bool" and node.value.lower() in _SWITCHES:
@@ -228,7 +230,7 @@ class _Reader:
         elif kind in ("int", "float"):
             return self._number(node, kind)
         else:
-            self._complain(node, "has a YAML tag (!…) that means nothing here: remove the tag")
+            self._complain(node, "has a YAML tag (!…) that is not supported here: remove the tag")
         return ""
 
     def _number(self, node: Any, kind: str) -> int | float:
@@ -239,7 +241,7 @@ class _Reader:
                 return number
         except (ValueError, OverflowError, IndexError):
             pass
-        self._complain(node, "is not a number that can be used here: write digits, or put a text in quotes")
+        self._complain(node, "is not a valid number: write digits, or put a text in quotes")
         return 0
 
 

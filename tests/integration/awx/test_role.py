@@ -291,7 +291,7 @@ def test_what_was_taken_out_in_part_is_taken_out_by_the_next_run(site):
             {"awx_launcher_rrule": "DTSTART:20260101T000000Z RRULE:FREQ=SECONDLY"},
             "schedule nodepool launcher: RRULE:FREQ=SECONDLY: FREQ=SECONDLY is too often",
         ),
-        ({"awx_timezone": "Europe/Berln"}, "Europe/Berln is no time zone"),
+        ({"awx_timezone": "Europe/Berln"}, "Europe/Berln is not a time zone"),
         ({"awx_launcher_duration": 300}, "nobody would serve in between"),
         ({"awx_project_url": ""}, "awx_project_url is empty"),
         ({"awx_jobs": ["lancher"]}, "lancher"),

@@ -85,7 +85,7 @@ def test_constructed(site: Site) -> None:
     _found, said = site.listed(fails=True, strict=True, compose={"x": "no_such_variable"})
     assert "Could not set x for host" in said
     _found, said = site.listed(fails=True, strict=True, hostnames=["no_such_variable"])
-    assert "no expression of hostnames has a value for server" in said
+    assert "none of the expressions in hostnames has a value for server" in said
 
 
 def test_selection_and_names(site: Site) -> None:

@@ -145,7 +145,7 @@ def test_why_each_provider_cannot_be_used_is_told_once_and_the_module_fails(site
     assert result["providers"]["one"] == {"reached": True}
     said = {name: row["text"] for name, row in result["providers"].items() if not row["reached"]}
     assert "does not accept the login of entry 'password'" in said["password"]
-    assert "127.0.0.1:1 refuses it: see whether auth_url of entry 'refused'" in said["refused"]
+    assert "127.0.0.1:1 refused it: check auth_url of entry 'refused'" in said["refused"]
     assert "the name 'no-such-host.invalid' cannot be resolved: correct auth_url" in said["dns"]
     assert "does not speak TLS: write http:// in auth_url" in said["tls"]
     assert "has no entry 'missing' under 'clouds'" in said["missing"]

@@ -33,5 +33,5 @@ def test_a_dead_proxy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(CloudUnavailable) as caught:
         CloudClient(Provider("p1", "east", rate=0.0), clouds_config=str(path)).limits()
     said = str(caught.value)
-    assert "the proxy 127.0.0.1:9 on the way to cloud.invalid:5000 cannot be used: it refuses the connection" in said
+    assert "the proxy 127.0.0.1:9 on the way to cloud.invalid:5000 cannot be used: it refused the connection" in said
     assert "sesame" not in said and not caught.value.unclear

@@ -112,7 +112,7 @@ def test_another_checksum_or_size_is_noticed(client: CloudClient, file: DiskFile
         client.images.verify(image, file, {"md5": "0123"})
     other = tmp_path / "other.raw"
     other.write_bytes(b"x")
-    with pytest.raises(CloudImageBroken, match=rf"has {SIZE} bytes where .*other\.raw has 1"):
+    with pytest.raises(CloudImageBroken, match=rf"has {SIZE} bytes, but .*other\.raw has 1"):
         client.images.verify(image, DiskFile(str(other)), {})
 
 

@@ -61,7 +61,7 @@ class Child:
             log = open_log(self.log)
         except OSError as problem:
             raise ImageFileError(
-                f"{self.log}: the log of the build cannot be written: {problem.strerror}; see build-log-dir"
+                f"{self.log}: the build log cannot be written: {problem.strerror}; check build-log-dir"
             ) from problem
         with log:
             try:
@@ -95,7 +95,7 @@ class Child:
         """
         left = processes.end(self.processes, grace=grace, sleep=self._sleep)
         if left:
-            append_line(self.log, f"processes that do not end: {' '.join(map(str, sorted(left)))}")
+            append_line(self.log, f"processes that did not end: {' '.join(map(str, sorted(left)))}")
         if self._process is not None and self._code is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._code = self._process.wait(_WAIT)

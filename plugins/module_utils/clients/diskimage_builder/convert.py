@@ -28,4 +28,4 @@ def finish(target: str) -> None:
     try:
         os.replace(f"{target}-new", target)
     except OSError as problem:
-        raise ImageFileError(f"{target}: was not made: {problem.strerror}") from problem
+        raise ImageFileError(f"{target}: could not be created: {problem.strerror}") from problem

@@ -65,15 +65,15 @@ def open_own(name: str, parent: int, path: str) -> int:
         fd = os.open(name, _FOLDER | os.O_RDONLY, dir_fd=parent)
     except NotADirectoryError as problem:
         raise ImageFileError(
-            f"{path} is a link or a file, where a folder of the builder's own has to be: the user who made it could "
-            "have files of others removed. See who it was, and remove it"
+            f"{path} is a link or a file, but must be a folder that only the builder owns. Whoever created it"
+            f" could make the builder remove files of other users: find out who did, then remove it"
         ) from problem
     try:
         found = os.fstat(fd)
         if found.st_uid != os.geteuid():
             raise ImageFileError(
-                f"{path} belongs to user {found.st_uid}, who could have files of others removed: builds run as user "
-                f"{os.geteuid()} here. When no build of that user runs any more, remove it"
+                f"{path} belongs to user {found.st_uid}, who could make the builder remove files of other"
+                f" users: builds run as user {os.geteuid()} here. Remove it when no build of that user is running"
             )
         if found.st_mode & _OTHERS_WRITE:
             os.fchmod(fd, PRIVATE)
@@ -109,7 +109,8 @@ def refuse_shared(path: str, option: str, *, sticky: bool = False) -> None:
             if mode & stat.S_IWOTH and not bound:
                 raise ImageFileError(
                     f"{option} {path}: every user of this machine may write to {place} (mode {stat.S_IMODE(mode):04o}) "
-                    f"and could have root overwrite or remove other files: chmod o-w {place}, or name another folder"
+                    f"and could make root overwrite or remove other files: run chmod o-w {place}, or choose"
+                    f" another folder"
                 )
         if place == "/":
             return

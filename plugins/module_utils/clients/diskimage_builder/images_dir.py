@@ -58,7 +58,10 @@ class ImagesDir:
             self._write_once(path, str(uuid.uuid4()))
             found = self._read(path)
         if not found:
-            raise ImageFileError(f"{path}: is empty; it names the owner of the image files: write a uuid, or remove it")
+            raise ImageFileError(
+                f"{path}: is empty; it must hold the id of the owner of the image files: write"
+                f" a UUID into it, or remove it"
+            )
         return found
 
     @property
@@ -107,7 +110,7 @@ class ImagesDir:
 
     @staticmethod
     def _problem(path: str, what: str, problem: OSError) -> ImageFileError:
-        return ImageFileError(f"{path}: {what}: {problem.strerror or problem}; see images-dir in nodepool.yaml")
+        return ImageFileError(f"{path}: {what}: {problem.strerror or problem}; check images-dir in nodepool.yaml")
 
     def entries(self) -> list[Entry]:
         """Return the files and directories in it, sorted by name; none when images-dir does not exist.
@@ -168,7 +171,7 @@ class ImagesDir:
         with closed(fd):
             for name in names:
                 if "/" in name or name in ("", ".", ".."):
-                    raise ImageFileError(f"{name!r} is no name of a file in {self.path}")
+                    raise ImageFileError(f"{name!r} is not the name of a file in {self.path}")
                 try:
                     if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
                         shutil.rmtree(name, dir_fd=fd)
@@ -233,8 +236,8 @@ def lacking_room(needs: Mapping[str, int], reason: str = "by what the last build
         first, before, _free = totals.get(device, (path, 0, 0))
         totals[device] = (first, before + needed, stat.f_bavail * stat.f_frsize)
     return [
-        f"{path} has {free // _MIB} MiB free, but {-(-needed // _MIB)} MiB are needed {reason}: remove something, or"
-        " use a larger file system"
+        f"{path} has {free // _MIB} MiB free, but {-(-needed // _MIB)} MiB are needed {reason}: free some"
+        f" space, or use a larger file system"
         for path, needed, free in totals.values()
         if needed > free
     ]

@@ -185,7 +185,7 @@ def open_log(path: str) -> BinaryIO:
     if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
         return os.fdopen(fd, "ab+")
     os.close(fd)
-    raise OSError(errno.EPERM, "it is not a file of the builder's own", path)
+    raise OSError(errno.EPERM, "the builder did not create this file", path)
 
 
 def append_line(path: str, text: str) -> None:
@@ -207,7 +207,7 @@ def make_folder(path: str, option: str) -> None:
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as problem:
-        raise ImageFileError(f"{option} {path}: cannot be made: {problem.strerror}") from problem
+        raise ImageFileError(f"{option} {path}: cannot be created: {problem.strerror}") from problem
 
 
 def list_logs(folder: str) -> list[tuple[str, float]]:

@@ -116,7 +116,7 @@ def _is_ours(done: Reaped, place: str) -> bool:
     except FileNotFoundError:
         return True
     except (ImageFileError, OSError) as problem:
-        done.problems.append(f"{place} is left alone: {_words(problem)}")
+        done.problems.append(f"{place} is not touched: {_words(problem)}")
         return False
 
 
@@ -124,7 +124,7 @@ def _words(problem: Exception) -> str:
     if not isinstance(problem, OSError):
         return str(problem)
     link = isinstance(problem, NotADirectoryError)
-    return "a part of its path is a link or a file now" if link else problem.strerror or str(problem)
+    return "a part of its path is now a link or a file" if link else problem.strerror or str(problem)
 
 
 def _end_processes(done: Reaped, leftover: Leftover, grace: float, machine: System) -> None:
@@ -134,7 +134,7 @@ def _end_processes(done: Reaped, leftover: Leftover, grace: float, machine: Syst
     done.processes = len(find())
     left = processes.end(find, grace=grace, sleep=machine.sleep) if done.processes else set()
     if left:
-        done.problems.append(f"processes {' '.join(map(str, sorted(left)))} do not end")
+        done.problems.append(f"processes {' '.join(map(str, sorted(left)))} did not end")
 
 
 def mounts_below(places: Iterable[str], proc: str = PROC) -> list[str]:

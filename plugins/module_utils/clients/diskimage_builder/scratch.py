@@ -72,8 +72,8 @@ def scratch_claim(images_dir: str, image: str, build_id: str, place: str | None 
         owner = _claim(leftover)
     except OSError as problem:
         raise ImageFileError(
-            f"{problem.filename or claim}: cannot be made or written: {problem.strerror}; it is for the temporary "
-            f"files of the builds of {image}, see images-dir and TMP_DIR"
+            f"{problem.filename or claim}: cannot be created or written: {problem.strerror}; builds of {image}"
+            f" need it for temporary files: check images-dir and TMP_DIR"
         ) from problem
     with owner:
         yield leftover

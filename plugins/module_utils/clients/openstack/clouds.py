@@ -208,8 +208,8 @@ def load_cloud_entry(
         raise _not_usable(provider, where, why)
     if not hasattr(region.get_auth(), "get_access"):
         raise CloudAuthError(
-            f"provider {provider}: {where} has auth_type {region.config.get('auth_type')!r}, which gives no token and"
-            " no catalog: use a password, an application credential or a token",
+            f"provider {provider}: {where} has auth_type {region.config.get('auth_type')!r}, which provides"
+            f" neither a token nor a catalog: use a password, an application credential or a token",
             provider=provider,
         )
     return CloudEntry(
@@ -264,11 +264,12 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
                 return path
             if is_encrypted(text):
                 raise CloudAuthError(f"provider {provider}: {path} {ENCRYPTED}", provider=provider)
-            why = "has no mapping 'clouds'"
-        raise CloudAuthError(f"provider {provider}: {path} {why}: mend the file", provider=provider)
+            why = "has no 'clouds' mapping"
+        raise CloudAuthError(f"provider {provider}: {path} {why}: correct the file", provider=provider)
     looked = ", ".join(dict.fromkeys(path for path in candidates if path.endswith(".yaml")))
     raise CloudAuthError(
-        f"provider {provider}: no clouds.yaml was found ({looked}): create one or name it", provider=provider
+        f"provider {provider}: no clouds.yaml was found ({looked}): create one, or set the path to it",
+        provider=provider,
     )
 
 

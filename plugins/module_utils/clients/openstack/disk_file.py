@@ -100,7 +100,7 @@ def _pieces(path: str, size: int, begin: int = 0) -> Iterator[memoryview]:
     except OSError as problem:
         raise _unreadable(path, problem) from problem
     if read != size:
-        raise ImageFileError(f"{path} changed while it was read: the files of a finished build must not be written to")
+        raise ImageFileError(f"{path} changed while it was read: nothing may write to the files of a finished build")
 
 
 def _unreadable(path: str, problem: OSError) -> ImageFileError:

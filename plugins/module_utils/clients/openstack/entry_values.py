@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-ENCRYPTED = "is encrypted with ansible-vault: decrypt it, or put only the secrets into secure.yaml, decrypted"
+ENCRYPTED = "is encrypted with ansible-vault: decrypt it, or move only the secrets to secure.yaml and decrypt that file"
 _TEXTS = ("auth_type", "region_name", "interface", "cacert", "cert", "key", "image_format", "floating_ip_source")
 _SWITCHES = (
     *("private", "force_ipv4", "use_external_network", "use_internal_network"),
@@ -41,7 +41,7 @@ def _told(key: str, value: Any, wanted: str) -> str:
     if wanted == "a text":
         if isinstance(value, (str, bool)) or not isinstance(value, (int, float, list, Mapping)):
             return ""
-        remedy = ": put it into quotes" if isinstance(value, (int, float)) else ""
+        remedy = ": put it in quotes" if isinstance(value, (int, float)) else ""
         return f"{key!r} is {_kind(value)} where {wanted} belongs{remedy}"
     if wanted == "true or false":
         good = isinstance(value, (bool, int, str))

@@ -140,8 +140,9 @@ def proxy_of(status: int, headers: Mapping[str, str]) -> str:
     name = clean(headers.get("Server") or "")
     detail = ", ".join(part for part in (name, clean(error or "")) if part)
     return (
-        " by the proxy on the way to the cloud" + (f" ({detail})" if detail else "") + ", not by the cloud: look at"
-        " http_proxy, https_proxy and no_proxy"
+        " by the proxy on the way to the cloud" + (f" ({detail})" if detail else "") + ", not by the cloud:"
+        " check http_proxy,"
+        " https_proxy and no_proxy"
     )
 
 

@@ -24,7 +24,7 @@ def checked_access(access: Any) -> Any:
     if access.project_id is not None and not isinstance(access.project_id, str):
         raise wrong("project.id", access.project_id, "a text")
     if not access.has_service_catalog():
-        raise Unreadable("the token has no catalog, which is so when the entry names no project")
+        raise Unreadable("the token has no catalog: the entry probably does not name a project")
     access.service_catalog.get_endpoints_data()
     return access
 
@@ -32,11 +32,13 @@ def checked_access(access: Any) -> Any:
 def login_remedy(status: int, auth_type: str) -> str:
     """Return what to do about a login that keystone answered with *status*."""
     if status == 404:
-        return "auth_url leads to no identity service, or its version is missing: correct auth_url, and the credentials"
+        return (
+            "auth_url does not lead to an identity service, or lacks the version: correct auth_url and the credentials"
+        )
     if _CREDENTIAL in auth_type:
         return (
-            "the application credential does not exist, has expired, or its secret is wrong; it ends also when its user"
-            " loses the role: make a new one, and write its id and secret into the entry"
+            "the application credential does not exist, has expired, has another secret, or its user has lost"
+            " the role: create a new one, and write its id and secret into the entry"
         )
     return "correct its credentials, project and auth_url"
 
@@ -46,11 +48,12 @@ def token_remedy(service: str, where: str, auth_type: str) -> str:
     if _CREDENTIAL in auth_type:
         return (
             f"keystone accepts the login of {where} and {service} refuses its token: the access rules of the"
-            " application credential do not allow this call; make one without access rules, or with a rule for it"
+            " application credential do not allow this call; create one without access rules, or with a rule"
+            " for this call"
         )
     return (
-        f"keystone accepts the login of {where} and {service} refuses its token: the operators of the cloud must see"
-        f" why (their clocks, or the account of {service} at keystone)"
+        f"keystone accepts the login of {where} and {service} refuses its token: ask the operators of the cloud"
+        f" to check their clocks and the account of {service} in keystone"
     )
 
 

@@ -115,7 +115,7 @@ class TaskUploads:
         """Send a part of the file and return its md5; swift says with which it has stored the object."""
         left = deadline - self._clock()
         if left < 1.0:
-            raise self._late("PUT /object-store", "it could not begin in its time")
+            raise self._late("PUT /object-store", "it could not start in time")
         self._rest.renew(left)
         times = UploadTimes(stall=min(self._stall, left), total=left)
         headers = {"X-Delete-After": str(KEPT)}
@@ -196,9 +196,7 @@ class TaskUploads:
         result = task.get("result")
         image_id = result.get("image_id") if isinstance(result, dict) else None
         if not isinstance(image_id, str) or not image_id:
-            raise self._rest.senseless(
-                _TASK, "its answer names no image_id in the result of a task that has ended well"
-            )
+            raise self._rest.senseless(_TASK, "the task succeeded, but its result has no image_id")
         return image_id
 
     def _read(self, make: Callable[[Any], Any], document: Any) -> Any:

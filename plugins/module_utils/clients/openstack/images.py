@@ -37,7 +37,7 @@ from .transport import UploadTimes
 _BY_IMPORT = "glance-direct"
 _NOT_OFFERED = frozenset({403, 404, 405, 501})
 """Statuses with which a cloud refuses a way of uploading as such."""
-_MAY_CONVERT = "; if the cloud writes images anew when they arrive, set image_api_converts to true in clouds.yaml"
+_MAY_CONVERT = "; if the cloud converts uploaded images, set image_api_converts to true in clouds.yaml"
 _FAILED_IMPORT = "os_glance_failed_import"
 """Property of an image: the stores into which glance could not import it."""
 T = TypeVar("T")
@@ -124,9 +124,9 @@ class CloudImages:
         """
         if not self._rest.has("object-store"):
             raise CloudRefused(
-                f"provider {self._provider}: its clouds.yaml entry has image_api_use_tasks, and the cloud has no object"
-                " store to import from: set it to false if the cloud takes uploads directly, or by import"
-                " (glance-direct)",
+                f"provider {self._provider}: its clouds.yaml entry has image_api_use_tasks, but the cloud has"
+                f" no object store to import from: set it to false if the cloud accepts direct uploads or"
+                f" imports (glance-direct)",
                 provider=self._provider,
                 call="POST /tasks",
             )
@@ -262,7 +262,7 @@ class CloudImages:
     def _send(self, image_id: str, place: str, file: DiskFile, deadline: float) -> None:
         left = deadline - self._clock()
         if left < LEAST_TIME:
-            raise self._late(f"PUT /images/{{id}}/{place}", "it could not begin in its time")
+            raise self._late(f"PUT /images/{{id}}/{place}", "it could not start in time")
         # Glance uses the token again after it has received all bytes.
         self._rest.renew(left)
         times = UploadTimes(stall=min(self._stall, left), total=left)
@@ -322,7 +322,7 @@ class CloudImages:
     def _compared(self, image: Image, file: DiskFile, known: Mapping[str, str]) -> list[str]:
         compared = ["size"]
         if image.size is not None and image.size != file.size:
-            raise self._broken(image.id, f"has {image.size} bytes where {file.path} has {file.size}{_MAY_CONVERT}")
+            raise self._broken(image.id, f"has {image.size} bytes, but {file.path} has {file.size}{_MAY_CONVERT}")
         said = {"md5": image.properties.get("checksum")}
         said[image.properties.get("os_hash_algo", "")] = image.properties.get("os_hash_value")
         told = {algorithm: value for algorithm, value in said.items() if algorithm and value}
@@ -334,7 +334,7 @@ class CloudImages:
             if told[algorithm] != known[algorithm]:
                 raise self._broken(
                     image.id,
-                    f"has the {algorithm} {told[algorithm]} where {file.path} has {known[algorithm]}{_MAY_CONVERT}",
+                    f"has the {algorithm} {told[algorithm]}, but {file.path} has {known[algorithm]}{_MAY_CONVERT}",
                 )
             compared.append(algorithm)
         return compared

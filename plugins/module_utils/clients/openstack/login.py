@@ -124,8 +124,9 @@ class Login:
         short = offset = ""
         if self._life is not None and self._life < SHORT_LIFE:
             short = (
-                f"the tokens of the identity service live for {self._life:.0f} s, so that there is a login every"
-                f" {self._life - self._margin:.0f} s: have [token] expiration of keystone made longer"
+                f"the tokens of the identity service live for {self._life:.0f} s, so this process logs in every"
+                f" {self._life - self._margin:.0f} s: ask the operators of the cloud for a longer [token]"
+                f" expiration in keystone"
             )
         if issued is not None and abs(issued - self._wall()) > CLOCK_OFFSET:
             seconds = issued - self._wall()

@@ -56,7 +56,7 @@ def pages(
 def _about(key: str, items: int, unreadable: list[str]) -> str:
     if not unreadable:
         return ""
-    return f"{len(unreadable)} of {items + len(unreadable)} {key} cannot be read and are left out ({unreadable[0]})"
+    return f"{len(unreadable)} of {items + len(unreadable)} {key} cannot be read and are ignored ({unreadable[0]})"
 
 
 def _once(
@@ -88,9 +88,9 @@ def _once(
         if not found or not _has_next(document, key, len(found), asked):
             return list(items.values()), unreadable
         if len(items) == before:
-            raise senseless("its pages repeat themselves")
+            raise senseless("it returns the same page again")
         del document, found, item  # keep them out of memory while the next page is read
-    raise senseless(f"more than {MOST_PAGES} pages")
+    raise senseless(f"it has more than {MOST_PAGES} pages")
 
 
 def _has_next(document: Any, key: str, found: int, asked: int) -> bool:

@@ -35,7 +35,7 @@ def read(make: Callable[[Any], T], document: Any) -> T:
     except Unreadable:
         raise
     except UNUSABLE as problem:
-        raise Unreadable(f"it is not what the API promises ({type(problem).__name__}: {problem})") from problem
+        raise Unreadable(f"it does not match the API ({type(problem).__name__}: {problem})") from problem
 
 
 def wrong(what: str, value: Any, wanted: str) -> Unreadable:
@@ -77,7 +77,7 @@ def ident(document: Any, key: str = "id") -> str:
     if not isinstance(value, str) or not value:
         raise wrong(key, value, "an id")
     if len(value) > _LONGEST_ID or not is_printable(value):
-        raise Unreadable(f"{key} is a text of {len(value)} letters where an id belongs")
+        raise Unreadable(f"{key} is a text of {len(value)} characters where an id belongs")
     return value
 
 

@@ -250,15 +250,15 @@ class Rest:
             what = str(problem)
             if isinstance(problem, ks_exceptions.DiscoveryFailure):
                 what = (
-                    f"auth_url of {self._entry.where} leads to no identity service: {what.rpartition('correct. ')[2]}:"
-                    " correct it, or see whether the cloud is up"
+                    f"auth_url of {self._entry.where} does not lead to an identity service:"
+                    f" {what.rpartition('correct. ')[2]}: correct it, or check that the cloud is up"
                 )
             return error_without_answer(
                 provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
             )
         if isinstance(cause, requests.exceptions.InvalidJSONError):
             # Only keystoneauth reads JSON with requests.
-            what = "its answer is not JSON; is that the identity service?"
+            what = "its answer is not JSON: check that this is the identity service"
             return error_without_answer(
                 provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
             )
@@ -296,7 +296,7 @@ class Rest:
             )
         if call.startswith("DELETE ") and response.content.strip():
             # The services answer a deletion with an empty body; an answer with a body comes from a proxy.
-            raise self.senseless(call, f"its answer ({status}) has a body, but the answer to a deletion has none")
+            raise self.senseless(call, f"its answer ({status}) has a body, but an answer to a deletion has none")
         document = None
         if key is not None:
             try:
@@ -332,8 +332,8 @@ class Rest:
             raise error_without_answer(
                 provider=self._provider,
                 call=LOGIN,
-                what=f"its answer is not that of an identity service ({said}): see whether auth_url of"
-                f" {self._entry.where} is right",
+                what=f"the answer does not come from an identity service ({said}): check auth_url of"
+                f" {self._entry.where}",
                 sent=False,
                 secrets=self._entry.secrets,
             ) from problem
@@ -389,7 +389,9 @@ class Rest:
             if not _HAS_VERSION.search(urlsplit(url).path + "/"):
                 url = f"{url}/{_VERSIONS[service]}"
         except UNUSABLE as problem:
-            raise self.senseless(LOGIN, f"its catalog cannot be read ({problem}): have it corrected") from problem
+            raise self.senseless(
+                LOGIN, f"its catalog cannot be read ({problem}): ask the operators of the cloud to correct it"
+            ) from problem
         self._project_id = access.project_id
         self._types[url] = region.get_service_type(service)
         self._endpoints[service] = url

@@ -32,15 +32,15 @@ _OTHER = "another service of the cloud"
 _UNREACHED = "{service} cannot reach {other}"
 _REFUSED = "{other} does not accept the account of {service}"
 _FAILED = "{other} failed when {service} called it"
-_QUEUE = "the services of {service} do not reach each other by the message queue"
+_QUEUE = "the services of {service} cannot reach each other through the message queue"
 _DATABASE = "{service} cannot use its database"
 _CLASSES = {
     # oslo.messaging
     "MessagingTimeout": _QUEUE,
     "MessageDeliveryFailure": _QUEUE,
     "MessageUndeliverable": _QUEUE,
-    "RPCVersionCapError": "the services of {service} have versions that do not fit together",
-    "UnsupportedVersion": "the services of {service} have versions that do not fit together",
+    "RPCVersionCapError": "the services of {service} have incompatible versions",
+    "UnsupportedVersion": "the services of {service} have incompatible versions",
     "RemoteError": "a part of {service} failed when another part called it",
     # oslo.db, SQLAlchemy, PyMySQL
     "DBConnectionError": _DATABASE,
@@ -61,8 +61,8 @@ _CLASSES = {
     "CommunicationError": _UNREACHED,
     "RequestTimeout": _UNREACHED,
     "DiscoveryFailure": _UNREACHED,
-    "EndpointNotFound": "{service} does not find {other} in the catalog of keystone",
-    "EmptyCatalog": "{service} does not find {other} in the catalog of keystone",
+    "EndpointNotFound": "{service} cannot find {other} in the catalog of keystone",
+    "EmptyCatalog": "{service} cannot find {other} in the catalog of keystone",
     "Unauthorized": _REFUSED,
     "HTTPUnauthorized": _REFUSED,
     "Forbidden": _REFUSED,
@@ -83,10 +83,10 @@ _CLASSES = {
     "NeutronClientException": "neutron failed when {service} called it",
     "NeutronAdminCredentialConfigurationInvalid": "neutron does not accept the account of {service}",
     "PortBindingFailed": "neutron cannot bind a port of the server to its host",
-    "VirtualInterfaceCreateException": "neutron did not say in time that the ports of the server work",
+    "VirtualInterfaceCreateException": "neutron did not report in time that the ports of the server are up",
     "VirtualInterfacePlugException": "the host of the server cannot connect its port",
-    "BuildAbortException": "{service} gave the server up",
-    "InstanceDeployFailure": "the machine of the server could not be deployed",
+    "BuildAbortException": "{service} gave up on the server",
+    "InstanceDeployFailure": "the physical machine of the server could not be deployed",
     "ComputeServiceUnavailable": "the compute service of a host is down",
     "CellTimeout": "a cell of {service} does not answer",
     "LibvirtError": "the hypervisor failed",
@@ -105,7 +105,7 @@ _PHRASES = (
     ),
 )
 """The texts of those exceptions whose class is not named."""
-_UNEXPECTED = "{service} failed with an error that it does not expect"
+_UNEXPECTED = "{service} failed with an unexpected error"
 _SERVICES = (
     ("neutron", ("/networks", "/ports", "/floatingips", "/security-groups", "/quotas", "/subnets", "/routers")),
     ("cinder", ("/volume",)),

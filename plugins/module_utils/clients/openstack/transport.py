@@ -102,7 +102,7 @@ class _Call:
         with self._lock:
             self._sock = sock
         if self.over:
-            raise TimeoutError("the time for the whole call is over")
+            raise TimeoutError("the whole call took too long")
         sock.settimeout(max(0.001, min(longest, self._deadline - self._clock())))
 
     def abort(self) -> None:
@@ -253,7 +253,8 @@ class Transport(HTTPAdapter):
             self._counters.started(kind, auxiliary=auxiliary)
             self._counters.ended(kind, "queue-timeout", self._total)
             raise requests.exceptions.ConnectTimeout(
-                f"no free slot within {self._total:g} s: all calls allowed side by side are waiting for answers",
+                f"no free slot within {self._total:g} s: all calls that may run at the same time are waiting"
+                f" for answers",
                 request=request,
             )
         try:
@@ -335,9 +336,9 @@ def _check_redirect(request: Any, response: Any) -> None:
         return
     why = "another host" if there.hostname != here.hostname else "a connection without TLS"
     raise Redirected(
-        f"{here.scheme}://{here.netloc} answered {response.status_code} and leads to {there.scheme}://{there.netloc},"
-        f" which is {why}: it is not followed, or it would get the token; name the right URL in the catalog or in"
-        " clouds.yaml",
+        f"{here.scheme}://{here.netloc} answered {response.status_code} with a redirect to"
+        f" {there.scheme}://{there.netloc}, which is {why}: the redirect is not followed, because that would"
+        f" send the token there; set the right URL in the catalog or in clouds.yaml",
         request=request,
     )
 

@@ -12,18 +12,18 @@ from urllib.parse import urlsplit
 
 _KINDS = (
     (("NameResolutionError", "gaierror"), "no connection: the name {host} cannot be resolved", "spell"),
-    (("Connection refused",), "no connection: {place} refuses it", "up"),
-    (("No route to host", "Network is unreachable"), "no connection: there is no way to {place}", "up"),
+    (("Connection refused",), "no connection: {place} refused it", "up"),
+    (("No route to host", "Network is unreachable"), "no connection: there is no route to {place}", "up"),
     (("ConnectTimeout", "timed out"), "no connection: {place} does not answer", "up"),
 )
 _PROXY = (
     (("NameResolutionError", "gaierror"), "its name cannot be resolved"),
-    (("Connection refused",), "it refuses the connection"),
-    (("No route to host", "Network is unreachable"), "there is no way to it"),
-    (("407",), "it wants a login (407)"),
+    (("Connection refused",), "it refused the connection"),
+    (("No route to host", "Network is unreachable"), "there is no route to it"),
+    (("407",), "it requires a login (407)"),
     (("Tunnel connection failed",), "it does not connect to {place}"),
     (("ConnectTimeout", "timed out"), "it does not answer"),
-    (("",), "it does not pass the call on"),
+    (("",), "it did not forward the call"),
 )
 _TUNNEL = re.compile(r"Tunnel connection failed: ([\w ]{1,60})")
 _TLS = (
@@ -37,22 +37,22 @@ _TLS = (
     (("CERTIFICATE_VERIFY_FAILED", "certificate verify failed"), "the certificate of {place} is not trusted", "ca"),
 )
 _REMEDIES = {
-    "spell": "correct auth_url of {where}, or the resolver of this machine",
-    "up": "see whether auth_url of {where} is right and the cloud is up",
+    "spell": "correct auth_url of {where}, or the DNS resolver of this machine",
+    "up": "check auth_url of {where}, and that the cloud is up",
     "http": "write http:// in auth_url of {where}, or correct its port",
     "name": "use that name in auth_url of {where}",
-    "renew": "have it renewed",
+    "renew": "renew it",
     "ca": "name its CA in 'cacert' of {where}",
 }
 _ELSEWHERE = {
-    "spell": "the catalog of the cloud names it: correct the catalog, or the resolver of this machine",
-    "up": "see whether that service of the cloud is up",
-    "http": "the catalog of the cloud names it: correct the catalog",
-    "name": "have the catalog or the certificate corrected",
+    "spell": "the name is from the catalog of the cloud: correct the catalog, or the DNS resolver of this machine",
+    "up": "check that this service of the cloud is up",
+    "http": "the URL is from the catalog of the cloud: correct the catalog",
+    "name": "correct the catalog or the certificate",
 }
 _INSIDE = (
-    "the catalog of the cloud names this internal address: set 'interface' of {where} to public, have the catalog"
-    " corrected, or see whether this machine should reach it"
+    "the catalog of the cloud has this internal address: set 'interface' of {where} to public, correct the"
+    " catalog, or give this machine a route to it"
 )
 _POOL = re.compile(r"^\w*Pool\([^)]*\): ")
 _DETAIL = re.compile(r"certificate verify failed: ([^(']+)")
@@ -95,7 +95,7 @@ def _by_proxy(text: str, place: str, proxy: str) -> str:
     named = f"the proxy {proxy}" if proxy else "the proxy"
     return (
         f"no connection: {named} on the way to {place} cannot be used: {why}{detail}: correct http_proxy, https_proxy"
-        " or no_proxy of this process, or see whether the proxy is up"
+        " or no_proxy of this process, or check that the proxy is up"
     )
 
 

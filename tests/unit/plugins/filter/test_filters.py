@@ -53,7 +53,7 @@ def test_minutes_may_be_a_text(minutes):
 
 @pytest.mark.parametrize("minutes", ["ten", None, "1.5"])
 def test_no_minutes_are_told(minutes):
-    with pytest.raises(AnsibleFilterError, match="no whole number of minutes"):
+    with pytest.raises(AnsibleFilterError, match="not a whole number of minutes"):
         every_minutes(minutes)
 
 
@@ -71,7 +71,7 @@ def test_minutes_that_cannot_be_are_written_as_they_are_and_refused(minutes):
 
 
 def test_only_texts_are_rules():
-    with pytest.raises(AnsibleFilterError, match="no text"):
+    with pytest.raises(AnsibleFilterError, match="not a text"):
         rrule_problems(None)
 
 
@@ -114,7 +114,7 @@ def test_daily_rules_are_fine_and_keep_to_the_day(hour, minute, later):
 
 @pytest.mark.parametrize("clock", ["25:00", "24:00", "2", "02:60", "noon", ""])
 def test_a_wrong_time_is_told(clock):
-    with pytest.raises(AnsibleFilterError, match="no time of the day"):
+    with pytest.raises(AnsibleFilterError, match="not a time of day"):
         daily_schedules(["a"], {"name": "x"}, variable="v", first=clock)
 
 

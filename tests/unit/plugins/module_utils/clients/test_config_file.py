@@ -62,7 +62,7 @@ def test_a_file_that_comes_back_is_read(path):
 
 
 def test_a_directory(tmp_path):
-    assert failure(tmp_path) == f"{tmp_path}: is a directory: name the file in it"
+    assert failure(tmp_path) == f"{tmp_path}: is a directory: give the path of the file in it"
 
 
 def test_a_pipe_is_not_waited_for(path):
@@ -74,7 +74,7 @@ def test_a_pipe_is_not_waited_for(path):
 def test_a_file_that_may_not_be_read(path):
     path.write_text(ZOOKEEPER)
     path.chmod(0)
-    assert f"{path}: may not be read by user id {os.geteuid()}" in failure(path)
+    assert f"{path}: cannot be read by user id {os.geteuid()}" in failure(path)
 
 
 def test_a_refused_open_is_put_into_words(path, monkeypatch):
@@ -82,7 +82,7 @@ def test_a_refused_open_is_put_into_words(path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
-    assert failure(path) == f"{path}: may not be read by user id {os.geteuid()}: change its owner or mode"
+    assert failure(path) == f"{path}: cannot be read by user id {os.geteuid()}: change its owner or mode"
 
 
 def test_a_file_below_a_file(path):
@@ -96,7 +96,7 @@ def test_no_path_at_all():
 
 def test_not_utf8(path):
     path.write_bytes(b"labels:\n- name: caf\xe9\n")
-    assert failure(path) == f"{path}:2: is not UTF-8 text (byte 19): save the file in UTF-8"
+    assert failure(path) == f"{path}:2: is not UTF-8 text (byte 19): save the file as UTF-8"
 
 
 def test_a_byte_order_mark_and_windows_lines_are_fine(path):

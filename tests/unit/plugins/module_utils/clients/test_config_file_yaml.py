@@ -61,33 +61,33 @@ def test_what_is_read(text, data):
 @pytest.mark.parametrize(
     ("text", "line", "remedy"),
     [
-        ("a:\n\t- b", 2, "indent with blanks, not with a tab"),
-        ("a: 1\nb: c: d", 2, "put a text that has ': ' in it in quotes"),
+        ("a:\n\t- b", 2, "indent with spaces, not with tabs"),
+        ("a: 1\nb: c: d", 2, "put a text that contains ': ' in quotes"),
         ("a: *x", 1, "define the anchor"),
         ("a: @x", 1, "put a text that begins with @"),
         ("a: 'x", 1, "close the quotes"),
         ("- a\nb: c", 2, "check the indentation"),
         ("a: |\n   x\n y", 3, "check the indentation"),
         ("--- a\n--- b", 2, "keep one document"),
-        ("a: &b 1\nc: &b 2", 2, "give each anchor a name of its own"),
+        ("a: &b 1\nc: &b 2", 2, "give each anchor its own name"),
         ("a: 1\nb: \x01", 2, "control character"),
         ("a: !foo x", 1, "remove the tag"),
         ("a: !foo [x]", 1, "remove the tag"),
         ("a: !!set {x}", 1, "remove the tag"),
         ("a: !!binary eA==", 1, "remove the tag"),
-        ("a: !!int x", 1, "is not a number"),
+        ("a: !!int x", 1, "is not a valid number"),
         ("a: !!bool x", 1, "remove the tag"),
-        ("a: 1\nb: .inf", 2, "is not a number"),
-        ("a: .nan", 1, "is not a number"),
-        ("a: 0x_", 1, "is not a number"),
-        ("a: " + "9" * 5000, 1, "is not a number"),
-        ("[a]: b", 1, "a key is a text"),
-        ("? {a: b}\n: c", 1, "a key is a text"),
-        ("a: &a [*a]", 1, "refers to the place that it is in"),
-        ("a: &a {<<: *a}", 1, "refers to the place that it is in"),
-        ("a: &a {b: {<<: *a}}", 1, "refers to the place that it is in"),
-        ("a: {<<: 1}", 1, "takes a mapping or a list of mappings"),
-        ("a: {<<: [1]}", 1, "takes a mapping or a list of mappings"),
+        ("a: 1\nb: .inf", 2, "is not a valid number"),
+        ("a: .nan", 1, "is not a valid number"),
+        ("a: 0x_", 1, "is not a valid number"),
+        ("a: " + "9" * 5000, 1, "is not a valid number"),
+        ("[a]: b", 1, "use a text as the key"),
+        ("? {a: b}\n: c", 1, "use a text as the key"),
+        ("a: &a [*a]", 1, "refers to a mapping"),
+        ("a: &a {<<: *a}", 1, "refers to a mapping"),
+        ("a: &a {b: {<<: *a}}", 1, "refers to a mapping"),
+        ("a: {<<: 1}", 1, "needs a mapping or a list of mappings"),
+        ("a: {<<: [1]}", 1, "needs a mapping or a list of mappings"),
         ("[" * 100 + "]" * 100, 1, "nested more than"),
         ("- " * 100 + "a", 1, "nested more than"),
     ],
@@ -106,9 +106,7 @@ def test_half_a_character_is_refused():
 
 def test_a_key_that_stands_twice_is_a_warning_and_the_last_one_wins():
     text = ZOOKEEPER + "max-hold-age: 1\nlabels: []\nmax-hold-age: 2\n"
-    sentence = (
-        "nodepool.yaml:4: 'max-hold-age' stands here a second time (first in line 2) and this one wins: remove one"
-    )
+    sentence = "nodepool.yaml:4: 'max-hold-age' is repeated (first in line 2); the last one is used: remove one"
     config = parse(text)
     assert (config.max_hold_age, config.warnings) == (2, (sentence,))
     assert complaints(text, strict=True) == [sentence]
@@ -132,8 +130,8 @@ def test_a_file_without_keys_is_an_error(text, kind):
 def test_a_syntax_error_is_told_with_its_line_and_column():
     assert complaints(ZOOKEEPER + "labels:\n  - name: a: b\n") == [
         (
-            "nodepool.yaml:3: is not valid YAML (column 12): put a text that has ': ' in it in quotes, and check the "
-            "indentation"
+            "nodepool.yaml:3: is not valid YAML (column 12): put a text that contains ': ' in quotes, and check"
+            " the indentation"
         )
     ]
 

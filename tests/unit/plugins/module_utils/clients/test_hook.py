@@ -24,10 +24,10 @@ def test_it_gets_its_arguments_as_they_are(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("echo first; echo last >&2; exit 3", "the hook /bin/sh answered with 3: last"),
-        ("exit 4", "the hook /bin/sh answered with 4"),
-        ("kill -9 $$", "the hook /bin/sh was ended by signal 9"),
-        ("yes long | head -c 5000000; echo; echo end; exit 1", "the hook /bin/sh answered with 1: end"),
+        ("echo first; echo last >&2; exit 3", "the hook /bin/sh exited with code 3: last"),
+        ("exit 4", "the hook /bin/sh exited with code 4"),
+        ("kill -9 $$", "the hook /bin/sh was killed by signal 9"),
+        ("yes long | head -c 5000000; echo; echo end; exit 1", "the hook /bin/sh exited with code 1: end"),
     ],
 )
 def test_its_failures(script, said) -> None:
@@ -46,7 +46,9 @@ def test_it_ends_with_all_that_it_started(tmp_path, why) -> None:
     file = tmp_path / "child"
     script = f"sleep 60 & echo $! >{file}.new; mv {file}.new {file}; wait"
     timeout, wanted = (0.5, lambda: True) if why == "time" else (60, lambda: not file.exists())
-    with pytest.raises(HookError, match="did not end within 0.5 s" if why == "time" else "was ended with the cycle"):
+    with pytest.raises(
+        HookError, match="did not end within 0.5 s" if why == "time" else "was stopped when the cycle ended"
+    ):
         run_hook(["/bin/sh", "-c", script], timeout, wanted=wanted)
     assert is_gone(int(file.read_text()))
 

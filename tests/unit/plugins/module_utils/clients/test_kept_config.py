@@ -122,7 +122,7 @@ def test_a_copy_of_another_user_does_not_count(folder, files, monkeypatch):
 def test_a_folder_that_others_may_write_to_is_refused(folder, files):
     os.mkdir(folder)
     os.chmod(folder, 0o777)
-    with pytest.raises(FolderNotPrivate, match="no other user may"):
+    with pytest.raises(FolderNotPrivate, match="only that user may"):
         keep(folder, files)
 
 

@@ -26,7 +26,7 @@ def test_a_vhd_from_qcow2():
 
 def test_what_was_made_gets_its_name_at_the_end(tmp_path):
     path = str(tmp_path / "x.vhd")
-    with pytest.raises(ImageFileError, match=r"x\.vhd: was not made"):
+    with pytest.raises(ImageFileError, match=r"x\.vhd: could not be created"):
         finish(path)
     (tmp_path / "x.vhd-new").write_text("x")
     finish(path)

@@ -70,7 +70,7 @@ def test_files_of_a_build_are_those_of_exactly_its_base(tmp_path):
 
 @pytest.mark.parametrize("name", ["../x", "", ".", "..", "a/b"])
 def test_nothing_outside_is_removed(tmp_path, name):
-    with pytest.raises(ImageFileError, match="is no name of a file"):
+    with pytest.raises(ImageFileError, match="is not the name of a file"):
         ImagesDir(str(tmp_path)).remove([name])
 
 

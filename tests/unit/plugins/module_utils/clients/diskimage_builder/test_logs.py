@@ -212,7 +212,7 @@ def test_append_line_begins_a_line_of_its_own(tmp_path):
 def test_folder_that_cannot_be_made_is_named(tmp_path):
     make_folder(str(tmp_path / "a" / "b"), "build-log-dir")
     (tmp_path / "file").write_text("")
-    with pytest.raises(ImageFileError, match=r"build-log-dir .*/file/logs: cannot be made"):
+    with pytest.raises(ImageFileError, match=r"build-log-dir .*/file/logs: cannot be created"):
         make_folder(str(tmp_path / "file" / "logs"), "build-log-dir")
 
 

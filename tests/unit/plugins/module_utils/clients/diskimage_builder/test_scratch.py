@@ -88,7 +88,7 @@ def test_links_of_the_operator_are_resolved_once(tmp_path):
 
 def test_a_place_that_somebody_made_first_is_refused(tmp_path):
     (tmp_path / "fast" / OWN).mkdir(parents=True)
-    with pytest.raises(ImageFileError, match=rf"{OWN}: cannot be made"):
+    with pytest.raises(ImageFileError, match=rf"{OWN}: cannot be created"):
         scratch_claim(str(tmp_path), "deb", BUILD, str(tmp_path / "fast" / OWN / BUILD)).__enter__()
 
 
@@ -167,5 +167,5 @@ def test_a_claim_that_nobody_finished_is_forgotten(tmp_path):
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "images").write_text("a file")
-    with pytest.raises(ImageFileError, match=r"images: cannot be made.*images-dir and TMP_DIR"):
+    with pytest.raises(ImageFileError, match=r"images: cannot be created.*images-dir and TMP_DIR"):
         scratch_claim(str(tmp_path / "images"), "deb", BUILD).__enter__()

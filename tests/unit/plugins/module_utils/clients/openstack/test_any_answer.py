@@ -254,7 +254,7 @@ def test_a_broken_server_among_others_is_told_and_keeps_its_id(cloud, make_clien
     client = make_client()
     assert [(server.id, server.status) for server in client.list_servers()] == [("s1", "ACTIVE"), ("s2", "UNKNOWN")]
     assert client.remarks()["GET /servers/detail"] == (
-        "GET /servers/detail: 1 of 3 servers cannot be read and are left out (id is missing)"
+        "GET /servers/detail: 1 of 3 servers cannot be read and are ignored (id is missing)"
     )
     cloud.on("GET", f"{V}/servers/detail", (200, {"servers": [SERVER]}))
     client.list_servers()

@@ -285,7 +285,9 @@ def test_a_login_that_is_answered_with_something_else_is_told_as_such(cloud, mak
     cloud.on("POST", "/v3/auth/tokens", (200, "<html>please log in to the hotel</html>"))
     with pytest.raises(CloudUnavailable) as caught:
         make_client().list_servers()
-    assert str(caught.value) == "provider p1: POST /auth/tokens: its answer is not JSON; is that the identity service?"
+    assert str(caught.value) == (
+        "provider p1: POST /auth/tokens: its answer is not JSON: check that this is the identity service"
+    )
 
 
 def test_a_call_for_want_of_a_token_is_not_blamed(cloud, make_client) -> None:
@@ -304,8 +306,8 @@ def test_an_auth_url_that_leads_elsewhere_is_told_with_its_place(cloud, make_cli
         make_client(clouds_yaml().replace("/v3", "/identity")).list_servers()
     text = str(caught.value)
     assert "auth_url of entry 'east' in " in text
-    assert "leads to no identity service" in text
-    assert "(HTTP 404): correct it, or see whether the cloud is up" in text
+    assert "does not lead to an identity service" in text
+    assert "(HTTP 404): correct it, or check that the cloud is up" in text
     assert not caught.value.unclear
 
 
@@ -418,4 +420,4 @@ def test_what_a_proxy_answers_itself_is_not_the_answer_of_the_cloud(cloud, make_
     for words in ("407 by the proxy on the way to the cloud", "ERR_CONNECT_FAIL 111"):
         with pytest.raises(CloudUnavailable) as caught:
             client.limits()
-        assert words in str(caught.value) and "look at http_proxy" in str(caught.value)
+        assert words in str(caught.value) and "check http_proxy" in str(caught.value)

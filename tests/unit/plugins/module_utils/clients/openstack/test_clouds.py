@@ -168,9 +168,9 @@ def test_a_folder_of_certificates_is_taken(path: Path, tmp_path: Path) -> None:
     ("content", "why"),
     [
         (b"clouds:\n  east: [\n  password: sesame-42-open\n", "not valid YAML"),
-        (b"", "no mapping 'clouds'"),
-        (b"clouds: []", "no mapping 'clouds'"),
-        (b"- x", "no mapping 'clouds'"),
+        (b"", "no 'clouds' mapping"),
+        (b"clouds: []", "no 'clouds' mapping"),
+        (b"- x", "no 'clouds' mapping"),
         (b"\xff\xfe\x00", "not UTF-8"),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_broken_file_is_named_and_not_quoted(path: Path, content: bytes, why: 
 def test_a_missing_or_unreadable_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(CloudAuthError, match=r"absent\.yaml: does not exist: check the path$"):
         load_cloud_entry("p", "east", None, str(tmp_path / "absent.yaml"))
-    with pytest.raises(CloudAuthError, match=r"is a directory: name the file in it$"):
+    with pytest.raises(CloudAuthError, match=r"is a directory: give the path of the file in it$"):
         load_cloud_entry("p", "east", None, str(tmp_path))
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

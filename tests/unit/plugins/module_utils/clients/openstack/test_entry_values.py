@@ -39,7 +39,7 @@ KEYS = (
     [
         ({"api_timeout": "soon"}, "'api_timeout' is a text where a number of seconds belongs"),
         ({"region_name": ["a"]}, "'region_name' is a list where a text belongs"),
-        ({"auth": {"password": 12345}}, "'auth.password' is a number where a text belongs: put it into quotes"),
+        ({"auth": {"password": 12345}}, "'auth.password' is a number where a text belongs: put it in quotes"),
         ({"private": ["yes"]}, "'private' is a list where true or false belongs"),
         ({"auth": {"password": "x"}, "api_timeout": "30", "private": True, "region_name": None}, ""),
         (["x"], "it is not a mapping"),

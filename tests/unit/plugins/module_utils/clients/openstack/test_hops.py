@@ -38,7 +38,7 @@ def test_a_restricted_application_credential_is_no_bad_password():
     assert "access rules" not in token_remedy("nova", "entry 'one'", "password")
     assert "has expired" in login_remedy(401, "v3applicationcredential")
     assert login_remedy(401, "password") == "correct its credentials, project and auth_url"
-    assert "no identity service" in login_remedy(404, "password")
+    assert "not lead to an identity service" in login_remedy(404, "password")
 
 
 def access(**changed: object) -> SimpleNamespace:
@@ -57,7 +57,7 @@ def test_a_token_that_can_be_read():
     [
         ({"auth_token": None}, "X-Subject-Token is null"),
         ({"project_id": 7}, "project.id is the number 7"),
-        ({"has_service_catalog": lambda: False}, "names no project"),
+        ({"has_service_catalog": lambda: False}, "does not name a project"),
     ],
 )
 def test_a_token_that_cannot_be_used(changed: dict[str, object], words: str) -> None:

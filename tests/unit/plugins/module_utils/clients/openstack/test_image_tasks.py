@@ -223,7 +223,7 @@ def test_a_success_without_an_image_makes_no_sense(file) -> None:
     cloud._work = lambda *words: ApiAnswer(  # type: ignore[method-assign]
         200, {"tasks": [{"id": "t9"}], **cloud.tasks["t9"], "result": {}}, {}
     )
-    with pytest.raises(CloudUnavailable, match="names no image_id"):
+    with pytest.raises(CloudUnavailable, match="has no image_id"):
         find(cloud)
 
 

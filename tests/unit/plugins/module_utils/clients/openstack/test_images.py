@@ -273,7 +273,7 @@ def test_waiting_in_vain(cloud, images, clock, answers, sure, kind, said) -> Non
 
 
 def test_there_is_no_time_left_to_begin(images, clock, file) -> None:
-    with pytest.raises(CloudUnavailable, match="it could not begin in its time"):
+    with pytest.raises(CloudUnavailable, match="it could not start in time"):
         images.fill(ID, file, clock.now + 0.5)
 
 
@@ -292,9 +292,9 @@ def test_what_glance_tells_is_compared(images, file) -> None:
     )
     assert images.verify(image(), file, {"md5": md5}) == ["size"]
     assert images.verify(image(os_hash_algo="unheard-of", os_hash_value="1"), file, {}) == ["size"]
-    with pytest.raises(CloudImageBroken, match="has the sha512 00 where"):
+    with pytest.raises(CloudImageBroken, match="has the sha512 00, but"):
         images.verify(image(os_hash_algo="sha512", os_hash_value="00"), file, {})
-    with pytest.raises(CloudImageBroken, match="has 4 bytes where"):
+    with pytest.raises(CloudImageBroken, match="has 4 bytes, but"):
         images.verify(Image(ID, "x-1", "active", {}, size=4), file, {})
 
 
@@ -302,14 +302,14 @@ def test_a_converted_image_is_not_compared(images, file) -> None:
     other = Image(ID, "x-1", "active", {"disk_format": "raw", "checksum": "00"}, size=900)
     assert images.verify(other, file, {"md5": "11"}, "qcow2") == []
     assert converted_to(other, "qcow2") == "raw" and converted_to(other, "raw") == ""
-    with pytest.raises(CloudImageBroken, match="has 900 bytes where"):
+    with pytest.raises(CloudImageBroken, match="has 900 bytes, but"):
         images.verify(other, file, {"md5": "11"}, "raw")
     assert images.verify(image(), file, {}, "raw") == ["size"], "glance that names no format has not converted it"
 
 
 def test_where_the_entry_says_that_images_are_written_anew_nothing_must_be_equal(images, file) -> None:
     rewritten = Image(ID, "x-1", "active", {"disk_format": "qcow2", "checksum": "00"}, size=900)
-    with pytest.raises(CloudImageBroken, match=r"has 900 bytes where .*set image_api_converts to true"):
+    with pytest.raises(CloudImageBroken, match=r"has 900 bytes, but .*set image_api_converts to true"):
         images.verify(rewritten, file, {"md5": "11"}, "qcow2")
     images._converts = True
     assert images.verify(rewritten, file, {"md5": "11"}, "qcow2") == []

@@ -75,7 +75,7 @@ def test_short_tokens_are_told_with_the_remedy() -> None:
     identity = Identity(60.0)
     identity.use()
     (text,) = identity.told()
-    assert "live for 60 s, so that there is a login every 54 s" in text and "expiration of keystone" in text
+    assert "live for 60 s, so this process logs in every 54 s" in text and "expiration in keystone" in text
     identity.life, identity.now = 3600.0, 60.0
     identity.use()
     assert identity.told() == []

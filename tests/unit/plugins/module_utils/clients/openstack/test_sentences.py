@@ -25,7 +25,10 @@ UNEXPECTED = (
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("oslo_messaging.exceptions.MessagingTimeout", "the services of nova do not reach each other by the message"),
+        (
+            "oslo_messaging.exceptions.MessagingTimeout",
+            "the services of nova cannot reach each other through the message",
+        ),
         ("oslo_db.exception.DBConnectionError", "nova cannot use its database"),
         ("keystoneauth1.exceptions.connection.ConnectFailure", "nova cannot reach another service of the cloud"),
         ("neutronclient.common.exceptions.ConnectionFailed", "nova cannot reach neutron"),
@@ -33,7 +36,7 @@ UNEXPECTED = (
         ("neutronclient.common.exceptions.Unauthorized", "neutron does not accept the account of nova"),
         ("nova.exception.GlanceConnectionFailed", "nova cannot reach glance"),
         ("nova.exception.PlacementAPIConnectFailure", "nova cannot reach placement"),
-        ("some.new.Problem", "nova failed with an error that it does not expect"),
+        ("some.new.Problem", "nova failed with an unexpected error"),
     ],
 )
 def test_an_unexpected_error_is_told_without_the_request_to_report_it(name: str, sentence: str) -> None:
@@ -47,12 +50,12 @@ def test_an_unexpected_error_is_told_without_the_request_to_report_it(name: str,
     ("fault", "told"),
     [
         ("PortBindingFailed", "neutron cannot bind a port of the server to its host (PortBindingFailed)"),
-        ("BuildAbortException", "nova gave the server up (BuildAbortException)"),
+        ("BuildAbortException", "nova gave up on the server (BuildAbortException)"),
         ("libvirtError", "the hypervisor failed (libvirtError)"),
         (
             "Timed out waiting for a reply to message ID 0b1e",
             (
-                "the services of nova do not reach each other by the message queue"
+                "the services of nova cannot reach each other through the message queue"
                 " (Timed out waiting for a reply to message ID 0b1e)"
             ),
         ),

@@ -26,15 +26,12 @@ def told(problem: BaseException, url: str = KEYSTONE, *, tls: bool = False) -> s
 
 def test_a_refused_connection():
     text = told(OSError("[Errno 111] Connection refused"))
-    assert (
-        text
-        == f"no connection: cloud.example:5000 refuses it: see whether auth_url of {WHERE} is right and the cloud is up"
-    )
+    assert text == f"no connection: cloud.example:5000 refused it: check auth_url of {WHERE}, and that the cloud is up"
 
 
 def test_a_service_of_the_catalog_is_not_blamed_on_the_entry():
     text = told(OSError("[Errno 111] Connection refused"), NOVA)
-    assert text == "no connection: nova.example:8774 refuses it: see whether that service of the cloud is up"
+    assert text == "no connection: nova.example:8774 refused it: check that this service of the cloud is up"
 
 
 def test_a_name_that_cannot_be_resolved():
@@ -43,7 +40,7 @@ def test_a_name_that_cannot_be_resolved():
 
     text = told(NameResolutionError("Failed to resolve"))
     said = "no connection: the name 'cloud.example' cannot be resolved"
-    assert text == f"{said}: correct auth_url of {WHERE}, or the resolver of this machine"
+    assert text == f"{said}: correct auth_url of {WHERE}, or the DNS resolver of this machine"
 
 
 class ProxyError(Exception):
@@ -53,12 +50,12 @@ class ProxyError(Exception):
 @pytest.mark.parametrize(
     ("cause", "why"),
     [
-        ("[Errno 111] Connection refused", "it refuses the connection"),
+        ("[Errno 111] Connection refused", "it refused the connection"),
         ("NameResolutionError: Failed to resolve 'proxy'", "its name cannot be resolved"),
-        ("Tunnel connection failed: 407 Proxy Authentication Required", "it wants a login (407)"),
+        ("Tunnel connection failed: 407 Proxy Authentication Required", "it requires a login (407)"),
         ("Tunnel connection failed: 403 Forbidden", "it does not connect to nova.example:8774 (403 Forbidden)"),
         ("timed out", "it does not answer"),
-        ("something new", "it does not pass the call on"),
+        ("something new", "it did not forward the call"),
     ],
 )
 def test_a_proxy_in_trouble_is_named_and_not_the_cloud(cause: str, why: str) -> None:
@@ -73,7 +70,7 @@ def test_a_proxy_in_trouble_is_named_and_not_the_cloud(cause: str, why: str) -> 
 @pytest.mark.parametrize("problem", ["Connection refused", "No route to host", "timed out"])
 def test_an_internal_address_in_the_catalog_is_told(problem: str) -> None:
     text = told(OSError(problem), "http://10.1.2.3:8774/v2.1/servers")
-    assert text is not None and "names this internal address: set 'interface'" in text
+    assert text is not None and "has this internal address: set 'interface'" in text
     inside = unreached(OSError(problem), False, "http://10.1.2.3:8774/", WHERE, "http://10.1.2.3:5000/v3")
     assert inside is not None and "internal" not in inside
 
@@ -92,7 +89,7 @@ def test_an_internal_address_in_the_catalog_is_told(problem: str) -> None:
             "is for another name",
             "use that name in auth_url",
         ),
-        ("certificate verify failed: certificate has expired (_ssl.c:1)", "has expired", "have it renewed"),
+        ("certificate verify failed: certificate has expired (_ssl.c:1)", "has expired", "renew it"),
     ],
 )
 def test_problems_of_tls(words: str, said: str, remedy: str):
@@ -103,7 +100,7 @@ def test_problems_of_tls(words: str, said: str, remedy: str):
 def test_the_cause_behind_a_problem_is_found():
     outer = RuntimeError("Max retries exceeded")
     outer.__cause__ = OSError("Network is unreachable")
-    assert (told(outer) or "").startswith("no connection: there is no way to cloud.example:5000")
+    assert (told(outer) or "").startswith("no connection: there is no route to cloud.example:5000")
 
 
 def test_an_unknown_problem_is_left_to_others():

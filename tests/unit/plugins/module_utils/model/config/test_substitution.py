@@ -62,7 +62,7 @@ def test_lines_are_those_of_the_file_when_a_value_has_several():
 
 def test_a_variable_that_is_not_utf8():
     (problem,) = complaints(ZOOKEEPER + "images-dir: %(NODEPOOL_DIR)\n", environ={"NODEPOOL_DIR": "/\udce9"})
-    assert problem.startswith("nodepool.yaml:2: has a character that is not UTF-8, from the environment")
+    assert problem.startswith("nodepool.yaml:2: has a character that is not UTF-8, from an environment variable")
 
 
 def test_what_came_from_the_environment_is_not_shown():
