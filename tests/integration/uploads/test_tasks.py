@@ -60,6 +60,57 @@ def test_what_the_cloud_makes_of_it_need_not_be_equal(builder: Builder, cloud: C
     assert row["compared"] == [] and builder.states() == ["ready"]
 
 
+@pytest.fixture
+def terse(builder: Builder) -> Cloud:
+    """A cloud of which clouds.yaml does not say how it takes images."""
+    made = builder.cloud("one")
+    made.settings(object_store=True)
+    builder.configure()
+    return made
+
+
+@pytest.mark.parametrize("refused", ["POST /images", "PUT /images/{id}/file"])
+@pytest.mark.parametrize("status", [403, 405])
+def test_a_cloud_that_offers_nothing_else_is_found_out(
+    builder: Builder, terse: Cloud, refused: str, status: int
+) -> None:
+    for kind in (refused, "GET /info/import"):
+        terse.fault(kind, "status", status=status, message="policy forbids it")
+    builder.build(size=SIZE)
+    (row,) = builder.run()["uploads"]["done"]
+    assert list(builder.in_cloud()) == [row["external_id"]]
+    assert (terse.state()["objects"], len(terse.calls("POST /tasks"))) == ({}, 1)
+    assert builder.states() == ["ready"]
+    assert builder.run()["changed"] is False
+
+
+def test_tasks_that_the_account_may_not_use_are_not_tried(builder: Builder, terse: Cloud) -> None:
+    for kind in ("PUT /images/{id}/file", "GET /info/import", "GET /tasks"):
+        terse.fault(kind, "status", status=403, message=f"policy forbids {kind.split()[0]}")
+    builder.build()
+    (row,) = builder.run()["uploads"]["failed"]
+    assert "policy forbids PUT" in row["error"]
+    assert (builder.in_cloud(), terse.calls("PUT /object-store/*/images/*")) == ({}, [])
+
+
+def test_an_import_that_was_found_out_and_killed_leaves_one_good_image(builder: Builder, terse: Cloud) -> None:
+    terse.fault("PUT /images/{id}/file", "status", status=403)
+    terse.fault("GET /info/import", "status", status=404)
+    terse.fault("PATCH /images/{id}", "hang", count=1)
+    builder.build()
+    with UploadProcess(builder, until="deadline") as process:
+        eventually(lambda: terse.calls("PATCH /images/{id}"), 40)
+        process.kill()
+    (first,) = builder.in_cloud()
+    (record,) = builder.uploads()
+    record.external_id = None  # as if it had been killed before it wrote the id
+    builder.store.images.write_upload(record)
+    result = run_module(builder)
+    assert [row["upload_id"] for row in result["uploads"]["deleted"]] == [record.id]
+    (ident,) = builder.in_cloud()
+    assert ident != first and [row["external_id"] for row in result["uploads"]["done"]] == [ident]
+
+
 def test_a_cloud_without_tasks_is_told(builder: Builder) -> None:
     builder.cloud("one", image_api_use_tasks=True)
     builder.configure()

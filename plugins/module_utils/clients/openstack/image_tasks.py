@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Uploads for clouds that accept no image data in glance (``image_api_use_tasks``): a task of glance imports the file
-from swift.
+"""Uploads for clouds that accept no image data in glance: a task of glance imports the file from swift.
+
+That is so where the entry in clouds.yaml has ``image_api_use_tasks``, or where the cloud offers nothing else.
 
 Only the name can be given to the import; everything else is set on the image afterwards. Until then the image has no
 marks. It is found by its task, whose ``import_from`` is a path that no other upload has.
@@ -73,6 +74,21 @@ class TaskUploads:
             return self._wait(self._begin(name, disk_format, place), deadline, check)
         finally:
             self._remove(objects)
+
+    def may_use(self) -> bool:
+        """Return True when glance lets this account list tasks: as it comes, it lets administrators only.
+
+        :raises CloudUnavailable: it cannot be told now.
+        """
+        try:
+            self._rest.call("image", "GET", "/tasks", params={"type": "import", "limit": 1}, key="tasks")
+        except CloudUnavailable as error:
+            if error.status == 501:
+                return False
+            raise
+        except CloudError:
+            return False
+        return True
 
     def find(self, place: str) -> str | None:
         """Return the id of the image that was imported from *place*; None when there is no such import, or it failed.

@@ -61,6 +61,11 @@ _PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 PAGE = 1000
 
 
+def is_not_offered(error: CloudError) -> bool:
+    """Return True when a cloud has refused a way of uploading as such."""
+    return error.status in _NOT_OFFERED and not isinstance(error, CloudQuotaRefused)
+
+
 def converted_to(image: Image, disk_format: str) -> str:
     """Return the format of which glance says that an image sent as *disk_format* has; "" when it was not converted."""
     named = image.properties.get("disk_format", "")
@@ -94,10 +99,10 @@ class CloudImages:
         self._properties = dict(properties or {})
         self.uses_tasks = by_tasks
         """True when images are made by :meth:`import_file` and :meth:`describe` instead of create and fill."""
+        self._offers_tasks: bool | None = None if not by_tasks else True
         self._tasks = TaskUploads(provider, rest, stall=stall, clock=clock, sleeper=sleeper)
         self._by_import = by_import
-        # What a task imports, the cloud takes apart and puts together again.
-        self._converts = converts or by_tasks
+        self._converts = converts
         self._stall = stall
         self._clock = clock
         self._sleeper = sleeper
@@ -131,6 +136,15 @@ class CloudImages:
                 call="POST /tasks",
             )
         return self._tasks.run(spec.name, spec.disk_format, file, place, deadline, check)
+
+    def offers_tasks(self) -> bool:
+        """Return True when the cloud has an object store, and its glance lets this account use tasks.
+
+        :raises CloudUnavailable: it cannot be told now.
+        """
+        if self._offers_tasks is None:
+            self._offers_tasks = self._rest.has("object-store") and self._tasks.may_use()
+        return self._offers_tasks
 
     def imported(self, place: str) -> list[Image]:
         """Return the image that a task has made of *place*, if it is there.
@@ -219,9 +233,9 @@ class CloudImages:
         try:
             self._send(image_id, "file", file, deadline)
         except CloudError as error:
-            if error.status in _NOT_OFFERED and not isinstance(error, CloudQuotaRefused):
+            if is_not_offered(error):
                 if not self._offers_import():
-                    raise self._without_a_way(error) from None
+                    raise
                 image = self._fill_by_import(image_id, file, deadline)
                 self._by_import = True
                 return image
@@ -241,13 +255,6 @@ class CloudImages:
         except CloudError:
             return False
         return isinstance(methods, dict) and _BY_IMPORT in (methods.get("value") or ())
-
-    def _without_a_way(self, error: CloudError) -> CloudError:
-        """Return the refusal of the direct way, with what is left where the cloud has an object store."""
-        if not self._rest.has("object-store"):
-            return error
-        remedy = "if the cloud imports images by tasks only, set image_api_use_tasks to true in clouds.yaml"
-        return CloudRefused(f"{error}; {remedy}", provider=error.provider, call=error.call, status=error.status)
 
     def _fill_by_import(self, image_id: str, file: DiskFile, deadline: float) -> Image:
         self._send(image_id, "stage", file, deadline)
@@ -315,7 +322,8 @@ class CloudImages:
         try:
             return self._compared(image, file, known)
         except CloudImageBroken:
-            if disk_format and self._converts:
+            # What a task imports, the cloud takes apart and puts together again.
+            if disk_format and (self._converts or self.uses_tasks):
                 return []
             raise
 

@@ -23,6 +23,7 @@ from ...clients.openstack.images import (
     OBJECT_KEY,
     SHA256_KEY,
     converted_to,
+    is_not_offered,
 )
 from ...imaging.due_uploads import UploadCase
 from ...imaging.snapshot import ImagesView
@@ -127,6 +128,7 @@ class UploadRun:
         self._deadline = self._began + job.provider.image_upload_timeout
         self._upload_progress: UploadProgress | None = None
         self._compared: list[str] = []
+        self._by_tasks = client.images.uses_tasks
 
     def run(self) -> UploadResult:
         """Upload and return the result. Never raises NodepoolError."""
@@ -210,7 +212,7 @@ class UploadRun:
         file = DiskFile(path, self._progress)
         known = self._resources.checksums.of(job.case.file, self._resources.check)
         spec = self._spec(upload, known)
-        image = (self._import if images.uses_tasks else self._send)(claim, spec, file)
+        image = self._made(claim, spec, file)
         external_id = image.id
         digests = {name: digits for name, digits in known.items() if digits}
         self._compared = images.verify(image, file, digests, spec.disk_format)
@@ -225,6 +227,26 @@ class UploadRun:
             )
         self._resources.check()
         self._hook(external_id, path)
+
+    def _made(self, claim: UploadClaim, spec: ImageSpec, file: DiskFile) -> Image:
+        """Make the image in the way that the cloud offers, and return it."""
+        images = self._client.images
+        if images.uses_tasks:
+            return self._import(claim, spec, file)
+        try:
+            return self._send(claim, spec, file)
+        except CloudError as error:
+            if not is_not_offered(error) or not images.offers_tasks() or not self._clean(claim.upload):
+                raise
+            self._say(
+                f"{error}; the cloud has an object store and glance's tasks: the image is imported by a task"
+                " (image_api_use_tasks: true in clouds.yaml tries nothing else first)"
+            )
+        claim.write()
+        self._by_tasks = True
+        image = self._import(claim, spec, file)
+        images.uses_tasks = True
+        return image
 
     def _send(self, claim: UploadClaim, spec: ImageSpec, file: DiskFile) -> Image:
         """Create the image, record it and fill it."""
@@ -315,7 +337,7 @@ class UploadRun:
         try:
             if upload.external_id is not None:
                 images.delete(upload.external_id)
-            elif images.uses_tasks:
+            elif self._by_tasks:
                 for image in images.imported(place_of(upload, self._resources.site)):
                     images.delete(image.id)
         except CloudError as error:
@@ -367,7 +389,7 @@ def images_of(upload: Upload, client: CloudClient, site: str) -> list[Image]:
         for image in client.images.find(_numbers(upload))
         if not image.is_snapshot and (image.site == site if image.site else is_unique(upload.build_id))
     ]
-    if found or not client.images.uses_tasks:
+    if found or not client.images.offers_tasks():
         return found
     # The image gets its marks after its import.
     return client.images.imported(place_of(upload, site))

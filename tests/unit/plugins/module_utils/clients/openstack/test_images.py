@@ -163,15 +163,27 @@ def test_a_cloud_that_refuses_the_direct_way_gets_images_by_import(clock, file, 
     assert rest.count("PUT /images/ID/file") == 1, "the client has learnt the way"
 
 
-@pytest.mark.parametrize("swift", [True, False])
-def test_a_cloud_without_import_may_take_images_by_tasks(clock, file, swift) -> None:
-    answers = {"PUT /images/ID/file": [(403, {"message": "no"})], "GET /info/import": [(404, {"message": "no"})]}
-    images, rest = glance(clock, answers)
+@pytest.mark.parametrize(
+    ("swift", "status", "offered"),
+    [(True, 200, True), (False, 200, False), (True, 403, False), (True, 404, False), (True, 501, False)],
+)
+def test_tasks_are_offered_by_a_cloud_with_an_object_store_that_lets_the_account_list_them(
+    clock, swift, status, offered
+) -> None:
+    answer: dict[str, Any] = {"tasks": []} if status == 200 else {"message": "no"}
+    images, rest = glance(clock, {"GET /tasks": [(status, answer)]})
     rest.services = {"object-store"} if swift else set()
-    with pytest.raises(CloudRefused) as caught:
-        images.fill(ID, file, clock.now + 60)
-    assert ("set image_api_use_tasks to true" in str(caught.value)) is swift
-    assert caught.value.status == 403
+    assert images.offers_tasks() is offered
+    assert images.offers_tasks() is offered
+    assert rest.count("GET /tasks") == swift, "the cloud is asked once"
+
+
+def test_whether_tasks_are_offered_is_asked_again_after_a_trouble(clock) -> None:
+    images, rest = glance(clock, {"GET /tasks": [(503, {"message": "later"}), (200, {"tasks": []})]})
+    rest.services = {"object-store"}
+    with pytest.raises(CloudUnavailable):
+        images.offers_tasks()
+    assert images.offers_tasks() is True
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Cloud(CloudImages):
 
     def __init__(self, *images: Image) -> None:
         self._provider = "cloud1"
-        self._converts = self.uses_tasks = False
+        self._converts = self.uses_tasks = self._offers_tasks = False
         self.there = list(images)
 
     def find(self, marks: Any) -> list[Image]:

@@ -57,7 +57,9 @@ class World:
         self.other = self.keeper.store()
         self.mine = self.keeper.store()
         self.deleted: list[str] = []
-        images = SimpleNamespace(uses_tasks=False, delete=self.deleted.append, find=lambda marks: [])
+        images = SimpleNamespace(
+            uses_tasks=False, offers_tasks=lambda: False, delete=self.deleted.append, find=lambda marks: []
+        )
         self.client = cast(CloudClient, SimpleNamespace(images=images))
         self.resources = UploadResources(
             store=self.mine,
