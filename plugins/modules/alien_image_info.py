@@ -109,7 +109,7 @@ left_out:
   sample: {}
 """
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.alien_images import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.alien_image_info import (
     ALIEN_ARGUMENTS,
     aliens,
 )

@@ -258,7 +258,7 @@ stale:
   sample: []
 """
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.images import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.image_info import (
     DIB_IMAGE_INFO_ARGUMENTS,
     dib_image_info,
 )

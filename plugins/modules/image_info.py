@@ -246,7 +246,10 @@ stale:
   sample: [cloud1/debian-12]
 """
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.images import IMAGE_INFO_ARGUMENTS, image_info
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.image_info import (
+    IMAGE_INFO_ARGUMENTS,
+    image_info,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
     LauncherOptions,
     run_launcher,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launcher_pass import LauncherPass
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_pass import LauncherPass
 from tests.bench.world import World
 
 profiles: Path | None = None

@@ -31,7 +31,7 @@ ENDED_AFTER = 20.0
 
 def ours(clouds: str) -> Callable[[], Any]:
     """CloudClient.list_servers."""
-    from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+    from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
     from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 
     client = CloudClient(

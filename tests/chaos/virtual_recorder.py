@@ -9,7 +9,11 @@ from typing import Any
 
 from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes, failure
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.multi import (
+    Multi,
+    changes,
+    failure,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     FloatingIp,
     Image,

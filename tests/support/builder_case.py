@@ -23,8 +23,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.processes import MARK
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.scratch import TEMPORARY
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle import run_builds
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.options import BuildOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.build_cycle import run_builds
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_options import (
+    BuildOptions,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
 from tests.support.ansible_run import BIN, ROOT, ModuleProcess, Ran
 from tests.support.fixtures_zookeeper import bare_client, end, eventually

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import preview as preview_module
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import preview as preview_module
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.preview import preview
 from tests.support.memory_zookeeper import MemorySession, MemoryStore
 from tests.support.virtual_time import VirtualInbox
 from tests.support.world import World, WorldOptions

@@ -17,8 +17,10 @@ from types import TracebackType
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.options import UploadOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_options import (
+    UploadOptions,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.upload_cycle import run_uploads
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import STOPPED, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, BuildState, Upload
 from tests.support.fixtures_zookeeper import settings_for

@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCase, judge_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.files import recognise
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import (
     ImageState,
     ImagesView,
     LocalFile,

@@ -14,7 +14,7 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ServerSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from tests.support.ansible_run import command

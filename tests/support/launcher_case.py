@@ -18,7 +18,7 @@ from typing import Any, Self
 from kazoo.exceptions import NoAuthError
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
     LauncherOptions,
     run_launcher,
 )

@@ -12,7 +12,7 @@ from typing import Any
 import openstack
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.by_hand import run_sweep
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.options import SweepOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.sweep_options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import floating_ip_description
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site

@@ -29,26 +29,33 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.answers import StoreAnswer, Unanswered
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.components import (
     Components,
     Registration,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.images import Images
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes, failure
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.nodes import Nodes
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.raw_images import RawImages
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.image_records import Images
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.multi import (
+    Multi,
+    changes,
+    failure,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.reconnecting import (
     CONNECTED,
     LOST,
     SUSPENDED,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.requests import Requests
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.store_answers import (
+    StoreAnswer,
+    Unanswered,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.node_records import Nodes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.raw_images import RawImages
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.request_records import Requests
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
     ZooKeeperServer,
     ZooKeeperSettings,

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reading import TreeReading
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree_reading import TreeReading
 from tests.support import populated_tree
 
 NOW = 1_795_198_332.0

@@ -16,8 +16,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     needs_floating_ip,
     reached_addresses,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.call_counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import Place
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     CloudLimits,
     Flavor,

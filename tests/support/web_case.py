@@ -10,12 +10,12 @@ from typing import Any
 
 from werkzeug.test import Client
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.reconnecting import (
     CONNECTED,
     LOST,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session import Session
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.session import Session
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
     NodepoolConfig,
     ZooKeeperServer,

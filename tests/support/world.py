@@ -24,12 +24,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import DEADLINE
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.cycle_options import DEADLINE
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_identity import site_of
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import launcher_pass
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.context import Context
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import launcher_pass
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
     LauncherCycle,
     LauncherOptions,
 )

@@ -30,7 +30,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     hosts,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import status_lines
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row, refusals
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.node_access_rows import node_row, refusals
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import row_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.progress import Progress
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import log

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.explain import explanation
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import request_lines, status_lines
 from tests.support import populated_tree
 from tests.support.tree_reading import NOW, reading_of

@@ -9,6 +9,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -233,6 +234,12 @@ def test_every_file_has_its_unit_tests_or_says_which_tests_hold_it():
     held = held_elsewhere()
     lacking = [path for path in UTILS if mirrored(path) not in FILES and not held.get(path)]
     assert lacking == [], f"write {mirrored(lacking[0])}, or a line in {HELD}"
+
+
+def test_a_name_of_a_file_occurs_once():
+    """Who reads ``images.py`` in a traceback or a review should know which one it is."""
+    counts = Counter(path.name for path in UTILS)
+    assert {name: count for name, count in counts.items() if count > 1} == {}
 
 
 def test_what_is_held_elsewhere_has_no_unit_tests_and_is_held():

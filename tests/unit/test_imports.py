@@ -56,7 +56,7 @@ def test_every_file_can_be_imported():
     [
         ("clients.openstack.library import require; require()", "openstacksdk"),
         ("clients.ssh import require; require()", "asyncssh"),
-        ("clients.zookeeper.client import require_kazoo; require_kazoo()", "kazoo"),
+        ("clients.zookeeper.link.tree_client import require_kazoo; require_kazoo()", "kazoo"),
         ("web.libraries import require_libraries; require_libraries()", "werkzeug"),
         ("clients.config_file import parse_config; parse_config('labels: []')", "PyYAML"),
     ],

@@ -9,7 +9,7 @@ import inspect
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.workers import WorkerSet

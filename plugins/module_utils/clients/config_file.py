@@ -18,7 +18,7 @@ except ImportError:
 else:
     JSONSCHEMA_IMPORT_ERROR = None
 
-from ..model.config.build import build
+from ..model.config.build_config import build
 from ..model.config.check import check, check_secure
 from ..model.config.lenient import as_nodepool_reads
 from ..model.config.messages import problems_of

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from ..model.config.types import Diskimage
 from ..model.image import Build, BuildState
 from ..model.lines import span
-from .snapshot import ImageState, ImagesView
+from .image_snapshot import ImageState, ImagesView
 
 
 class BuildCode:

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from ..model.image import Build, BuildState
 from .files import image_file
+from .image_snapshot import ImageState, ImagesView
 from .notes import Failures
-from .snapshot import ImageState, ImagesView
 
 Verdict: TypeAlias = "tuple[str, str, float | None]"
 """Code, sentence, and UNIX time at which the decision changes without any event (None: it does not)."""

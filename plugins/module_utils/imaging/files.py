@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .snapshot import LocalFile
+from .image_snapshot import LocalFile
 
 MANIFEST = "d"
 _NAME = re.compile(r"(?P<image>.+)-(?P<build>[0-9a-f]{32}|\d{10})\.(?P<rest>[^/]+)", re.DOTALL)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..clients.zookeeper.paths import segment
+from ..clients.zookeeper.link.paths import segment
 from ..model.backoff import backoff
 from ..model.documents import (
     mapping,

@@ -33,7 +33,7 @@ from ..model.image import (
     UploadState,
 )
 from ..model.lines import span
-from .snapshot import (
+from .image_snapshot import (
     ImageState,
     ImagesView,
     LocalFile,

@@ -19,7 +19,7 @@ from ..model.reasons import Reason
 from ..model.resources import Limits
 from .actions import Admit, Decline, Plan, PoolReason, Wait
 from .capacity import Rooms, worst_shortage
-from .options import Option, Rank, Stock, rank
+from .serving_options import Option, Rank, Stock, rank
 from .snapshot import (
     OpenRequest,
     PoolState,

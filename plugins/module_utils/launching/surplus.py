@@ -12,7 +12,7 @@ from ..model.reasons import Reason
 from ..model.resources import Resources, describe, total
 from .actions import DeleteNode, LaunchSpare
 from .capacity import Rooms
-from .options import Option, Stock, rank
+from .serving_options import Option, Stock, rank
 from .snapshot import (
     OpenRequest,
     PoolState,

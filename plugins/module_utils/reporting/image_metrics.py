@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..clients.zookeeper import paths
-from ..clients.zookeeper.reading import TreeReading
+from ..clients.zookeeper.link import paths
+from ..clients.zookeeper.tree_reading import TreeReading
 from ..imaging.notes import Failures, build_notes_path, upload_notes_path
 from ..model.config.types import NodepoolConfig
 from ..model.documents import seconds, text

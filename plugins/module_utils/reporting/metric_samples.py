@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..clients.zookeeper import paths
-from ..clients.zookeeper.reading import TreeReading
+from ..clients.zookeeper.link import paths
+from ..clients.zookeeper.tree_reading import TreeReading
 from ..cycles.frame.counts import COUNTERS, counters_of
 from ..cycles.frame.heartbeat import HEARTBEATS
-from ..cycles.launcher.context.metrics import FAILED, READY, failure_label
+from ..cycles.launcher.context.launcher_metrics import FAILED, READY, failure_label
 from ..launching.machine import Failure
 from ..model import reasons
 from ..model.config.types import NodepoolConfig
@@ -31,7 +31,7 @@ from .image_metrics import add_images
 from .info.fields import known_state
 from .info.labels import label_rows
 from .info.providers import provider_rows
-from .info.requests import request_rows
+from .info.request_rows import request_rows
 from .info.unused_files import problems_by_cycle
 from .metric_catalog import Gauges
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.zookeeper.reading import TreeReading, read_tree
 from ..clients.zookeeper.records import Records
 from ..clients.zookeeper.store import Store
-from ..cycles.by_hand.nodes import NodeOutcome, NodesByHand
-from ..cycles.by_hand.requests import RequestOutcome, delete_requests
+from ..clients.zookeeper.tree_reading import TreeReading, read_tree
+from ..cycles.by_hand.delete_requests import RequestOutcome, delete_requests
+from ..cycles.by_hand.nodes_by_hand import NodeOutcome, NodesByHand
 from ..cycles.by_hand.throttles import BREAKER, FREEZE, ThrottleWish, end_throttles
 from ..launching.node_changes import ABSENT, HELD, RELEASED, NodeWish
 from ..model.config.types import NodepoolConfig

@@ -11,20 +11,20 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..cycles.builder.build_cycle import failures_of, run_builds
-from ..cycles.builder.build_preview import preview_builds
-from ..cycles.builder.manual_actions import (
+from ..cycles.builder.builds.build_cycle import failures_of, run_builds
+from ..cycles.builder.builds.build_preview import preview_builds
+from ..cycles.builder.builds.unrecorded_build import build_apart, preview_apart
+from ..cycles.builder.context.builder_options import BuildOptions
+from ..cycles.by_hand.image_actions import (
     clear_away,
     delete_build,
     set_flags,
 )
-from ..cycles.builder.options import BuildOptions
-from ..cycles.builder.unrecorded_build import build_apart, preview_apart
 from ..model.errors import PartlyFailed
 from ..reporting.summary import builds_summary
 from .arguments import CYCLE_ARGUMENTS, options_of
-from .cycle import cycle_result, run_cycle
 from .progress import Progress
+from .run_cycle import cycle_result, run_cycle
 
 BUILD_ARGUMENTS: dict[str, Any] = {
     **CYCLE_ARGUMENTS,

@@ -11,8 +11,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.config_file import read_source
-from ..cycles.launcher.config_check import check_config
-from ..cycles.launcher.cycle import LauncherOptions
+from ..cycles.launcher.passes.config_check import check_config
+from ..cycles.launcher.passes.launcher_cycle import LauncherOptions
 from ..model.errors import PartlyFailed
 from ..reporting.info.config import DEFAULT, setting_rows
 from ..reporting.info.fields import refuse_unknown
@@ -25,7 +25,7 @@ from .arguments import (
     load,
     options_of,
 )
-from .cycle import told
+from .run_cycle import told
 
 CONFIG_CHECK_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

@@ -24,7 +24,7 @@ from ..cycles.frame.stop import (
 )
 from .controller import Controller
 from .dump import Dump
-from .heartbeat import Heartbeat
+from .heartbeat_file import Heartbeat
 
 PACE = 0.25
 """Seconds between two reads of the control file."""

@@ -9,14 +9,14 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.zookeeper import paths
-from ..clients.zookeeper.reading import read_tree
-from ..cycles.frame.options import ConfigOptions
-from ..cycles.launcher.erasing import erase_provider
+from ..clients.zookeeper.link import paths
+from ..clients.zookeeper.tree_reading import read_tree
+from ..cycles.by_hand.erase_provider import erase_provider
+from ..cycles.frame.cycle_options import ConfigOptions
 from ..model.similar import did_you_mean
 from ..reporting.info.names import LAUNCHERS, known_names
 from .arguments import CONFIG_ARGUMENTS, options_of
-from .cycle import told
+from .run_cycle import told
 
 PROVIDER_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

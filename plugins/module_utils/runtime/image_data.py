@@ -9,10 +9,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..cycles.builder.image_data import export_images, import_images
-from ..cycles.frame.options import ConfigOptions
+from ..cycles.by_hand.image_data_transfer import export_images, import_images
+from ..cycles.frame.cycle_options import ConfigOptions
 from .arguments import CONFIG_ARGUMENTS, options_of
-from .cycle import told
+from .run_cycle import told
 
 IMAGE_DATA_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

@@ -9,11 +9,11 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..cycles.launcher.cycle import LauncherOptions, run_launcher
-from ..cycles.launcher.preview import preview
+from ..cycles.launcher.passes.launcher_cycle import LauncherOptions, run_launcher
+from ..cycles.launcher.passes.preview import preview
 from ..reporting.summary import launcher_summary
 from .arguments import API_ARGUMENTS, CYCLE_ARGUMENTS, PROVIDERS_ARGUMENTS, options_of
-from .cycle import cycle_result, run_cycle
+from .run_cycle import cycle_result, run_cycle
 
 LAUNCH_ARGUMENTS: dict[str, Any] = {
     **CYCLE_ARGUMENTS,

@@ -11,7 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..cycles.leases.run import LeaseTurn, run_lease
 from ..model.lease import LeaseSpec
-from ..reporting.leases import outcome_result, progress_line
+from ..reporting.lease_result import outcome_result, progress_line
 from .arguments import CONFIG_ARGUMENTS, PROGRESS_ARGUMENTS, options_of
 from .control import controlled
 from .progress import Progress

@@ -13,21 +13,22 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.zookeeper import paths
-from ..clients.zookeeper import reading as tree_reading
-from ..clients.zookeeper.reading import Found, TreeReading
+from ..clients.zookeeper import tree_reading as tree_reading
+from ..clients.zookeeper.link import paths
+from ..clients.zookeeper.tree_reading import Found, TreeReading
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError, PartlyFailed
 from ..model.node import NodeState
 from ..model.request import RequestState
-from ..reporting.info import explain, labels, leases, providers
+from ..reporting.info import explain, labels, providers
 from ..reporting.info import status as screen
 from ..reporting.info.explain import explanation, launch_path, nodes_of
 from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.labels import label_rows
-from ..reporting.info.leases import lease_rows
+from ..reporting.info.lease_rows import ROOT as LEASES
+from ..reporting.info.lease_rows import lease_rows, paths_of
 from ..reporting.info.names import KINDS, LAUNCHERS, known_names
-from ..reporting.info.nodes import (
+from ..reporting.info.node_rows import (
     NodeFilter,
     gone_life,
     node_life,
@@ -35,13 +36,13 @@ from ..reporting.info.nodes import (
     tombstone_paths,
 )
 from ..reporting.info.providers import provider_rows
-from ..reporting.info.requests import (
+from ..reporting.info.request_rows import (
     WAITS,
     RequestFilter,
     request_rows,
 )
 from .arguments import NAMES, TREE_ARGUMENTS, load
-from .offers import OFFERS_ARGUMENTS, unusable_labels
+from .unusable_labels import OFFERS_ARGUMENTS, unusable_labels
 
 VIEW_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "require_launcher": {"type": "bool", "default": True}}
 """Described by the doc fragments ``tree`` and ``tree.view``."""
@@ -85,7 +86,7 @@ def read_tree(
     more: Callable[[TreeReading], Iterable[str]] = lambda _reading: (),
     **how: Any,
 ) -> TreeReading:
-    """Read the tree as :func:`clients.zookeeper.reading.read_tree` does, in a process that ends with its result.
+    """Read the tree as :func:`clients.zookeeper.tree_reading.read_tree` does, in a process that ends with its result.
 
     The garbage collector is switched off: it would visit the whole tree again and again, which takes a fifth of the
     time, and would find nothing.
@@ -210,7 +211,7 @@ def label_info(module: AnsibleModule) -> dict[str, Any]:
 def lease_info(module: AnsibleModule) -> dict[str, Any]:
     """Return leases with their nodes and requests."""
     config, asked, where = load(module), module.params["names"], set(module.params["providers"])
-    reading = read_tree(config, (leases.ROOT, *LAUNCHERS), leases.paths_of)
+    reading = read_tree(config, (LEASES, *LAUNCHERS), paths_of)
     rows = lease_rows(reading, time.time(), config.max_hold_age)
     refuse_unknown("names", asked, (row["name"] for row in rows), "there is no lease")
     refuse_unknown_names(module, config, reading)

@@ -11,10 +11,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..cycles.by_hand.due_nodes import delete_nodes, look_at_nodes
 from ..cycles.launcher.leaks.by_hand import run_sweep
-from ..cycles.launcher.leaks.options import SweepOptions
+from ..cycles.launcher.leaks.sweep_options import SweepOptions
 from ..sweeping.candidate import Kind
 from .arguments import CONFIG_ARGUMENTS, NAMES, PROVIDERS_ARGUMENTS, options_of
-from .cycle import told
+from .run_cycle import told
 
 SWEEP_ARGUMENTS: dict[str, Any] = {
     **CONFIG_ARGUMENTS,

@@ -9,14 +9,14 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..cycles.builder.delete_upload import delete_one
-from ..cycles.builder.options import UploadOptions
-from ..cycles.builder.upload_cycle import run_uploads
-from ..cycles.builder.upload_preview import preview
+from ..cycles.builder.context.builder_options import UploadOptions
+from ..cycles.builder.uploads.delete_upload import delete_one
+from ..cycles.builder.uploads.upload_cycle import run_uploads
+from ..cycles.builder.uploads.upload_preview import preview
 from ..reporting.summary import uploads_summary
 from .arguments import API_ARGUMENTS, CYCLE_ARGUMENTS, options_of
-from .cycle import cycle_result, run_cycle
 from .progress import Progress
+from .run_cycle import cycle_result, run_cycle
 
 UPLOAD_ARGUMENTS: dict[str, Any] = {
     **CYCLE_ARGUMENTS,

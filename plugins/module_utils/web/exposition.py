@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from ..clients.zookeeper.reading import TreeReading
+from ..clients.zookeeper.tree_reading import TreeReading
 from ..model.config.types import NodepoolConfig
 from ..model.counters import FAMILIES, Counters, Family
 from ..reporting import metric_catalog as catalog

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from ..clients.zookeeper import paths
+from ..clients.zookeeper.link import paths
 from .accept import FORMS, JSON, TEXT, wants_json
 from .libraries import Request, Response
-from .lists import LISTINGS, NODES, Listing, Row, node_row
+from .nodepool_rows import LISTINGS, NODES, Listing, Row, node_row
 from .picture import Snapshot
 from .routing import Route
 from .text_table import text_table

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..clients.zookeeper import paths
-from ..clients.zookeeper.client import require_kazoo
-from ..clients.zookeeper.reading import TreeReading
-from ..clients.zookeeper.reconnecting import CONNECTED
-from ..clients.zookeeper.session import Session
+from ..clients.zookeeper.link import paths
+from ..clients.zookeeper.link.reconnecting import CONNECTED
+from ..clients.zookeeper.link.session import Session
+from ..clients.zookeeper.link.tree_client import require_kazoo
+from ..clients.zookeeper.tree_reading import TreeReading
 from ..model.config.types import NodepoolConfig
 from ..model.errors import StoreError
 from .remembered import Remembered

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     META_GROUPS,
     META_IMAGE,

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.by_hand import run_sweep
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.options import SweepOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.sweep_options import SweepOptions
 from tests.bench.figures import Findings
 from tests.bench.launcher import BenchError, LauncherRun
 from tests.bench.world import Scene, World

@@ -18,8 +18,8 @@ from statistics import median
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import ENDED
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LONGEST_WAIT
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launcher_pass import END_WAIT
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import LONGEST_WAIT
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_pass import END_WAIT
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import SETTLE_SECONDS
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import ApiTimeouts
 from tests.bench.figures import Findings

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob, Scanner, ScanResult
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ServerSpec
 from tests.bench.figures import Findings, Spread, ratio

@@ -12,7 +12,7 @@ from http.client import HTTPConnection
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import CONNECTED
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.reconnecting import CONNECTED
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import static
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.routes import TYPES
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture import Picture

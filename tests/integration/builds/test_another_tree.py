@@ -11,11 +11,13 @@ import time
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_preview import preview_builds
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.manual_actions import clear_away
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.options import UploadOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.build_preview import preview_builds
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_options import (
+    UploadOptions,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.upload_cycle import run_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.upload_preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.by_hand.image_actions import clear_away
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from tests.support.builder_case import BuilderSite, image
 from tests.support.fixtures_zookeeper import eventually

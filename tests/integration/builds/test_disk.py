@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_preview import preview_builds
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.build_preview import preview_builds
 from tests.support.builder_case import CLEAN, image
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

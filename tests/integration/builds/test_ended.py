@@ -140,8 +140,8 @@ def killed_plainly(site):
     options = site.options()
     text = KILLED.format(
         path=sys.path,
-        cycle="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle",
-        options="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.options",
+        cycle="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.build_cycle",
+        options="ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_options",
         config=options.config,
         clouds=options.clouds_config,
         state=options.state_dir,

@@ -14,7 +14,9 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import (
     BUILDER_ID_FILE,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.identity import BuilderElsewhere
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_identity import (
+    BuilderElsewhere,
+)
 from tests.support.builder_case import Module, image
 from tests.support.fixtures_zookeeper import eventually
 

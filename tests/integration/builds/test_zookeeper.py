@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from kazoo.recipe.lock import Lock
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder import build as build_module
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder import build_guard as guard_module
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle import BuildsCycle
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds import build as build_module
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds import build_guard as guard_module
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.build_cycle import BuildsCycle
 from tests.support.builder_case import CLEAN, BuilderSite, image
 from tests.support.fixtures_zookeeper import eventually, expire_session
 from tests.support.zookeeper_server import ZooKeeperServer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.image_view import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.observe_images import (
     register_builder,
     view_images,
 )

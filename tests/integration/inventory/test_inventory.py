@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from tests.support.ansible_run import ROOT, command
 from tests.support.inventory_site import EVIL, Site, made

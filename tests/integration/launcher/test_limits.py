@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import readings
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import readings
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
 

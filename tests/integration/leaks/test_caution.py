@@ -141,7 +141,7 @@ def test_a_sweep_that_is_killed_is_gone_on_with(site: Site, leftovers):
 
 _SWEEP = """
 import sys
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.options import SweepOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.sweep_options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.by_hand import run_sweep
 run_sweep(SweepOptions(config=sys.argv[1], clouds_config=sys.argv[2], min_age=0.0, wait=0.3, kinds=("server",)))
 """

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import by_hand
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.preview import preview
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import login
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import floating_ip_targets
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quota import quota_resources
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.resolver import choose_flavor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server, ServerSpec

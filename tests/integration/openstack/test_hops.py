@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable
 

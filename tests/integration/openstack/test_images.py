@@ -16,7 +16,7 @@ import openstack
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import login
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.disk_file import DiskFile
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ImageSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import requests
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.call_counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import (
     Transport,

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher import readings
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launches import (
     freezes as cycle_freezes,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import readings
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import freezing
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider

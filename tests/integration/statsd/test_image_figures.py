@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build import full_name
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.build import full_name
 from tests.integration.statsd.conftest import Listener
 from tests.integration.uploads.conftest import builder
 from tests.support.builder_case import BuilderSite, image

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.upload_cycle import run_uploads
 from ansible_collections.stackci.nodepool.plugins.modules import image_info, label_info, provider_info
 from tests.support.ansible_run import run_alone, run_module
 from tests.support.documented import differences

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.delete_upload import delete_one
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.delete_upload import delete_one
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
 from tests.support.image_case import IMAGE, Builder
 

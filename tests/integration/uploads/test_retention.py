@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder import presence
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads import presence
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, Upload, UploadState
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, Builder, taker

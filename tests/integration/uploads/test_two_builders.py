@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.identity import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_identity import (
     BuilderElsewhere,
     live_builders,
 )

@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_cycle import run_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.upload_cycle import run_uploads
 from tests.chaos.transaction_log import TransactionLog
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 

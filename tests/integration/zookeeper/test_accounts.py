@@ -15,8 +15,8 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id, Permissions
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.accounts import SHARED
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths, tree_client
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.accounts import SHARED
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
     ZooKeeperAuth,
@@ -301,7 +301,7 @@ def test_an_account_that_is_refused_later_is_told_and_taken_again():
 def test_passwords_are_in_no_line_of_the_log(protected, caplog):
     _server, settings = protected
     caplog.set_level("DEBUG")
-    caplog.set_level(1, logger="ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.client")
+    caplog.set_level(1, logger=tree_client.__name__)
     with Store(settings) as store:
         store.protect()
         store.own.put("freezes/a", {"x": 1})

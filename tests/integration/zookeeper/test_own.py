@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from tests.support.fixtures_zookeeper import new_store
 

@@ -15,7 +15,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import EXCEPTIONS, NodeExistsError
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.cache_sync import CacheSync
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.cache_sync import CacheSync
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError, StoreTooLarge
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node

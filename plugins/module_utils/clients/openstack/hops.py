@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from .reading import Unreadable, wrong
+from .json_values import Unreadable, wrong
 
 _CREDENTIAL = "applicationcredential"
 

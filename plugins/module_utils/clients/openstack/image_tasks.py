@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from ...model.backoff import backoff
 from ...model.errors import CloudError, CloudImageBroken, CloudNotFound, CloudUnavailable
-from . import reading
+from . import json_values
 from .disk_file import DiskFile, FilePart
 from .rest import Rest
 from .transport import UploadTimes
@@ -170,7 +170,7 @@ class TaskUploads:
             if task is None:
                 raise
             return str(task["id"])
-        return str(self._read(reading.ident, answer.document))
+        return str(self._read(json_values.ident, answer.document))
 
     def _wait(self, task_id: str, deadline: float, check: Callable[[], None]) -> str:
         looks, trouble = 0, None
@@ -185,7 +185,8 @@ class TaskUploads:
             if status == _ENDED_WELL:
                 return self._image_of(task)
             if status == _FAILED:
-                raise self._broken(f"the import failed: {reading.optional_text(task, 'message') or 'no reason given'}")
+                reason = json_values.optional_text(task, "message") or "no reason given"
+                raise self._broken(f"the import failed: {reason}")
             looks += 1
             pause = backoff(looks, first=LONGEST_PAUSE / 15, most=LONGEST_PAUSE)
             if self._clock() + pause > deadline:
@@ -196,9 +197,10 @@ class TaskUploads:
         """Yield the tasks that import from *place*, the newest first. The list does not show what they import."""
         params = {"type": "import", "sort_key": "created_at", "sort_dir": "desc", "limit": LOOKED_THROUGH}
         answer = self._rest.call("image", "GET", "/tasks", params=params, key="tasks")
-        for row in self._read(lambda document: reading.sequence(document, "tasks"), answer.document)[:LOOKED_THROUGH]:
+        rows = self._read(lambda document: json_values.sequence(document, "tasks"), answer.document)
+        for row in rows[:LOOKED_THROUGH]:
             try:
-                task = self._task(self._read(reading.ident, row))
+                task = self._task(self._read(json_values.ident, row))
             except CloudNotFound:
                 continue
             given = task.get("input")
@@ -217,8 +219,8 @@ class TaskUploads:
 
     def _read(self, make: Callable[[Any], Any], document: Any) -> Any:
         try:
-            return reading.read(make, document)
-        except reading.Unreadable as problem:
+            return json_values.read(make, document)
+        except json_values.Unreadable as problem:
             raise self._rest.senseless("GET /tasks", str(problem)) from problem
 
     def _broken(self, what: str) -> CloudImageBroken:

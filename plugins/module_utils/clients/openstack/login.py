@@ -17,7 +17,7 @@ from typing import Any
 from ...model.backoff import backoff
 from ...model.lines import span
 from .clouds import CloudEntry
-from .reading import UNUSABLE
+from .json_values import UNUSABLE
 from .remarks import Remarks
 
 FIRST_PAUSE = 5.0

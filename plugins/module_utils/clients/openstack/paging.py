@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...model.errors import CloudError, CloudRefused
-from .reading import Unreadable, ident, read
+from .json_values import Unreadable, ident, read
 
 MOST_PAGES = 1000
 _RESTARTS = 2

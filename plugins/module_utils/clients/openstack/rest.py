@@ -30,6 +30,7 @@ from .hops import (
     proxy_for,
     token_remedy,
 )
+from .json_values import UNUSABLE, Unreadable
 from .kinds import call_kind
 from .library import (
     HttpSession,
@@ -38,7 +39,6 @@ from .library import (
     requests,
 )
 from .login import shared_login
-from .reading import UNUSABLE, Unreadable
 from .remarks import Remarks
 from .sentences import service_of
 from .transport import (

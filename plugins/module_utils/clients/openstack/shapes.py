@@ -34,8 +34,8 @@ from ...model.resources import (
     VOLUMES,
     Resources,
 )
-from . import reading
-from .reading import Json
+from . import json_values
+from .json_values import Json
 from .sentences import explained
 
 T = TypeVar("T")
@@ -59,19 +59,19 @@ def server_from(document: Json) -> Server:
     Only a server without an id cannot be read. Any other value that makes no sense is left out: a server that is
     missing from the list would look as if it were gone.
     """
-    server_id = reading.ident(document)
+    server_id = json_values.ident(document)
     flavor = document.get("flavor") if isinstance(document.get("flavor"), Mapping) else {}
     return Server(
         id=server_id,
         name=_said(document, "name"),
         status=(_said(document, "status") or "UNKNOWN").upper(),
-        metadata=_or_none(lambda: reading.texts(document, "metadata")) or {},
+        metadata=_or_none(lambda: json_values.texts(document, "metadata")) or {},
         addresses=tuple(_addresses(document.get("addresses"))),
         task_state=_said(document, "OS-EXT-STS:task_state") or None,
         fault=_fault(document.get("fault")),
-        fault_code=_or_none(lambda: reading.number(document.get("fault"), "code")),
-        flavor_id=_or_none(lambda: reading.ident(flavor)),
-        resources=_or_none(lambda: size(reading.number(flavor, "vcpus"), reading.number(flavor, "ram"))),
+        fault_code=_or_none(lambda: json_values.number(document.get("fault"), "code")),
+        flavor_id=_or_none(lambda: json_values.ident(flavor)),
+        resources=_or_none(lambda: size(json_values.number(flavor, "vcpus"), json_values.number(flavor, "ram"))),
         volume_ids=tuple(_volume_ids(document.get("os-extended-volumes:volumes_attached"))),
         az=_said(document, "OS-EXT-AZ:availability_zone") or None,
         host_id=_said(document, "hostId") or None,
@@ -86,7 +86,7 @@ def server_from(document: Json) -> Server:
 def _or_none(make: Callable[[], T]) -> T | None:
     try:
         return make()
-    except reading.Unreadable:
+    except json_values.Unreadable:
         return None
 
 
@@ -102,7 +102,7 @@ def _fault(fault: Any) -> str | None:
 
 
 def _volume_ids(attached: Any) -> Iterator[str]:
-    return reading.readable(attached if isinstance(attached, list) else [], reading.ident)
+    return json_values.readable(attached if isinstance(attached, list) else [], json_values.ident)
 
 
 def _addresses(document: Any) -> Iterator[Address]:
@@ -116,8 +116,8 @@ def _addresses(document: Any) -> Iterator[Address]:
 def _address(network: str, entry: Any) -> Address:
     return Address(
         network=bounded(network),
-        address=reading.text(entry, "addr"),
-        version=reading.number(entry, "version"),
+        address=json_values.text(entry, "addr"),
+        version=json_values.number(entry, "version"),
         floating=entry.get("OS-EXT-IPS:type") == "floating",
         mac=_said(entry, "OS-EXT-IPS-MAC:mac_addr"),
     )
@@ -132,34 +132,34 @@ def size(cores: int, ram: int) -> Resources:
 def flavor_from(document: Json) -> Flavor:
     """Return a flavor of GET /flavors/detail."""
     return Flavor(
-        id=reading.ident(document),
-        name=reading.text(document, "name"),
-        cores=reading.number(document, "vcpus"),
-        ram=reading.number(document, "ram"),
-        disk=reading.number(document, "disk") if document.get("disk") else 0,
+        id=json_values.ident(document),
+        name=json_values.text(document, "name"),
+        cores=json_values.number(document, "vcpus"),
+        ram=json_values.number(document, "ram"),
+        disk=json_values.number(document, "disk") if document.get("disk") else 0,
     )
 
 
 def image_from(document: Json) -> Image:
     """Return an image of glance; every text value that is not a field of Image counts as a property."""
-    image_id = reading.ident(document)
+    image_id = json_values.ident(document)
     own = ("id", "name", "status")
     properties = {
         bounded(key): bounded(value) for key, value in document.items() if key not in own and isinstance(value, str)
     }
     return Image(
         id=image_id,
-        name=reading.optional_text(document, "name"),
-        status=reading.text(document, "status"),
+        name=json_values.optional_text(document, "name"),
+        status=json_values.text(document, "status"),
         properties=properties,
-        created=reading.optional_text(document, "created_at") or None,
-        size=None if document.get("size") is None else reading.number(document, "size"),
+        created=json_values.optional_text(document, "created_at") or None,
+        size=None if document.get("size") is None else json_values.number(document, "size"),
     )
 
 
 def image_name(document: Json) -> str:
     """Return the name of an image of glance, "" when it has none."""
-    return reading.optional_text(reading.mapping(document), "name")
+    return json_values.optional_text(json_values.mapping(document), "name")
 
 
 def image_body(spec: ImageSpec) -> Json:
@@ -184,8 +184,8 @@ def image_body(spec: ImageSpec) -> Json:
 def network_from(document: Json, project_id: str = "") -> Network:
     """Return a network of neutron as *project_id* sees it."""
     return Network(
-        id=reading.ident(document),
-        name=reading.optional_text(document, "name"),
+        id=json_values.ident(document),
+        name=json_values.optional_text(document, "name"),
         external=bool(document.get("router:external")),
         physical=bool(document.get("provider:physical_network")),
         automatic=bool(document.get("shared")) or (project_id != "" and _project(document) == project_id),
@@ -196,85 +196,85 @@ def network_from(document: Json, project_id: str = "") -> Network:
 def security_group_from(document: Json, project_id: str = "") -> SecurityGroup:
     """Return a security group of neutron as *project_id* sees it."""
     own = _project(document) in ("", project_id)
-    return SecurityGroup(reading.ident(document), reading.optional_text(document, "name"), own)
+    return SecurityGroup(json_values.ident(document), json_values.optional_text(document, "name"), own)
 
 
 def _project(document: Json) -> str:
     """Return the project that owns a thing of neutron; "" when the document does not tell."""
-    return reading.optional_text(document, "project_id") or reading.optional_text(document, "tenant_id")
+    return json_values.optional_text(document, "project_id") or json_values.optional_text(document, "tenant_id")
 
 
 def port_from(document: Json) -> Port:
     """Return a port of neutron."""
     return Port(
-        id=reading.ident(document),
-        server_id=reading.optional_text(document, "device_id"),
-        network_id=reading.ident(document, "network_id"),
+        id=json_values.ident(document),
+        server_id=json_values.optional_text(document, "device_id"),
+        network_id=json_values.ident(document, "network_id"),
         fixed_addresses=tuple(
-            reading.text(entry, "ip_address") for entry in reading.optional_sequence(document, "fixed_ips")
+            json_values.text(entry, "ip_address") for entry in json_values.optional_sequence(document, "fixed_ips")
         ),
-        status=reading.optional_text(document, "status"),
-        device_owner=reading.optional_text(document, "device_owner"),
-        description=reading.optional_text(document, "description"),
-        created=reading.optional_text(document, "created_at") or None,
+        status=json_values.optional_text(document, "status"),
+        device_owner=json_values.optional_text(document, "device_owner"),
+        description=json_values.optional_text(document, "description"),
+        created=json_values.optional_text(document, "created_at") or None,
     )
 
 
 def floating_ip_from(document: Json) -> FloatingIp:
     """Return a floating IP of neutron."""
     return FloatingIp(
-        id=reading.ident(document),
-        address=reading.text(document, "floating_ip_address"),
-        status=reading.optional_text(document, "status"),
-        port_id=reading.optional_text(document, "port_id") or None,
-        description=reading.optional_text(document, "description"),
-        created=reading.optional_text(document, "created_at") or None,
+        id=json_values.ident(document),
+        address=json_values.text(document, "floating_ip_address"),
+        status=json_values.optional_text(document, "status"),
+        port_id=json_values.optional_text(document, "port_id") or None,
+        description=json_values.optional_text(document, "description"),
+        created=json_values.optional_text(document, "created_at") or None,
     )
 
 
 def volume_from(document: Json) -> Volume:
     """Return a volume of cinder's detailed list."""
     return Volume(
-        id=reading.ident(document),
-        name=reading.optional_text(document, "name"),
-        status=reading.optional_text(document, "status"),
+        id=json_values.ident(document),
+        name=json_values.optional_text(document, "name"),
+        status=json_values.optional_text(document, "status"),
         server_ids=tuple(
-            reading.ident(entry, "server_id") for entry in reading.optional_sequence(document, "attachments")
+            json_values.ident(entry, "server_id") for entry in json_values.optional_sequence(document, "attachments")
         ),
-        metadata=reading.texts(document, "metadata"),
-        created=reading.optional_text(document, "created_at") or None,
+        metadata=json_values.texts(document, "metadata"),
+        created=json_values.optional_text(document, "created_at") or None,
     )
 
 
 def keypair_name(document: Json) -> str:
     """Return the name of a keypair of GET /os-keypairs."""
-    return reading.text(reading.mapping(document, "keypair"), "name")
+    return json_values.text(json_values.mapping(document, "keypair"), "name")
 
 
 def zone_from(document: Json) -> tuple[str, bool]:
     """Return the name of a zone of GET /os-availability-zone, and whether it is available."""
-    state = reading.mapping(document, "zoneState")
-    return reading.text(document, "zoneName"), bool(state.get("available"))
+    state = json_values.mapping(document, "zoneState")
+    return json_values.text(document, "zoneName"), bool(state.get("available"))
 
 
 def absolute_limits(
     document: Json, names: tuple[tuple[str, str, str], ...]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return (limits, usage) of nova's or cinder's limits; no limit (-1) and a missing number are left out."""
-    absolute = reading.mapping(reading.mapping(document, "limits"), "absolute")
-    limits = {name: reading.number(absolute, limit) for name, limit, _used in names if limit in absolute}
+    absolute = json_values.mapping(json_values.mapping(document, "limits"), "absolute")
+    limits = {name: json_values.number(absolute, limit) for name, limit, _used in names if limit in absolute}
     bounds: dict[str, float] = {name: limit for name, limit in limits.items() if limit >= 0}
-    used: dict[str, float] = {name: reading.number(absolute, key) for name, _limit, key in names if key in absolute}
+    used: dict[str, float] = {name: json_values.number(absolute, key) for name, _limit, key in names if key in absolute}
     return bounds, used
 
 
 def network_quota(document: Json) -> tuple[dict[str, float], dict[str, float]]:
     """Return (limits, usage) of neutron's quota details; no limit (-1) is left out."""
-    quota = reading.mapping(document, "quota")
-    details = {name: reading.mapping(quota, key) for name, key in NEUTRON_QUOTAS}
-    limits = {name: reading.number(detail, "limit") for name, detail in details.items()}
+    quota = json_values.mapping(document, "quota")
+    details = {name: json_values.mapping(quota, key) for name, key in NEUTRON_QUOTAS}
+    limits = {name: json_values.number(detail, "limit") for name, detail in details.items()}
     bounds: dict[str, float] = {name: limit for name, limit in limits.items() if limit >= 0}
-    used: dict[str, float] = {name: reading.number(detail, "used") for name, detail in details.items()}
+    used: dict[str, float] = {name: json_values.number(detail, "used") for name, detail in details.items()}
     return bounds, used
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from ...model.api_timeouts import MOST_AUXILIARY, MOST_CREATES
-from .counters import LATE, CallCounters
+from .call_counters import LATE, CallCounters
 from .kinds import call_kind
 from .library import (
     HTTPAdapter,

@@ -17,8 +17,8 @@ from ...model.component import (
 )
 from ...model.documents import text, why_unreadable
 from ...model.errors import StoreConflict, StoreError, StoreGone
-from . import paths
-from .session import Session
+from .link import paths
+from .link.session import Session
 
 _BUILDERS = f"{paths.COMPONENTS}/{ComponentKind.BUILDER}"
 

@@ -16,9 +16,9 @@ from ...model.image import (
     is_build_id,
     is_upload_id,
 )
-from . import paths
-from .session import Session
-from .tree import Entry
+from .link import paths
+from .link.session import Session
+from .link.tree import Entry
 
 PAUSE = "pause"
 REQUEST = "request-build"

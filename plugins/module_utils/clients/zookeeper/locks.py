@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any
 
 from ...model.errors import StoreConflict, StoreError, StoreGone
-from . import paths
-from .answers import Unanswered, translated
-from .batch import Batch, Sent
-from .client import TreeClient
-from .session import Session
+from .link import paths
+from .link.batch import Batch, Sent
+from .link.session import Session
+from .link.store_answers import Unanswered, translated
+from .link.tree_client import TreeClient
 
 try:
     from kazoo.exceptions import KazooException

@@ -17,10 +17,10 @@ from ...model.documents import (
 )
 from ...model.errors import StoreConflict, StoreError, StoreGone
 from ...model.stored import BadDocument
-from . import paths
-from .batch import Batch
+from .link import paths
+from .link.batch import Batch
+from .link.session import Session
 from .locks import Held, acquire
-from .session import Session
 
 _ROUNDS = 10
 T = TypeVar("T")

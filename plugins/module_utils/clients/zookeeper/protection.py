@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...model.errors import StoreConflict, StoreDenied, StoreGone
-from . import paths
-from .accounts import SHARED, AccessLists, name_of, owners, rights
-from .answers import translated
+from .link import paths
+from .link.accounts import SHARED, AccessLists, name_of, owners, rights
+from .link.session import Session
+from .link.store_answers import translated
 from .own import OwnDocuments
-from .session import Session
 
 try:
     from kazoo.exceptions import NoNodeError

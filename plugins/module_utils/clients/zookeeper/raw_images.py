@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ...model.errors import StoreConflict, StoreError, StoreGone
-from . import paths
-from .batch import Batch
-from .session import Session
+from .link import paths
+from .link.batch import Batch
+from .link.session import Session
 
 _AT_ONCE = 400
 """Steps of a counter in one transaction, and changes after which a transaction is sent."""

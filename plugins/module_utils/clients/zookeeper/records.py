@@ -13,12 +13,12 @@ from ...model.documents import (
     StatefulDocument,
     why_unreadable,
 )
-from . import paths
-from .batch import Batch
+from .link import paths
+from .link.batch import Batch
+from .link.session import Session
+from .link.tree import Entry, Stat
 from .locks import Held, Turn, claim, holder, queue
-from .session import Session
-from .tree import Entry, Stat
-from .view import View
+from .record_view import View
 
 R = TypeVar("R", bound=StatefulDocument)
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable
 from typing import Self
 
 from ...model.config.types import ZooKeeperSettings
-from . import paths
-from .batch import Batch
 from .components import Components
-from .images import Images
-from .nodes import Nodes
+from .image_records import Images
+from .link import paths
+from .link.batch import Batch
+from .link.session import Session
+from .node_records import Nodes
 from .own import OwnDocuments
 from .protection import take_over
 from .raw_images import RawImages
-from .requests import Requests
-from .session import Session
+from .request_records import Requests
 
 
 class Store:

@@ -20,9 +20,9 @@ from ...model.lease import mark_of
 from ...model.node import Node, NodeState
 from ...sweeping.candidate import Kind
 from ...sweeping.judge import Verdict
-from ..frame.options import ConfigOptions
-from ..launcher.cycle import LauncherOptions, run_launcher
-from ..launcher.leaks.options import SweepOptions
+from ..frame.cycle_options import ConfigOptions
+from ..launcher.leaks.sweep_options import SweepOptions
+from ..launcher.passes.launcher_cycle import LauncherOptions, run_launcher
 from ..leases.expiry import release_expired, unattended
 
 LONGEST = 120.0

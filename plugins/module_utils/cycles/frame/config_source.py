@@ -19,7 +19,7 @@ from ...clients.private_file import FolderNotPrivate
 from ...model.config.types import NodepoolConfig
 from ...model.errors import ConfigError
 from ...model.lines import Trouble
-from .options import ConfigOptions
+from .cycle_options import ConfigOptions
 
 MOST = 3
 """Largest number of problems in one sentence."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...clients.statsd import Sink
-from ...clients.zookeeper import paths
+from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.store import Store
 from ...model.counters import API_CALLS, Counters
 from ...model.errors import StoreError

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Self
 
 from ...clients.private_file import FolderNotPrivate
-from ...clients.zookeeper.reattach import end_session
-from ...clients.zookeeper.session_file import (
+from ...clients.zookeeper.link.reattach import end_session
+from ...clients.zookeeper.link.session_file import (
     SessionFile,
     SessionFolder,
     SessionNote,

@@ -9,8 +9,8 @@ import contextlib
 import socket
 from collections.abc import Iterable, Sequence
 
-from ...clients.zookeeper import paths
 from ...clients.zookeeper.components import Registration
+from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.store import Store
 from ...model.errors import StoreError
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ...clients.zookeeper.connect_errors import host_names
+from ...clients.zookeeper.link.connect_errors import host_names
 from ...model.config.types import ZooKeeperSettings
 from ...model.errors import StoreError, TreeExchanged
 from ...model.lines import Trouble
-from .options import DEADLINE
+from .cycle_options import DEADLINE
 from .stop import SERVING, Stop
 from .zookeeper_absence import Connection
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from ...clients.statsd import Statsd
-from ...clients.zookeeper import paths
+from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
 from .api_metrics import calls_to
 from .config_source import ConfigSource
 from .config_watch import ConfigWatch
+from .cycle_options import CycleOptions
 from .handover import Handover
-from .options import CycleOptions
 from .zookeeper_absence import ZooKeeperAbsence
 
 Options = TypeVar("Options", bound=CycleOptions)

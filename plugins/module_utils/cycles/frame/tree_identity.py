@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 
-from ...clients.zookeeper.paths import own
+from ...clients.zookeeper.link.paths import own
 from ...clients.zookeeper.store import Store
 from ...model.errors import TreeExchanged
 

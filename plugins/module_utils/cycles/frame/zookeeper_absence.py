@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from ...clients.zookeeper.connect_errors import host_names
+from ...clients.zookeeper.link.connect_errors import host_names
 from ...model.config.types import ZooKeeperSettings
 
 

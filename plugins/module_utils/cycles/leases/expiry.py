@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from ...clients.zookeeper.paths import segment
+from ...clients.zookeeper.link.paths import segment
 from ...model.errors import StoreGone
 from ...model.lease import (
     LEASES,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...clients.zookeeper.paths import segment
+from ...clients.zookeeper.link.paths import segment
 from ...launching.lease_plan import (
     Action,
     Adopt,

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, fields, replace
 
-from ...clients.zookeeper.session_file import default_folder
+from ...clients.zookeeper.link.session_file import default_folder
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
 from ...model.errors import StoreError
 from ...model.lease import LeaseSpec, is_of
 from ...model.node import Node
-from ..frame.options import ConfigOptions
+from ..frame.cycle_options import ConfigOptions
 from ..frame.stop import Stop
 from .customer import Customer
 from .expiry import over, release_expired, unattended, unattended_text
@@ -167,7 +167,7 @@ def _launching(
     line: Callable[[str], None],
     stop: Stop | None,
 ) -> LeaseOutcome:
-    from ..launcher.cycle import (
+    from ..launcher.passes.launcher_cycle import (
         LauncherOptions,
         run_launcher,
     )

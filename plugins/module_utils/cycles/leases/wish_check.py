@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...clients.zookeeper.paths import segment
+from ...clients.zookeeper.link.paths import segment
 from ...model.config.problems import shown
 from ...model.config.types import NodepoolConfig
 from ...model.lease import LEASES, LeaseError, LeaseSpec

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...model.config.build import LIMIT_KEYS
+from ...model.config.build_config import LIMIT_KEYS
 from ...model.config.inheritance import OVERRIDDEN, lineage
 from ...model.config.problems import PRIVATE_SECTIONS, Path, Source, path_text
 from ...model.config.types import NodepoolConfig, Pool, Provider

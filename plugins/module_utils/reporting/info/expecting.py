@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import TreeReading
 from ...model import reasons
 from ...model.documents import seconds, text
 from ...model.launch import LONGEST_DELAY
@@ -18,7 +18,7 @@ from ...model.lines import span
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from ...model.stored import is_number
-from .requests import WAITS
+from .request_rows import WAITS
 
 PROVIDERS = f"{paths.OWN}/providers"
 LATELY = 3600.0

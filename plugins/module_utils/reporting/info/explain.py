@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import Found, TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import owner, reasons
 from ...model.documents import seconds, text, whole, words
 from ...model.launch import IN_FLIGHT, Launch
@@ -20,8 +20,8 @@ from ...model.stored import BadDocument, is_number
 from .expecting import PROVIDERS, expected_wait
 from .fields import age, age_text
 from .names import pool_documents
-from .nodes import adoption_text
-from .requests import WAITS, said_now
+from .node_rows import adoption_text
+from .request_rows import WAITS, said_now
 
 DECLINES = f"{paths.OWN}/declines"
 LAUNCHES = f"{paths.OWN}/launches"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import Found, TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model.config.types import NodepoolConfig
 from ...model.documents import seconds, text
 from ...model.image import BuildState, UploadState, is_build_id

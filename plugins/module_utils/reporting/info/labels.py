@@ -9,15 +9,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import Found, TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text, words
 from ...model.node import NodeState
 from ...model.request import RequestState
 from .fields import known_state
 from .names import known_names, pool_documents
-from .requests import request_rows
+from .request_rows import request_rows
 
 ROOTS = (paths.NODES, paths.REQUESTS)
 LOCKS = (paths.NODES,)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import Found, TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model.config.types import NodepoolConfig
 from ...model.documents import words
 

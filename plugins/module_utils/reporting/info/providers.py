@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import EMPTY, Found, TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import EMPTY, Found, TreeReading
 from ...launching.breaking import MOST as LONGEST_BREAK
 from ...launching.freezing import LONGEST as LONGEST_FREEZE
 from ...model.config.types import NodepoolConfig, Provider

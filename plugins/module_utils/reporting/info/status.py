@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import Found, TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model.bounded_text import printable
 from ...model.config.types import NodepoolConfig
 from ...model.lines import amount, span
@@ -24,9 +24,9 @@ from . import explain, labels, providers
 from .fields import known_state
 from .image_lines import image_lines
 from .labels import label_rows
-from .nodes import odd_row
+from .node_rows import odd_row
 from .providers import provider_rows
-from .requests import request_rows
+from .request_rows import request_rows
 from .unused_files import ROOT as FILES
 from .unused_files import unused_files
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import TreeReading
 from ...cycles.frame.heartbeat import CONFIG_PROBLEMS, HEARTBEATS
 from ...model.documents import text, words
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import Found, TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...imaging.notes import BUILDER_NOTES, BuilderNote
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text, words
@@ -19,10 +19,10 @@ from ...model.node import NodeState
 from ...model.request import RequestState
 from ...reporting.info.fields import age, known_state
 from ...reporting.info.labels import label_rows
-from ...reporting.info.nodes import ageless_row
+from ...reporting.info.node_rows import ageless_row
 from ...reporting.info.providers import provider_rows
-from ...reporting.info.requests import request_rows
-from .images import image_rows
+from ...reporting.info.request_rows import request_rows
+from .image_list import image_rows
 from .troubles import failures, leak_rows, odd_rows, stuck_rows, troubles
 
 Row = Mapping[str, Any]

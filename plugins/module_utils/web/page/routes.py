@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from ...clients.zookeeper import paths
+from ...clients.zookeeper.link import paths
 from ...reporting.info.explain import explanation, launch_path
-from ...reporting.info.nodes import NodeFilter, node_life, node_rows
+from ...reporting.info.node_rows import NodeFilter, node_life, node_rows
 from ..libraries import Request, Response
 from ..picture import Snapshot
 from ..routing import Route

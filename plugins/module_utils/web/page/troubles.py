@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ...clients.zookeeper import paths
-from ...clients.zookeeper.reading import Found, TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model.documents import mapping, seconds, text, whole
 from ...model.lines import amount
 from ...model.request import RequestState

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...model.errors import ConfigError
-from .. import exposition, health, nodepool_endpoints
+from .. import exposition, health_endpoints, nodepool_endpoints
 from ..libraries import HTTPException, Map, Request, Response, Rule
 from ..page import routes as page
 from ..picture import Picture, Snapshot
@@ -22,7 +22,7 @@ from ..routing import Route
 _LOG = logging.getLogger(__name__)
 
 ROUTES: tuple[Route, ...] = (
-    *health.ROUTES,
+    *health_endpoints.ROUTES,
     *nodepool_endpoints.ROUTES,
     *exposition.ROUTES,
     *page.ROUTES,

@@ -14,7 +14,7 @@ from typing import Any
 from ...clients.config_file import Stamp
 from ...cycles.frame.config_source import ConfigSource
 from ...cycles.frame.config_watch import ConfigWatch
-from ...cycles.frame.options import ConfigOptions
+from ...cycles.frame.cycle_options import ConfigOptions
 from ...cycles.frame.stop import SERVING, Stop
 from ...model.lines import Trouble
 from ..page.rendering import NO_FILES, has_files

@@ -18,7 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.lease_p
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.leases import outcome_result
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.lease_result import outcome_result
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
 from ansible_collections.stackci.nodepool.plugins.modules import node_launch, nodepool_request
 from tests.support.check_mode import check_mode

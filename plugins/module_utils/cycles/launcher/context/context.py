@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ....clients.openstack.client import CloudClient
-from ....clients.zookeeper.batch import Batch
+from ....clients.openstack.cloud_client import CloudClient
+from ....clients.zookeeper.link.batch import Batch
 from ....clients.zookeeper.store import Store
 from ....model.api_timeouts import ApiTimeouts
 from ....model.config.types import NodepoolConfig, Pool, Provider

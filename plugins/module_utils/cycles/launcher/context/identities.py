@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ....launching.identity import COMING, Face, face_of
+from ....launching.server_identity import COMING, Face, face_of
 from ....model.node import Node
 
 

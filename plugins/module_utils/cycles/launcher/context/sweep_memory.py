@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ....clients.zookeeper.batch import Batch
+from ....clients.zookeeper.link.batch import Batch
+from ....clients.zookeeper.link.paths import segment
 from ....clients.zookeeper.locks import Held
-from ....clients.zookeeper.paths import segment
 from ....clients.zookeeper.store import Store
 from ....model.launch import Launch
 from ....model.stored import is_number

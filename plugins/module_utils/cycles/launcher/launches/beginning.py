@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....clients.zookeeper.batch import Sent
+from ....clients.zookeeper.link.batch import Sent
 from ....clients.zookeeper.locks import Held
 from ....launching import machine, record
 from ....model.cloud import Flavor
@@ -17,7 +17,7 @@ from ....model.launch import Launch, Phase
 from ....model.node import Node, NodeState
 from ....model.request import NodeRequest
 from ..context.context import LAUNCHES, Context
-from ..context.offers import LaunchTemplate, label_template
+from ..context.launch_templates import LaunchTemplate, label_template
 from ..provider.actor import ProviderActor
 from .launch_in_progress import Ended, LaunchInProgress, request_values
 

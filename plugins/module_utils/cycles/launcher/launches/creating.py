@@ -19,7 +19,7 @@ from ....model.errors import CloudError, CloudRefused, CloudUnavailable
 from ....model.launch import make_mark
 from ....model.reasons import Reason
 from ..context.context import Context
-from ..context.offers import ask_for_image, image_of
+from ..context.launch_templates import ask_for_image, image_of
 from ..provider.denials import denies_image
 from ..provider.facts import Fact
 from ..provider.usable import is_awaited, named_facts

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....clients.zookeeper.batch import Batch
+from ....clients.zookeeper.link.batch import Batch
 from ....clients.zookeeper.locks import Held
 from ....launching.builds import Build
 from ....launching.classifier import REACH

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ....clients.zookeeper.batch import Batch
+from ....clients.zookeeper.link.batch import Batch
 from ....launching import machine, record
 from ....launching.classifier import COURSES, HOSTS, LABEL_BREAKER, REACH, Seen, Verdict
 from ....launching.harvest import CREATED, WASTED
@@ -21,7 +21,7 @@ from ....model.lines import Trouble
 from ....model.node import NodeState
 from ....model.resources import Resources
 from ..context.context import Context
-from ..context.metrics import READY, TAKEN_BACK, count_attempt
+from ..context.launcher_metrics import READY, TAKEN_BACK, count_attempt
 from .create_limits import pool_id_of
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....launching.identity import Clash, Face, explain, find_clash, fingerprint, plain_address
+from ....launching.server_identity import Clash, Face, explain, find_clash, fingerprint, plain_address
 from ....model import owner
 from ....model.cloud import Server
 from ....model.launch import Phase

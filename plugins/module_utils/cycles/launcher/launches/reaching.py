@@ -9,7 +9,7 @@ It stores the server's addresses, collects its host keys with the scanner, and c
 from __future__ import annotations
 
 from ....clients.ssh import ScanJob, Scanner, ScanResult
-from ....clients.zookeeper.batch import Batch
+from ....clients.zookeeper.link.batch import Batch
 from ....launching import machine, record
 from ....launching.classifier import Verdict
 from ....launching.machine import Failure

@@ -26,10 +26,10 @@ from ...frame.tree_identity import site_of
 from ...frame.workers import WorkerSet
 from ..context.account import Account
 from ..context.context import Context, clients_of
-from ..context.metrics import count_sweep
+from ..context.launcher_metrics import count_sweep
 from ..context.sweep_memory import SweepMemory, expire_tombstones
-from .options import SweepOptions
 from .provider_sweep import ProviderSweep
+from .sweep_options import SweepOptions
 from .tree_sweep import TreeSweep, look_at_tree
 
 DELETED, FAILED, SPARED = "deleted", "failed", "spared"

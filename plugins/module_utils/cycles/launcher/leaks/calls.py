@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ....clients.openstack.client import CloudClient
+from ....clients.openstack.cloud_client import CloudClient
 from ....clients.zookeeper.store import Store
 from ....model.documents import seconds
 from ....model.lease import LEASES, lock_path

@@ -9,13 +9,13 @@ production site, a wrong chroot and a ZooKeeper that lost its data.
 
 from __future__ import annotations
 
-from ....clients.zookeeper.paths import segment
+from ....clients.zookeeper.link.paths import segment
 from ....model.lines import Line
 from ....sweeping.candidate import Kind
 from ....sweeping.find import STRANGE, Seen, find
 from ..context.context import Context
 from ..provider.actor import ProviderActor
-from .view import known_to
+from .tree_view import known_to
 
 MET = "met"
 """Folder of our own subtree with the providers that were checked once."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....clients.openstack.client import CloudClient
+from ....clients.openstack.cloud_client import CloudClient
 from ....model.errors import CloudError
 from ....model.lines import Line, Subject, Trouble
 from ....sweeping.candidate import Kind, LeakCandidate
@@ -20,7 +20,7 @@ from ...frame.workers import WorkerSet
 from ..context.context import Context
 from ..context.sweep_memory import SweepMemory
 from .calls import CALLS, READS, may_go
-from .view import known_to
+from .tree_view import known_to
 
 
 @dataclass(eq=False, kw_only=True)

@@ -15,13 +15,13 @@ from ....clients.zookeeper.store import Store
 from ....model.errors import StoreError
 from ....model.lines import Trouble
 from ....sweeping.candidate import Kind, LeakCandidate
+from ....sweeping.find_in_tree import find_in_tree
 from ....sweeping.judge import Judgement, Rules, judge
-from ....sweeping.tree import find_in_tree
 from ...frame.tree_identity import confirm_tree
 from ..context.context import Context
 from ..context.sweep_memory import SweepMemory
 from .calls import clear_znode
-from .view import tree_view
+from .tree_view import tree_view
 
 
 def look_at_tree(store: Store, kinds: Collection[str], rules: Rules, now: float) -> Judgement:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ....clients.openstack.client import CloudClient
+from ....clients.openstack.cloud_client import CloudClient
 from ....clients.openstack.kinds import GLANCE, KEYSTONE, NEUTRON, NOVA
-from ....launching.identity import SharedKeys
 from ....launching.polling import (
     RAREST,
     UNKNOWN_BOOT,
@@ -20,6 +19,7 @@ from ....launching.polling import (
     unclear_due,
     watch_due,
 )
+from ....launching.server_identity import SharedKeys
 from ....model.api_timeouts import ApiTimeouts
 from ....model.cloud import Server
 from ....model.config.types import Provider

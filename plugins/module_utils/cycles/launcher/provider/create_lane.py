@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....clients.openstack.client import CloudClient
-from ....launching.answers import Answers
+from ....clients.openstack.cloud_client import CloudClient
 from ....launching.builds import Builds
+from ....launching.create_answers import Answers
 from ....launching.freezing import Window
 from ....launching.moving import SLOWER
 from ....model.api_timeouts import MOST_CREATES, ApiTimeouts

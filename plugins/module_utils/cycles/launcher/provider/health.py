@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ....clients.openstack.counters import CallCounters
+from ....clients.openstack.call_counters import CallCounters
 from ....clients.openstack.kinds import KEYSTONE, NOVA, service_of
 from ....launching.moving import PATIENT, SLOWER, WELL, Standing
 from ....model import owner, reasons

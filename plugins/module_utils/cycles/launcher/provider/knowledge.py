@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ....clients.openstack.addresses import will_need_floating_ip
-from ....clients.openstack.client import CloudClient
+from ....clients.openstack.cloud_client import CloudClient
 from ....clients.openstack.kinds import CINDER, NEUTRON
 from ....launching.resolver import floating_problems
 from ....model.cloud import Flavor, Image, Network, SecurityGroup

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
 
-from ....clients.openstack.client import CloudClient
+from ....clients.openstack.cloud_client import CloudClient
 from ....model.cloud import Server, moment
 from ....model.stored import is_number
 

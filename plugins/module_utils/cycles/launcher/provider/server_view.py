@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ....clients.openstack.client import CloudClient
+from ....clients.openstack.cloud_client import CloudClient
 from ....model.cloud import META_LAUNCH, Server
 from ....model.errors import CloudError
 from .facts import Fact

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....clients.zookeeper.batch import Batch, Sent
+from ....clients.zookeeper.link.batch import Batch, Sent
 from ....clients.zookeeper.locks import Held
 from ....launching.actions import DeleteNode, FreeNode
 from ....launching.machine import SETTLE_SECONDS

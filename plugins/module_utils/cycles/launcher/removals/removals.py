@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....clients.zookeeper.paths import segment
+from ....clients.zookeeper.link.paths import segment
 from ....model.backoff import backoff
 from ....model.cloud import FloatingIp
 from ....model.documents import seconds, whole_or_zero

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from ....clients.zookeeper.batch import Batch
+from ....clients.zookeeper.link.batch import Batch
 from ....launching.actions import Admit, Decline
 from ....launching.elsewhere import has_room_elsewhere, has_room_in_another_zone, zone_of
 from ....launching.moving import Departures, may_move

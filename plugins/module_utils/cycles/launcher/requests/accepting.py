@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ....clients.zookeeper.batch import Sent
+from ....clients.zookeeper.link.batch import Sent
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
 from ....launching import record

@@ -12,8 +12,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploa
     judge_choice,
     judge_upload,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
 from tests.support.image_views import NOW, build, build_id, config, files, upload, view
 

@@ -17,8 +17,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_build
     served_request,
     wanted_formats,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
 from tests.support.image_views import DAY, NOW, THEM, build, config, files, judge_builds, later, upload, view
 

@@ -13,8 +13,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploa
     judge_uploads,
     missing_first,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from tests.support.image_views import NOW, THEM, build, build_id, config, files, later, upload, view
 

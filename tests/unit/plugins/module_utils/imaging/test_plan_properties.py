@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCode
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import UploadCode, judge_uploads
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteBuild,
@@ -25,7 +26,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     is_being_uploaded,
     plan_deletions,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from tests.support.effort import examples
 from tests.support.image_views import DAY, NOW, THEM, US, build, config, files, judge_builds, upload, view

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.listed import Listed, OtherBuilders
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DEFAULT_BUILD_TIMEOUT,
@@ -21,7 +22,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     holders,
     plan_deletions,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from tests.support.image_views import THEM, build, build_id, config, files, later, upload, view
 

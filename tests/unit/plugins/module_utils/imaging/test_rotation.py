@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import due_builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import judge_uploads, missing_first
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteBuild,
     DeleteFiles,
@@ -21,7 +22,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     abandoned_builds,
     plan_deletions,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from tests.support.effort import examples
 from tests.support.image_views import NOW, build, build_id, config, files, judge_builds, upload, view

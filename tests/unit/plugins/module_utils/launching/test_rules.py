@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms, worst_shortage
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.options import Stock
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.serving_options import Stock
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
     LabelOffer,
     OpenRequest,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.registry import KnownPool
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership.registry import KnownPool
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import Breaker, Sign
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import parse, why_unreadable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze

@@ -21,7 +21,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     hosts,
     of_servers,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row, refusals, server_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.node_access_rows import (
+    node_row,
+    refusals,
+    server_row,
+)
 
 METADATA = {
     "groups": "cloud1,debian,small",

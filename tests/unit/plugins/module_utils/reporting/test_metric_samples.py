@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters import (
     LAUNCHES,
     LEAKS_REMOVED,

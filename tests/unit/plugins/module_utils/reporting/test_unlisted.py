@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts import LIVE_STATES, Selection, hosts
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.nodes import node_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.node_access_rows import node_row
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import (
     MOST_NAMED,
     by_source,

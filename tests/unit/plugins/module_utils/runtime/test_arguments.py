@@ -13,9 +13,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import default_folder
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.options import UploadOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.session_file import default_folder
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_options import (
+    UploadOptions,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
+    LauncherOptions,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.arguments import options_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.launching import LAUNCH_ARGUMENTS

@@ -30,7 +30,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.request imp
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Tombstone, Tombstones
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.candidate import Ownership
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.tree import TreeView, find_in_tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find_in_tree import TreeView, find_in_tree
 
 NODE = "0000000007"
 TREE, OTHER = "a" * 32, "b" * 32

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reading import TreeReading
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree_reading import TreeReading
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters import (
     API_CALLS,
     IMAGE_BUILD,

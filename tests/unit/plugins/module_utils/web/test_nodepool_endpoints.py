@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.foreign import cleaned
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.lists import LISTINGS
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.nodepool_rows import LISTINGS
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Visitors
 from tests.support import populated_tree
 from tests.support.web_case import WebCase

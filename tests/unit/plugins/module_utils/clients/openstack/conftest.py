@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import login
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import Transport
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 

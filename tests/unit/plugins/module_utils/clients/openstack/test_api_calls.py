@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.api_names import ApiCall
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.call_counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.ratelimit import RateLimiter
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.transport import Transport
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable

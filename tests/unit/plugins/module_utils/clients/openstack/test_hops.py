@@ -15,7 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     proxy_for,
     token_remedy,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.reading import Unreadable
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.json_values import Unreadable
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.json_values import number
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.reading import number
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
     CloudRefused,

@@ -12,21 +12,24 @@ from typing import Any, cast
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.client import CloudClient
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.build_cycle import BuildsCycle
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.deletion import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.build_cycle import BuildsCycle
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.deletion import (
     delete_build,
     delete_upload,
     mark_build,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.upload import (
     Ended,
     UploadJob,
     UploadRun,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.upload_resources import UploadResources
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.upload_resources import (
+    UploadResources,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCase
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import UploadCase, UploadCode
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState, ImagesView
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteBuild,
     DeleteUpload,
@@ -34,7 +37,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     MarkBuild,
     plan_deletions,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.snapshot import ImageState, ImagesView
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
     Build,
     BuildState,

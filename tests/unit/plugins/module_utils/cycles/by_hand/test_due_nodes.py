@@ -17,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.by_hand.du
     due_nodes,
     look_at_nodes,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.options import SweepOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.sweep_options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
 from tests.support.lease_store import MemoryStore

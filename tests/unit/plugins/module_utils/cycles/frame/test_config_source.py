@@ -12,8 +12,10 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import kept_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.config_source import ConfigSource, told
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.options import ConfigOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.cycle import LauncherOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.cycle_options import ConfigOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
+    LauncherOptions,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from tests.support.config_texts import valid_document
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.counts import (
     COUNTERS,
     EVERY,

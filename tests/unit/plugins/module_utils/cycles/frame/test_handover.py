@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.session_file import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.session_file import (
     SessionFolder,
     SessionNote,
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.heartbeat import (
     EVERY,
     HEARTBEATS,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.answers import Unanswered
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.store_answers import Unanswered
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from tests.support.effort import EFFORT, first
 from tests.support.virtual_cloud import Timing

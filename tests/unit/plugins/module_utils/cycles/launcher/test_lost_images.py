@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.config_check import check_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.config_check import check_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import IMAGE_BUILD, META_PROVIDER, Image
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (

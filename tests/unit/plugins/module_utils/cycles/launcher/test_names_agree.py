@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.config_check import check_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.config_check import check_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     IMAGE_BUILD,
     META_PROVIDER,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.registry import pool_id
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership.registry import pool_id
 from tests.support.effort import first
 from tests.support.odd_documents import NODE, OWN, REQUEST, Spoiler, deep, documents
 from tests.support.world import World, one_provider

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.paths import segment
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.paths import segment
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases import expiry
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import Leasing
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LEASES, LeaseSpec

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.expecting import expected_wait
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from tests.support.populated_tree import NO_ROOM, WAITING, documents
 from tests.support.tree_reading import NOW, reading_of
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reading import TreeReading
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree_reading import TreeReading
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.explain import (
     explanation,
     launch_path,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.nodes import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.node_rows import (
     gone_life,
     node_life,
     tombstone_paths,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from tests.support.virtual_cloud import Timing
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 

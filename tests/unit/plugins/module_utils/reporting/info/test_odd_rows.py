@@ -10,16 +10,16 @@ import json
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info import nodes, status
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info import node_rows, status
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.explain import (
     explanation,
     launch_path,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.labels import label_rows
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.leases import lease_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.lease_rows import lease_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from tests.support import odd_documents, populated_tree
 from tests.support.effort import EFFORT
 from tests.support.tree_reading import NOW, reading_of
@@ -47,10 +47,10 @@ def told(reading):
     """What all modules return."""
     requests, found = request_rows(reading, NOW), list(reading.below(paths.NODES))
     explanations = [explanation(reading, requests, row["id"], NOW) for row in requests]
-    rows = nodes.node_rows(found, nodes.NodeFilter(), NOW, detail=True)
-    lives = [nodes.node_life(node, reading.one(launch_path(node.name)), NOW) for node in found]
-    (tombstone,) = nodes.tombstone_paths(odd_documents.GONE, ["east"])
-    gone = nodes.gone_life(reading.one(tombstone), NOW)
+    rows = node_rows.node_rows(found, node_rows.NodeFilter(), NOW, detail=True)
+    lives = [node_rows.node_life(node, reading.one(launch_path(node.name)), NOW) for node in found]
+    (tombstone,) = node_rows.tombstone_paths(odd_documents.GONE, ["east"])
+    gone = node_rows.gone_life(reading.one(tombstone), NOW)
     lines = [
         *status.status_lines(CONFIG, reading, NOW, WIDTH),
         *(line for item in explanations for line in status.request_lines(item, WIDTH)),
@@ -63,7 +63,7 @@ def told(reading):
 
 def _is_odd(reading, node_id):
     """Whether the row of a node, without its detail, has problems."""
-    (row,) = nodes.node_rows([reading.one(f"{paths.NODES}/{node_id}")], nodes.NodeFilter(), NOW, detail=False)
+    (row,) = node_rows.node_rows([reading.one(f"{paths.NODES}/{node_id}")], node_rows.NodeFilter(), NOW, detail=False)
     return bool(row["problems"])
 
 
@@ -74,7 +74,7 @@ def test_no_document_ends_a_listing(seed):
     json.dumps(result, allow_nan=False)
     requests, _explanations, rows, *_others = result["rows"]
     assert [row["id"] for row in rows] == reading.names(paths.NODES)
-    odd = filter(None, reading.facts(paths.NODES, nodes.odd_row))
+    odd = filter(None, reading.facts(paths.NODES, node_rows.odd_row))
     assert [row["id"] for row in odd] == [row["id"] for row in rows if _is_odd(reading, row["id"])]
     assert {row["id"] for row in requests} == set(reading.names(paths.REQUESTS))
     assert all(len(line) <= WIDTH and line.isprintable() for line in result["lines"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.labels import label_rows
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.leases import lease_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.lease_rows import lease_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
 from ansible_collections.stackci.nodepool.plugins.modules import label_info, lease_info, provider_info
 from tests.support.documented import differences

@@ -9,12 +9,12 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.explain import explanation
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.nodes import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.node_rows import (
     NodeFilter,
     node_life,
     node_rows,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import (
     node_lines,
     request_lines,

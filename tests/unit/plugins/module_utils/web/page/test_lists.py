@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from werkzeug.datastructures import MultiDict
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.nodes import NodeFilter, node_rows
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.node_rows import NodeFilter, node_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.lists import (
     LONGEST_SEARCH,
     NODE_FIELDS,

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reading import TreeReading
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree_reading import TreeReading
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import overview as page_overview
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import MOST, overview, parts
 from tests.support import busy_tree

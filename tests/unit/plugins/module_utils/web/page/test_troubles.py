@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.requests import request_rows
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.images import image_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.image_list import image_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import (
     failures,
     leak_rows,

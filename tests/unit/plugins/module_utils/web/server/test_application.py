@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.reconnecting import LOST
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.reconnecting import LOST
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.libraries import Response
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import routes as page_routes

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.identities import Identities
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.identity import COMING, Face, face_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.server_identity import COMING, Face, face_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from tests.support.effort import examples
 

@@ -14,7 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import by_hand
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.options import SweepOptions
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.sweep_options import SweepOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     META_LAUNCH,
     META_NODE_ID,

@@ -12,7 +12,7 @@ from unittest import mock
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_identity import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import sweep as sweeps
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import view
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import tree_view
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     META_LAUNCH,
     META_NODE_ID,
@@ -24,7 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict, CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import floating_ip_description
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping import tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping import find_in_tree
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 BRIEF = Habit(work=lambda chance: 30.0)
@@ -263,7 +263,7 @@ def test_a_volume_that_cannot_be_deleted_is_reported_and_tried_ever_more_rarely(
 
 def test_the_tree_is_swept_a_little_at_a_time(monkeypatch):
     age = 3600.0
-    for place in (tree, view):
+    for place in (find_in_tree, tree_view):
         monkeypatch.setattr(place, "REQUEST_LOCK_AGE", age)
     with World(one_provider()) as world:
         cycle = world.start()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.counters import CallCounters
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.call_counters import CallCounters
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.health import CREATE, Health
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.lacks import Lack
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.moving import is_dead

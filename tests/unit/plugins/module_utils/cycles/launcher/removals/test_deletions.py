@@ -9,8 +9,8 @@ from typing import Any
 
 from kazoo.protocol.serialization import Create2, Delete, SetData
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.multi import Multi, changes
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.multi import Multi, changes
 from tests.support.world import World, one_provider
 
 TOMBSTONES = f"{paths.OWN}/tombstones/east"

@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Explanations, in one sentence, why ZooKeeper could not be reached and what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import ssl
+from collections.abc import Mapping
+
+from ....model.config.types import ZooKeeperSettings, ZooKeeperTls
+from ....model.errors import StoreError
+from .accounts import name_of
+
+try:
+    from kazoo.exceptions import AuthFailedError
+except ImportError:  # reported by client.require_kazoo
+    AuthFailedError = type("AuthFailedError", (Exception,), {})
+
+
+def host_names(settings: ZooKeeperSettings) -> list[str]:
+    """Return each server as ``host:port``, IPv6 addresses in brackets."""
+    names = []
+    for server in settings.servers:
+        host = server.host.strip("[]")
+        names.append(f"[{host}]:{server.port}" if ":" in host else f"{host}:{server.port}")
+    return names
+
+
+def connection_string(settings: ZooKeeperSettings) -> str:
+    """Return all servers in kazoo's format, with the chroot after the last one.
+
+    :raises StoreError: there is no server, or the servers have different chroots.
+    """
+    if not settings.servers:
+        raise StoreError("no ZooKeeper server is configured; name at least one in zookeeper-servers")
+    chroots = {"/".join(part for part in server.chroot.split("/") if part) for server in settings.servers}
+    if len(chroots) > 1:
+        raise StoreError(
+            f"the servers {', '.join(host_names(settings))} have different chroots; "
+            "give all entries of zookeeper-servers the same one"
+        )
+    chroot = chroots.pop()
+    return ",".join(host_names(settings)) + (f"/{chroot}" if chroot else "")
+
+
+def check_tls(tls: ZooKeeperTls) -> None:
+    """Check the TLS files before the first connection.
+
+    :raises StoreError: a file cannot be used; the message names the file and the problem.
+    """
+    for key, path in (("cert", tls.cert), ("key", tls.key), ("ca", tls.ca)):
+        if not os.path.isfile(path):
+            raise StoreError(f"zookeeper-tls: {key} names {path}, which is no file; correct the path")
+        if not os.access(path, os.R_OK):
+            raise StoreError(f"zookeeper-tls: {key} names {path}, which this user cannot read; change its permissions")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    with contextlib.suppress(ssl.SSLError, OSError):
+        context.load_verify_locations(tls.ca)
+    if not context.cert_store_stats()["x509"]:
+        raise StoreError(f"zookeeper-tls: ca names {tls.ca}, which holds no certificate in PEM format")
+    try:
+        context.load_cert_chain(tls.cert, tls.key, password="")
+    except (ssl.SSLError, OSError, ValueError) as problem:
+        reason = getattr(problem, "reason", None) or str(problem)
+        raise StoreError(
+            f"zookeeper-tls: {tls.cert} and {tls.key} cannot be used together ({reason}); "
+            "both must be PEM, belong together, and the key must not have a passphrase"
+        ) from problem
+
+
+def refusal(settings: ZooKeeperSettings, failures: Mapping[str, Exception]) -> str:
+    """Return why a server does not accept the account; "" when none has refused it."""
+    hosts = [host for host, problem in failures.items() if isinstance(problem, AuthFailedError)]
+    if settings.auth is None or not hosts:
+        return ""
+    if settings.auth.scheme == "sasl":
+        remedy = (
+            "is the password of zookeeper-auth right, and does the section Server of the JAAS file of ZooKeeper name"
+            " the account?"
+        )
+    else:
+        remedy = (
+            "do its enforce.auth.schemes want another scheme, or is its DigestAuthenticationProvider switched off? Then"
+            " use the scheme sasl"
+        )
+    return f"{', '.join(hosts)}: ZooKeeper does not accept the account {name_of(settings.auth)}: {remedy}"
+
+
+def explain(
+    settings: ZooKeeperSettings,
+    failures: Mapping[str, Exception],
+    seconds: float,
+    tried: Mapping[str, bool] | None = None,
+) -> str:
+    """Return why none of the servers could be used.
+
+    :param tried: server → whether it accepted the connection; includes a server whose attempt had not ended.
+    """
+    hosts, tls = host_names(settings), settings.tls is not None
+    reasons = {
+        host: _silent(tls) if taken else _reason(TimeoutError("timed out"), tls)
+        for host, taken in (tried or {}).items()
+        if host not in failures
+    }
+    for host, problem in failures.items():
+        silent = (tried or {}).get(host, False) and _is_late(problem)
+        reasons[host] = _silent(tls) if silent else _reason(problem, tls)
+    unknown = [host for host in hosts if host not in reasons]
+    groups: dict[str, list[str]] = {}
+    for host, reason in reasons.items():
+        groups.setdefault(reason, []).append(host)
+    if unknown:
+        told = "has not been tried or its name cannot be resolved; check the name and the DNS"
+        groups.setdefault(told, []).extend(unknown)
+    details = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in groups.items())
+    return f"no connection to ZooKeeper within {seconds:g} s: {details}"
+
+
+def _silent(tls: bool) -> str:
+    port = "" if tls else ", or is this a port for TLS"
+    return (
+        f"it takes the connection, but ZooKeeper does not answer; is its process stopped, hung or overloaded{port}? "
+        "Look into its log"
+    )
+
+
+def _is_late(problem: Exception) -> bool:
+    cause = problem.__context__ or problem.__cause__ or problem
+    told = " ".join(str(text) for text in (cause, problem) if str(text))
+    return isinstance(cause, TimeoutError) or "timed out" in told or "time-out" in told
+
+
+def _reason(problem: Exception, tls: bool) -> str:
+    cause = problem.__context__ or problem.__cause__ or problem
+    told = " ".join(str(text) for text in (cause, problem) if str(text))
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return (
+            f"its certificate is not accepted ({cause.verify_message}); "
+            "ca of zookeeper-tls must be the CA that signed the server's certificate"
+        )
+    # How far the handshake has come decides which error a closed connection causes.
+    closed = isinstance(cause, (ssl.SSLZeroReturnError, ssl.SSLEOFError)) and getattr(cause, "reason", None) is None
+    if isinstance(cause, ssl.SSLError) and not closed:
+        return _tls_reason(cause, told)
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection refused; is ZooKeeper running there, and is the port right?"
+    if _is_late(problem):
+        if tls:
+            return "no answer in time; is it reachable, and is the port one for TLS (secureClientPort)?"
+        return "no answer in time; is the host reachable, is ZooKeeper busy, or is this a port for TLS?"
+    if isinstance(cause, OSError) and not isinstance(cause, ConnectionError) and not closed:
+        return f"{cause.strerror or cause}; check host, port and network"
+    if tls:
+        return (
+            "it closed the connection during the handshake; it does not accept our client certificate (cert and key "
+            "of zookeeper-tls), the port is not one for TLS (secureClientPort), or it is not serving (no quorum in its "
+            "ensemble)"
+        )
+    return (
+        "it closed the connection; the port may be one for TLS (zookeeper-tls is not configured), or the server is not "
+        "serving: no quorum in its ensemble, or not a member of it"
+    )
+
+
+def _tls_reason(cause: ssl.SSLError, told: str) -> str:
+    reason = getattr(cause, "reason", None) or told
+    if "alert" in told.lower():
+        return (
+            f"it does not accept our client certificate ({reason}); "
+            "cert and key of zookeeper-tls must be signed by the CA that the server trusts"
+        )
+    if reason in ("WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING", "RECORD_LAYER_FAILURE"):
+        return f"it does not speak TLS there ({reason}); zookeeper-tls needs the server's secureClientPort"
+    return f"TLS failed ({reason}); check cert, key and ca of zookeeper-tls"

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Export and import of the records of disk images in ZooKeeper, in the format of Nodepool's own command."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from typing import Any
+
+from ...clients.private_file import is_private, write_private
+from ...clients.text_file import read_text
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.store import Store
+from ...imaging.image_data_format import (
+    counts,
+    highest_uploads,
+    image_data,
+    read_image_data,
+    records,
+)
+from ...model.errors import ConfigError, StoreError
+from ...model.lines import amount
+from ..frame.cycle_options import ConfigOptions
+
+_SHOWN = 5
+_ROOTS = (paths.IMAGES, paths.COMPONENTS)
+
+
+def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool) -> dict[str, Any]:
+    """Write all builds, uploads and pause flags to the file *path*.
+
+    :param force: write the file even if ZooKeeper has no record and the file has some.
+    :raises ConfigError: the file cannot be written.
+    :raises StoreError: ZooKeeper has no record, but the file has some.
+    """
+    config = options.load()
+    with closing(Store(config.zookeeper)) as store:
+        store.open(watch=False)
+        data, left_out = image_data(store.raw_images.read())
+    before = _content(path)
+    if before and not data and not force:
+        raise StoreError(
+            f"ZooKeeper has no image, and {path} has {amount(len(before), 'record')}: nothing is changed. See"
+            " that zookeeper-servers and its chroot are right; import the file, or set force to replace it"
+        )
+    changed = before != data or not is_private(path)
+    if changed and not check:
+        write_private(path, json.dumps(data))
+    return _result(config.warnings, data, changed, before or {}, data, path, left_out)
+
+
+def _content(path: str) -> dict[str, str] | None:
+    """Return the current content of the file; None if it cannot be imported."""
+    if not os.path.exists(path):
+        return None
+    try:
+        return read_image_data(read_text(path, time.sleep), path)
+    except ConfigError:
+        return None
+
+
+def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool) -> dict[str, Any]:
+    """Store the records of the file *path*. Records that are not in the file stay as they are.
+
+    :param force: store also while a builder is at work, or if ZooKeeper has other records.
+    :raises ConfigError: the file is not an export.
+    :raises StoreError: a builder is at work, or ZooKeeper has other records.
+    """
+    config = options.load()
+    data = read_image_data(read_text(path, time.sleep), path)
+    with closing(Store(config.zookeeper)) as store:
+        # A watch would tell of each of our own writes.
+        store.open(watch=False, mutable=not check, roots=_ROOTS, locks=())
+        there, _left_out = image_data(store.raw_images.read())
+        missing = {name: value for name, value in data.items() if there.get(name) != value}
+        if missing and not force:
+            _refuse(store, path, data, there)
+        if not check:
+            written = {name: value.encode("utf-8") for name, value in missing.items()}
+            store.raw_images.put_all(written, highest_uploads(missing))
+    before = {name: there[name] for name in missing if name in there}
+    return _result(config.warnings, data, bool(missing), before, missing, "ZooKeeper", [])
+
+
+def _refuse(store: Store, path: str, data: Mapping[str, str], there: Mapping[str, str]) -> None:
+    """Refuse an import that is not safe.
+
+    :raises StoreError: a builder is at work, or ZooKeeper has other records.
+    """
+    remedy = "force imports all the same"
+    working = store.raw_images.builders() or store.raw_images.locks()
+    if working:
+        raise StoreError(f"a builder is at work: {_listed(working)}. Stop all builders first; {remedy}")
+    other = sorted(name for name in records(there) if data.get(name) != there[name])
+    if other:
+        raise StoreError(
+            f"ZooKeeper has records that {path} lacks or has otherwise: {_listed(other)}. An import is for a tree"
+            f" without images; {remedy}, replaces records that differ and keeps those that the file lacks"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _result(
+    warnings: Iterable[str],
+    data: Mapping[str, str],
+    changed: bool,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    where: str,
+    left_out: list[str],
+) -> dict[str, Any]:
+    def text(known: Mapping[str, str]) -> str:
+        return "".join(f"{path}: {value}\n" for path, value in known.items())
+
+    return {
+        "changed": changed,
+        "counts": counts(data),
+        "left_out": left_out,
+        "diff": {"before": text(before), "after": text(after), "before_header": where, "after_header": where},
+        "warnings": [*warnings, *left_out],
+    }

@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is seen to before a build is begun."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import Isolation
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.kernel_log import KernelLog
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds import (
+    image_builder as image_builder_module,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.image_builder import (
+    FAILED,
+    MARGIN,
+    ImageBuilder,
+    Job,
+    room_needed,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, ImageFileError
+
+MIB = 1 << 20
+FAKE = next(folder for folder in Path(__file__).parents if folder.name == "tests") / "support" / "fake_dib.sh"
+
+
+def job(folder, *formats, sizes=None, **options):
+    return Job(
+        image=Diskimage("deb", elements=("vm",), **options),
+        build_id="a" * 32,
+        formats=formats or ("raw",),
+        images_dir=str(folder / "images"),
+        log_dir=str(folder / "logs"),
+        log_retention=1,
+        notes=BuildNotes(sizes=sizes or {}),
+    )
+
+
+def test_without_a_build_before_nobody_knows(tmp_path):
+    assert room_needed(job(tmp_path), str(tmp_path / "scratch")) == {}
+
+
+def test_files_and_scratch_with_a_margin(tmp_path):
+    wanted = job(tmp_path, "raw", "qcow2", "vhd", sizes={"raw": 100 * MIB, "qcow2": 40 * MIB})
+    needs = room_needed(wanted, "/scratch")
+    assert needs == {str(tmp_path / "images"): int(MARGIN * 240 * MIB), "/scratch": int(MARGIN * 200 * MIB)}
+
+
+def test_no_room_no_build(tmp_path):
+    image_builder = ImageBuilder(Isolation(), environment={})
+    with pytest.raises(ImageFileError, match=r"images has \d+ MiB free, but \d+ MiB are needed"):
+        image_builder.prepare(job(tmp_path, sizes={"raw": 1 << 60}))
+    image_builder.prepare(job(tmp_path, sizes={"raw": 1}))
+
+
+def test_what_would_be_in_the_way_is_told_without_a_trace(tmp_path):
+    image_builder = ImageBuilder(Isolation(), environment={})
+    text = image_builder.problem(job(tmp_path, sizes={"raw": 1 << 60}))
+    assert text.startswith(f"cannot be built: {tmp_path}/images has ") and "MiB are needed" in text
+    assert image_builder.problem(job(tmp_path, sizes={"raw": 1})) == ""
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_first_build_wants_some_room_too(tmp_path):
+    image_builder = ImageBuilder(Isolation(), environment={}, first_room=1 << 60)
+    with pytest.raises(ImageFileError, match=r"but 2199023255552 MiB are needed before the first build of an image"):
+        image_builder.prepare(job(tmp_path))  # both are on one file system
+    image_builder.prepare(job(tmp_path, sizes={"raw": 1}))
+
+
+def test_a_command_that_makes_no_sense_is_told_before_anything_is_written(tmp_path):
+    with pytest.raises(ConfigError, match="mend the quotes"):
+        ImageBuilder(Isolation(), environment={}).prepare(job(tmp_path, dib_cmd="'"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_logs_are_pruned_before_the_next_is_begun(tmp_path):
+    (tmp_path / "logs").mkdir()
+    for number in (1, 2):
+        log = tmp_path / "logs" / f"deb-{number:032x}.log"
+        log.touch()
+        os.utime(log, (number, number))
+    ImageBuilder(Isolation(), environment={}).prepare(job(tmp_path))
+    assert os.listdir(tmp_path / "logs") == [f"deb-{2:032x}.log"]
+
+
+@pytest.mark.parametrize("option", ["images", "logs", "scratch"])
+def test_no_build_where_every_user_may_write(tmp_path, option):
+    (tmp_path / option).mkdir()
+    (tmp_path / option).chmod(0o777)
+    with pytest.raises(ImageFileError, match=rf"every user of this machine may write to {tmp_path}/{option}"):
+        ImageBuilder(Isolation(), environment={"TMPDIR": str(tmp_path / "scratch")}).prepare(job(tmp_path))
+
+
+class FakeKernelLog(KernelLog):
+    """Says that these devices have lost writes."""
+
+    def __init__(self, *devices: str) -> None:
+        super().__init__("/nonexistent")
+        self.devices = devices
+        self.closed = False
+
+    def lost_writes(self) -> dict[str, str]:
+        return dict.fromkeys(self.devices, "no space left on device")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def make(folder, monkeypatch, lost, **environment):
+    """A build by the stand-in whose image is written through loop7; the kernel says what *lost* does."""
+    monkeypatch.setattr(image_builder_module, "loop_devices_below", lambda places: ["/dev/loop7"])
+    log = FakeKernelLog(*lost)
+    image_builder = ImageBuilder(
+        Isolation(), environment={**os.environ, **environment}, pause=lambda seconds: None, kernel_log=lambda: log
+    )
+    wanted = job(folder, dib_cmd=str(FAKE))
+    (folder / "images").mkdir()
+    image_builder.prepare(wanted)
+    made = image_builder.make(wanted)
+    assert log.closed
+    return made, sorted(name for name in os.listdir(folder / "images") if name.startswith("deb-"))
+
+
+def test_an_image_that_the_kernel_could_not_write_is_no_success(tmp_path, monkeypatch):
+    made, files = make(tmp_path, monkeypatch, ["/dev/loop7"])
+    assert (made.cause, made.code == 0, files) == (FAILED, False, [])
+    folder = tmp_path / "images"
+    text = f"no space left on device: the kernel could not write all of the image to {folder}, through /dev/loop7"
+    assert made.error.startswith(text)
+
+
+def test_what_another_device_lost_is_no_matter_of_this_image(tmp_path, monkeypatch):
+    made, files = make(tmp_path, monkeypatch, ["/dev/loop8", "/dev/sda"])
+    assert made.ok and files[-1].endswith(".raw.sha256")
+
+
+def test_a_full_disk_is_told_with_the_remedy(tmp_path, monkeypatch):
+    made, files = make(tmp_path, monkeypatch, [], FAKE_SIZE="none")
+    assert (made.cause, files) == (FAILED, [])
+    told = f"ended with exit code 1: No space left on device: free space in {tmp_path}/images; see "
+    assert told in made.error

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Providers are taken over, stood by for and let go of, on virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import SERVING, STANDING_BY
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership.takeover import REMEMBER_EVERY
+from tests.support.world import Cycle, World, one_provider
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with World(one_provider()) as made:
+        yield made
+
+
+def lines(cycle: Cycle, text: str) -> list[str]:
+    return [line for _unused, line in cycle.lines if text in line]
+
+
+def remembered(world: World) -> dict[str, Any]:
+    return world.store.own.get("providers/east") or {}
+
+
+def serve(world: World) -> None:
+    request = world.request("small")
+    assert world.run(120, lambda: world.state(request) == "fulfilled")
+
+
+def test_the_second_cycle_stands_by_until_the_first_lets_go(world):
+    first, second = world.start(duration=60), world.start()
+    assert world.run(30, lambda: bool(second.launcher and second.launcher.state == STANDING_BY))
+    assert second.launcher and not lines(second, "provider east: acting")
+    calls = second.launcher._takeover.calls()["east"]
+    assert world.run(60, lambda: first.ended) and world.run(5, lambda: second.launcher.state == SERVING)
+    assert first.result["acted_for"] == ["east"] and second.launcher._takeover.acted_for == {"east"}
+    serve(world)
+    now = second.launcher._takeover.calls()["east"]
+    assert now["GET /flavors/detail"] == calls["GET /flavors/detail"], "what was read while standing by serves"
+
+
+def test_min_ready_is_in_the_hands_of_one_cycle(world):
+    first, second = world.start(), world.start()
+    world.run(5)
+    keep = [cycle.launcher._takeover.keeps_spares for cycle in (first, second) if cycle.launcher]
+    assert keep == [True, False]
+    first.kill()
+    world.run(60)
+    assert second.launcher and second.launcher._takeover.keeps_spares
+
+
+def test_what_was_learned_is_stored_for_the_case_that_the_cycle_is_killed(world):
+    cycle = world.start()
+    serve(world)
+    assert remembered(world)["boot_seconds"] == []
+    world.run(REMEMBER_EVERY + 5)
+    (seconds,) = remembered(world)["boot_seconds"]
+    cycle.kill()
+    follower = world.start()
+    world.run(30)
+    (actor,) = follower.context.actors.values()
+    assert list(actor.experience.boot_times.samples) == [seconds]
+
+
+def test_trouble_is_said_and_stored_once_and_so_is_its_end(world):
+    cycle = world.start()
+    world.run(5)
+    fault = world.fault("east")
+    request = world.request("small")
+    assert world.run(600, lambda: bool(lines(cycle, "provider east: ") and remembered(world)["health"]))
+    world.run(600)
+    (trouble,) = [line for line in lines(cycle, "provider east: ") if "acting" not in line]
+    fault.left = 0
+    assert world.run(600, lambda: world.state(request) == "fulfilled")
+    said = [line for line in lines(cycle, "provider east: ") if "acting" not in line]
+    assert said == [trouble, "provider east: its API works again"]
+
+
+def test_another_zookeeper_is_not_taken_and_said_once(world):
+    cycle = world.start(duration=60)
+    world.run(5)
+    document = {**one_provider(), "zookeeper-servers": [{"host": "elsewhere"}]}
+    world.configure(document)
+    world.run(10)
+    world.configure({**document, "max-hold-age": 9})
+    world.run(10)
+    assert len(lines(cycle, "the connection to ZooKeeper")) == 1
+    assert cycle.context.config.zookeeper.servers[0].host == "memory"
+    assert cycle.context.config.max_hold_age == 9
+    world.run(60)
+    assert any("the connection to ZooKeeper" in warning for warning in cycle.result["warnings"])
