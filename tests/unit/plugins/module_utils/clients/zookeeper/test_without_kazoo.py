@@ -15,7 +15,8 @@ import sys
 sys.modules["kazoo"] = None
 sys.path[:0] = sys.argv[1:]
 import conftest
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import locks, own, session
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import locks, own
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import session
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import MissingLibraryError
