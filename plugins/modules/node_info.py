@@ -160,6 +160,15 @@ nodes:
       description: Port to connect to, null before it is known.
       type: int
       returned: when O(detail) or O(ids) is given
+    address:
+      description: Address to connect to, null before it is known, or when the record has none that can be used.
+      type: str
+      returned: when O(detail) or O(ids) is given
+    host_keys:
+      description: Host keys that the launcher saw.
+      type: list
+      elements: str
+      returned: when O(detail) or O(ids) is given
     launcher:
       description: The id of the pool that launched the node, null when the record does not have it.
       type: str
@@ -221,6 +230,8 @@ nodes:
       az: nova
       username: zuul
       port: 22
+      address: 198.51.100.7
+      host_keys: [ssh-ed25519 AAAA]
       launcher: stackci-PoolWorker.cloud1-main-0123456789abcdef
       allocated_to: null
       requestor: null

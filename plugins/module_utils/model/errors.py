@@ -41,6 +41,10 @@ class ConfigError(NodepoolError):
         super().__init__("\n".join(self.problems))
 
 
+class UnknownName(ConfigError):
+    """Somebody names a node, request, lease, provider, pool, label or image that does not exist."""
+
+
 class MissingLibraryError(NodepoolError):
     """A Python library that a client needs is not installed.
 
@@ -74,6 +78,10 @@ class DeadlineExceeded(NodepoolError):
     def __init__(self, message: str, last_state: Mapping[str, Any] | None = None) -> None:
         self.last_state = dict(last_state or {})
         super().__init__(message)
+
+
+class Stopped(DeadlineExceeded):
+    """A signal, the control file or the end of its controller ended the work before there was a result."""
 
 
 class StoreError(NodepoolError):

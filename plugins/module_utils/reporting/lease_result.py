@@ -17,7 +17,7 @@ from ..launching.lease_plan import (
     Leave,
     Release,
 )
-from ..model.errors import DeadlineExceeded
+from ..model.errors import DeadlineExceeded, Stopped
 from ..model.lease import LeaseError
 from ..model.lines import amount
 from ..model.node import NodeState
@@ -110,6 +110,7 @@ def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = Fa
     """Return the whole result of a turn.
 
     :raises DeadlineExceeded: when the time is over; it has the last state.
+    :raises Stopped: when the launcher of this run was ended; it has the last state.
     :raises LeaseError: when a request failed or was deleted.
     """
     name = turn.spec.name
@@ -135,7 +136,7 @@ def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str,
             " (state: absent) or expires; repeating the task asks again for what is missing"
         )
     if outcome.stopped is not None:
-        raise DeadlineExceeded(
+        raise Stopped(
             f"lease {name}: the module was ended ({outcome.stopped}) before all was done: {progress_line(status)};"
             " repeat the task to go on",
             result,

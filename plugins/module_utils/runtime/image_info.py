@@ -24,7 +24,7 @@ from ..cycles.by_hand.image_status import images_seen
 from ..cycles.frame.cycle_options import ConfigOptions
 from ..imaging.image_snapshot import ImagesView, SeenImages
 from ..model.config.types import NodepoolConfig
-from ..model.errors import ConfigError, ImageFileError
+from ..model.errors import ImageFileError, UnknownName
 from ..reporting.image_rows import builds_result, images_result
 from .arguments import (
     CONFIG_ARGUMENTS,
@@ -105,4 +105,4 @@ def _known(view: ImagesView, kind: str, asked: list[str], there: set[str]) -> No
     if unknown:
         have = ", ".join(sorted(there)) or "none"
         where = f"neither {view.config.path} nor ZooKeeper has such {kind}s"
-        raise ConfigError([f"{kind}s names {', '.join(unknown)}, but {where}; there are {have}"])
+        raise UnknownName([f"{kind}s names {', '.join(unknown)}, but {where}; there are {have}"])

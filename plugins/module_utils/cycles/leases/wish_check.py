@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ...clients.zookeeper.link.paths import segment
 from ...model.config.problems import shown
 from ...model.config.types import NodepoolConfig
-from ...model.lease import LEASES, LeaseError, LeaseSpec
+from ...model.errors import UnknownName
+from ...model.lease import LEASES, LeaseSpec
 from ...model.similar import hint
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def refuse_unknown(spec: LeaseSpec, config: NodepoolConfig, store: Store) -> Non
     labels that they do not have. A lease that exists already is not checked either; launchers decide about its
     requests.
 
-    :raises LeaseError: a label is unknown to both; names similar labels.
+    :raises UnknownName: a label is unknown to both; names similar labels.
     """
     if not config.labels or store.own.get(f"{LEASES}/{segment(spec.name)}"):
         return
@@ -50,4 +51,4 @@ def refuse_unknown(spec: LeaseSpec, config: NodepoolConfig, store: Store) -> Non
         if label not in known
     ]
     if problems:
-        raise LeaseError("; ".join(problems))
+        raise UnknownName(problems)

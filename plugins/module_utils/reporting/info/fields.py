@@ -16,7 +16,7 @@ from ...model.documents import (
     whole,
     words,
 )
-from ...model.errors import ConfigError
+from ...model.errors import UnknownName
 from ...model.similar import hint
 from ...model.stored import kind_of
 
@@ -112,9 +112,9 @@ def refuse_unknown(option: str, asked: Iterable[str], names: Iterable[str], wher
 
     :param option: the module's option.
     :param where: the beginning of the error's sentence: ``ZooKeeper has no node``.
-    :raises ConfigError: when names do not exist; the message has the most similar names that do.
+    :raises UnknownName: when names do not exist; the message has the most similar names that do.
     """
     there = set(names)
     problems = [f"{option}: {where} {name!r}; {hint(name, there)}" for name in sorted(set(asked) - there)]
     if problems:
-        raise ConfigError(problems)
+        raise UnknownName(problems)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found
+from ...model import connection
 from ...model.documents import (
     anything,
     text,
@@ -28,6 +29,7 @@ from .fields import (
     Fields,
     age,
     age_text,
+    items,
 )
 
 READY_TEXT = "the node is reachable and ready"
@@ -129,6 +131,8 @@ def _detailed(found: Found, row: Mapping[str, Any], now: float) -> dict[str, Any
         **row,
         **{name: fields.read(key) for name, key in _DETAIL.items()},
         "port": fields.read("ssh_port", whole) if port is None else port,
+        "address": connection.address(found.document.get("interface_ip")) or None,
+        "host_keys": connection.host_keys(fields.read("host_keys", items) or ()),
         "created_age": age(fields.moment("created_time"), now),
         "user_data": fields.read("user_data", anything),
         "driver_data": fields.read("driver_data", anything),

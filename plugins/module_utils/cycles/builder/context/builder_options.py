@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, replace
 
 from ....model.config.types import NodepoolConfig
-from ....model.errors import ConfigError
+from ....model.errors import ConfigError, UnknownName
 from ...frame.cycle_options import CycleOptions
 
 
@@ -34,13 +34,14 @@ class BuildOptions(CycleOptions):
         :raises ConfigError: with all problems.
         """
         config = self.reload()
-        problems = unknown_images(config, self.images or ())
+        unknown = unknown_images(config, self.images or ())
+        problems = [*unknown]
         if self.force and not self.images:
             problems.append("force: names no image to build although it is not due: give image_names")
         if not config.images_dir:
             problems.append(f"{config.path}: images-dir is missing: a builder keeps its image files there")
         if problems:
-            raise ConfigError(problems)
+            raise UnknownName(problems) if problems == unknown else ConfigError(problems)
         return config
 
     def reload(self) -> NodepoolConfig:

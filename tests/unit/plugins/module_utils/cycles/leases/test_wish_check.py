@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.wish_check import capped, refuse_unknown
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseError, LeaseSpec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import UnknownName
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
 from tests.support.config_texts import ZOOKEEPER, parse
 
 LABELS = "labels: [{name: debian-small}, {name: debian-large}, {name: rocky}]\n"
@@ -24,7 +25,7 @@ def store(*offered, leases=()):
 
 
 def refusal(label, *, text=LABELS, tree=None):
-    with pytest.raises(LeaseError) as caught:
+    with pytest.raises(UnknownName) as caught:
         refuse_unknown(LeaseSpec("x", (label, "rocky", label)), parse(ZOOKEEPER + text), tree or store())
     return str(caught.value)
 
