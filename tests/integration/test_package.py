@@ -101,3 +101,17 @@ def test_module_utilities_of_the_installed_form_import_each_other(installed, tmp
     )
     shown = run(sys.executable, "-c", check, installed, cwd=tmp_path)
     assert Path(shown.strip()).is_relative_to(installed)
+
+
+def test_the_command_is_a_part_of_the_installed_collection(installed, tmp_path):
+    program = "ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl"
+    done = subprocess.run(
+        [sys.executable, "-m", program, "lease", "--help"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "nodepoolctl lease acceptance-42" in done.stdout

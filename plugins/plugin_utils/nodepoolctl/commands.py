@@ -1,0 +1,359 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verbs of the command. A verb is data: which function of which module, with which options, shown how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .shapes import Column, Command, Option, Table, Work
+
+LEASE = Work("leasing", "lease", "LEASE_ARGUMENTS", "LEASE_RULES")
+NODE = Work("acting", "node", "NODE_ARGUMENTS")
+REQUEST = Work("acting", "request", "REQUEST_ARGUMENTS")
+NODE_INFO = Work("looking", "node_info", "NODE_INFO_ARGUMENTS")
+REQUEST_INFO = Work("looking", "request_info", "REQUEST_INFO_ARGUMENTS")
+LEASE_INFO = Work("looking", "lease_info", "LEASE_INFO_ARGUMENTS")
+STATUS = Work("looking", "status", "STATUS_ARGUMENTS")
+IMAGE_INFO = Work("image_info", "image_info", "IMAGE_INFO_ARGUMENTS")
+DIB_IMAGE_INFO = Work("image_info", "dib_image_info", "DIB_IMAGE_INFO_ARGUMENTS")
+BUILD = Work("building", "build", "BUILD_ARGUMENTS", "BUILD_RULES")
+
+MANY: dict[str, Any] = {"action": "append", "metavar": "NAME"}
+SECONDS: dict[str, Any] = {"type": int, "metavar": "SECONDS"}
+NODES_TO_NAME = Option("ids", (), "ids of nodes", {"nargs": "+", "metavar": "NODE"}, completes="node")
+NAME = Option("name", (), "name of the lease", {"metavar": "LEASE"}, completes="lease")
+WAITING = (
+    Option("timeout", ("--timeout",), "most seconds to wait; the exit status is 4 then", SECONDS),
+    Option("launch", ("--launch",), "launch and delete nodes here, where no launcher runs", {"action": "store_true"}),
+)
+LOOKING = (
+    Option(
+        "require_launcher",
+        ("--no-require-launcher",),
+        "do not fail when no launcher works on the tree",
+        {"action": "store_false"},
+    ),
+)
+PROVIDERS = Option("providers", ("-p", "--provider"), "only those of this provider; repeat it for more", MANY)
+STATES = Option("states", ("--state",), "only those in this state; repeat it for more", {**MANY, "metavar": "STATE"})
+LABELS = Option("labels", ("-l", "--label"), "only those with this label; repeat it for more", MANY)
+OLDER = Option("older_than", ("--older-than",), "only those that old", {"type": float, "metavar": "SECONDS"})
+
+LEASED = Table(
+    "nodes",
+    (
+        Column("id", "ID"),
+        Column("label", "Label"),
+        Column("address", "Address"),
+        Column("port", "Port"),
+        Column("user", "Username"),
+        Column("provider", "Provider"),
+        Column("expires_at", "Expires", "moment"),
+    ),
+)
+NODES = Table(
+    "nodes",
+    (
+        Column("id", "ID"),
+        Column("provider", "Provider"),
+        Column("labels", "Label"),
+        Column("server_id", "Server ID"),
+        Column("public_ipv4", "Public IPv4"),
+        Column("public_ipv6", "IPv6"),
+        Column("state", "State"),
+        Column("age_text", "Age"),
+        Column("locked", "Locked", "locked"),
+    ),
+    (
+        Column("pool", "Pool"),
+        Column("hostname", "Hostname"),
+        Column("private_ipv4", "Private IPv4"),
+        Column("az", "AZ"),
+        Column("username", "Username"),
+        Column("port", "Port"),
+        Column("launcher", "Launcher"),
+        Column("allocated_to", "Allocated To"),
+        Column("hold_job", "Hold Job"),
+        Column("comment", "Comment"),
+        Column("user_data", "User Data"),
+        Column("driver_data", "Driver Data"),
+    ),
+)
+ACTED = Table(
+    "nodes",
+    (
+        Column("id", "ID"),
+        Column("provider", "Provider"),
+        Column("state_before", "Before"),
+        Column("state", "State"),
+        Column("hold_job", "Hold Job"),
+        Column("comment", "Comment"),
+        Column("expires_in", "Expires in", "span"),
+    ),
+)
+REQUESTS = Table(
+    "requests",
+    (
+        Column("id", "Request ID"),
+        Column("relative_priority", "Priority"),
+        Column("state", "State"),
+        Column("requestor", "Requestor"),
+        Column("labels", "Node Types"),
+        Column("nodes", "Nodes"),
+        Column("declined_by", "Declined By"),
+        Column("event_id", "Event ID"),
+    ),
+)
+CANCELLED = Table(
+    "requests",
+    (
+        Column("id", "Request ID"),
+        Column("state_before", "Before"),
+        Column("requestor", "Requestor"),
+        Column("freed", "Freed nodes"),
+    ),
+)
+LEASES = Table(
+    "leases",
+    (
+        Column("name", "Name"),
+        Column("labels", "Labels"),
+        Column("wanted", "Wanted"),
+        Column("held", "Held"),
+        Column("nodes", "Nodes", "ids"),
+        Column("requests", "Requests", "ids"),
+        Column("age_text", "Age"),
+        Column("expires_in", "Expires in", "span"),
+    ),
+)
+UPLOADS = Table(
+    "uploads",
+    (
+        Column("build_id", "Build ID"),
+        Column("upload_id", "Upload ID"),
+        Column("provider", "Provider"),
+        Column("image", "Image"),
+        Column("name", "Provider Image Name"),
+        Column("external_id", "Provider Image ID"),
+        Column("state", "State"),
+        Column("age_text", "Age"),
+    ),
+)
+BUILDS = Table(
+    "builds",
+    (
+        Column("build_id", "Build ID"),
+        Column("image", "Image"),
+        Column("builder", "Builder"),
+        Column("formats", "Formats"),
+        Column("state", "State"),
+        Column("age_text", "Age"),
+    ),
+)
+
+COMMANDS = (
+    Command(
+        "lease",
+        "lease nodes under a name and wait until they are ready",
+        LEASE,
+        (
+            NAME,
+            Option("labels", (), "labels of the nodes, one for each", {"nargs": "+", "metavar": "LABEL"}),
+            Option("count", ("--count",), "number of sets with these labels", {"type": int, "metavar": "N"}),
+            Option("expires", ("--expires",), "seconds after which the nodes are deleted in any case", SECONDS),
+            *WAITING,
+            Option("wait", ("--no-wait",), "ask for the nodes and return at once", {"action": "store_false"}),
+            Option(
+                "cancel_on_timeout",
+                ("--cancel-on-timeout",),
+                "give everything back when --timeout is over",
+                {"action": "store_true"},
+            ),
+            Option("priority", ("--priority",), "0 (first) to 999", {"type": int, "metavar": "N"}),
+            Option("provider", ("-p", "--provider"), "preferred provider", {"metavar": "NAME"}),
+            Option("tenant", ("--tenant",), "tenant whose limits the nodes count against", {"metavar": "NAME"}),
+        ),
+        LEASED,
+        examples=("lease acceptance-42 debian-12 debian-12 --expires 3600", "lease mine debian-12 -o json"),
+        description="Leases nodes under a name. Repeating it returns the same nodes. Ctrl-C gives the lease back.",
+    ),
+    Command(
+        "release",
+        "give a lease back",
+        LEASE,
+        (NAME, *WAITING),
+        fixed={"state": "absent"},
+        examples=("release acceptance-42",),
+        description="Gives a lease back. A lease that does not exist is no error.",
+        said=("given back", "nothing to give back"),
+    ),
+    Command(
+        "leases",
+        "list leases",
+        LEASE_INFO,
+        (
+            Option("names", (), "only these leases", {"nargs": "*", "metavar": "LEASE"}, completes="lease"),
+            PROVIDERS,
+            *LOOKING,
+        ),
+        LEASES,
+        examples=("leases", "leases acceptance-42 -o json"),
+    ),
+    Command(
+        "list",
+        "list nodes",
+        NODE_INFO,
+        (
+            Option("ids", (), "only these nodes", {"nargs": "*", "metavar": "NODE"}, completes="node"),
+            Option("detail", ("--detail",), "show all columns", {"action": "store_true"}),
+            PROVIDERS,
+            Option("pools", ("--pool",), "only those of this pool; repeat it for more", MANY),
+            LABELS,
+            STATES,
+            OLDER,
+            *LOOKING,
+        ),
+        NODES,
+        examples=("list", "list --state hold --detail", "list --state ready -o id"),
+    ),
+    Command(
+        "requests",
+        "list node requests in the order in which they are served",
+        REQUEST_INFO,
+        (
+            Option("ids", (), "only these requests", {"nargs": "*", "metavar": "REQUEST"}, completes="request"),
+            PROVIDERS,
+            LABELS,
+            STATES,
+            Option("requestors", ("--requestor",), "only those of this requestor; repeat it for more", MANY),
+            OLDER,
+            *LOOKING,
+        ),
+        REQUESTS,
+        examples=("requests --state requested",),
+        aliases=("request-list",),
+    ),
+    Command(
+        "why",
+        "explain why a request waits, or tell the life of a node",
+        STATUS,
+        (
+            Option("id", (), "id of a request or node", {"metavar": "ID"}, completes="request"),
+            *LOOKING,
+        ),
+        examples=("why 100-0000000011", "why 0000000017 -o json"),
+    ),
+    Command(
+        "status",
+        "one screen about providers, nodes, requests and images",
+        STATUS,
+        (
+            Option("width", ("--width",), "columns of the screen (the terminal's)", {"type": int, "metavar": "N"}),
+            Option(
+                "watch",
+                ("-w", "--watch"),
+                "look again after so many seconds, until Ctrl-C",
+                {"type": float, "metavar": "SECONDS"},
+            ),
+            *LOOKING,
+        ),
+        examples=("status", "status --watch 5"),
+    ),
+    Command(
+        "ssh",
+        "log in to a node, or run a command on it",
+        None,
+        (
+            Option("target", (), "id of a node, or name of a lease", {"metavar": "ID"}, completes="lease"),
+            Option("number", ("-n", "--number"), "which node of the lease (1)", {"type": int, "metavar": "N"}),
+            Option("identity", ("-i", "--identity"), "private key for the login (ssh's default)", {"metavar": "FILE"}),
+            Option("command", (), "the command; a shell without it", {"nargs": "...", "metavar": "COMMAND"}),
+            *LOOKING,
+        ),
+        examples=("ssh 0000000017", "ssh acceptance-42 uname -a", "ssh -n 2 acceptance-42 bash -s < job.sh"),
+        description="Runs ssh with the recorded host keys. The exit status is that of the command, or 255.",
+    ),
+    Command(
+        "hold",
+        "hold nodes, so that they are not deleted after use",
+        NODE,
+        (
+            NODES_TO_NAME,
+            Option("comment", ("--comment",), "why the node is held", {"metavar": "TEXT"}),
+            Option("hold_job", ("--job",), "job for which the node is held", {"metavar": "NAME"}),
+            Option("hold_expiration", ("--expires",), "seconds after which the node is deleted; 0 for never", SECONDS),
+            Option("wait", ("--wait",), "wait until the present user of the node is done", {"action": "store_true"}),
+            Option("timeout", ("--timeout",), "most seconds to wait with --wait", SECONDS),
+        ),
+        ACTED,
+        {"state": "held"},
+        ('hold 0000000017 --comment "alice looks at it" --expires 86400',),
+    ),
+    Command(
+        "unhold",
+        "give held nodes back, which are then deleted",
+        NODE,
+        (NODES_TO_NAME,),
+        ACTED,
+        {"state": "released"},
+        ("unhold 0000000017",),
+    ),
+    Command(
+        "delete",
+        "delete nodes",
+        NODE,
+        (
+            NODES_TO_NAME,
+            Option("wait", ("--wait",), "wait until the present user of the node is done", {"action": "store_true"}),
+            Option("timeout", ("--timeout",), "most seconds to wait with --wait", SECONDS),
+        ),
+        ACTED,
+        {"state": "absent"},
+        ("delete 0000000017",),
+    ),
+    Command(
+        "cancel",
+        "delete node requests",
+        REQUEST,
+        (Option("ids", (), "ids of requests", {"nargs": "+", "metavar": "REQUEST"}, completes="request"),),
+        CANCELLED,
+        {"state": "absent"},
+        ("cancel 100-0000000011",),
+    ),
+    Command(
+        "images",
+        "list the uploads of disk images",
+        IMAGE_INFO,
+        (
+            Option("images", (), "only these images", {"nargs": "*", "metavar": "IMAGE"}, completes="image"),
+            PROVIDERS,
+            Option("ask_clouds", ("--ask-clouds",), "ask each cloud about its images", {"action": "store_true"}),
+        ),
+        UPLOADS,
+        {"ask_clouds": False},
+        ("images debian-12",),
+        ("image-list",),
+    ),
+    Command(
+        "builds",
+        "list the builds of disk images",
+        DIB_IMAGE_INFO,
+        (Option("images", (), "only these images", {"nargs": "*", "metavar": "IMAGE"}, completes="image"),),
+        BUILDS,
+        examples=("builds",),
+        aliases=("dib-image-list",),
+    ),
+    Command(
+        "build",
+        "ask the builder for builds of disk images",
+        BUILD,
+        (Option("image_names", (), "the images", {"nargs": "+", "metavar": "IMAGE"}, completes="image"),),
+        fixed={"request": True},
+        examples=("build debian-12",),
+        aliases=("image-build",),
+        said=("asked for the build", "the build was asked for already"),
+    ),
+)
+BY_NAME = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Completion in bash, zsh and fish. Each shell calls the command with the words so far and gets the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .commands import BY_NAME, COMMANDS
+from .parser import COMPLETE, CONNECTION, ENVIRONMENT, PROGRAM, SHELLS
+from .shapes import Command, Option
+
+SCRIPTS = {
+    "bash": """\
+_{program}() {{
+    local IFS=$'\\n'
+    COMPREPLY=($(compgen -W "$("${{COMP_WORDS[0]}}" {complete} "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null)" -- "$2"))
+}}
+complete -o default -F _{program} {program}""",
+    "zsh": """\
+#compdef {program}
+_{program}() {{
+    local -a found
+    found=(${{(f)"$("${{words[1]}}" {complete} "${{(@)words[2,CURRENT]}}" 2>/dev/null)"}})
+    if (( $#found )); then compadd -a found; else _files; fi
+}}
+compdef _{program} {program}""",
+    "fish": """\
+function __{program}
+    set -l words (commandline -opc) (commandline -ct)
+    $words[1] {complete} $words[2..-1] 2>/dev/null
+end
+complete -c {program} -a '(__{program})'""",
+}
+COMMON = ("-c", "--config", "-s", "--secure-config", "--clouds-config", "-o", "--output")
+"""Options of every verb that take a value."""
+LISTS = {
+    "node": ("list", "nodes", "id"),
+    "lease": ("leases", "leases", "name"),
+    "request": ("requests", "requests", "id"),
+}
+"""What a positional argument names → the verb that lists it, the rows of its result, and the key of a name."""
+
+
+def script(shell: str) -> str:
+    """Return the completion script of a shell."""
+    return SCRIPTS[shell].format(program=PROGRAM, complete=COMPLETE)
+
+
+def candidates(words: Sequence[str], names: Callable[[str, dict[str, Any]], list[str]] | None = None) -> list[str]:
+    """Return what the last of *words* can become.
+
+    :param words: the words after the name of the command; the last one is being typed and may be empty.
+    :param names: returns the names of a kind, given the connection's options.
+    """
+    *before, typed = words or [""]
+    rest = list(before)
+    verb = next((word for word in _positional(rest, ()) if word in BY_NAME or word == "completion"), None)
+    if verb is None:
+        found = [*(command.name for command in COMMANDS), "completion"]
+    elif verb == "completion":
+        found = list(SHELLS)
+    else:
+        command = BY_NAME[verb]
+        if typed.startswith("-"):
+            found = _flags(command)
+        else:
+            given = _positional(rest, command.options)[1:]
+            kind = _kind(command, len(given))
+            found = (names or _names)(kind, _connection(rest)) if kind else []
+            found = [name for name in found if name not in given]
+    return [word for word in found if word.startswith(typed)]
+
+
+def _flags(command: Command) -> list[str]:
+    own = [flag for option in command.options for flag in option.flags if flag.startswith("--")]
+    common = [flag for option in CONNECTION for flag in option.flags if flag.startswith("--")]
+    return [*own, *common, "--output", "--quiet", "--help"]
+
+
+def _positional(words: Sequence[str], options: Sequence[Option]) -> list[str]:
+    """Return the words that are neither options nor their values."""
+    valued = {*COMMON}
+    for option in options:
+        if not str(option.keywords.get("action", "")).startswith("store_"):
+            valued.update(option.flags)
+    found, skip = [], False
+    for word in words:
+        if skip or word.startswith("-"):
+            skip = not skip and word in valued
+        else:
+            found.append(word)
+    return found
+
+
+def _kind(command: Command, place: int) -> str:
+    """Return what the positional argument with this number names; "" when that is not known."""
+    for option in command.options:
+        if option.flags:
+            continue
+        if place == 0 or option.keywords.get("nargs") in ("+", "*"):
+            return option.completes
+        place -= 1
+    return ""
+
+
+def _connection(words: Sequence[str]) -> dict[str, Any]:
+    """Return the connection's options among the words."""
+    found = {}
+    for option in CONNECTION:
+        for flag in option.flags:
+            if not option.keywords and flag in words[:-1]:
+                found[option.name] = words[words.index(flag) + 1]
+    return found
+
+
+def _names(kind: str, connection: dict[str, Any]) -> list[str]:
+    """Return the names of a kind in the tree; none when they cannot be read."""
+    import os
+
+    from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
+
+    from .calling import call
+
+    for name, variable in ENVIRONMENT.items():
+        if os.environ.get(variable):
+            connection.setdefault(name, os.environ[variable])
+    verb, rows, key = LISTS.get(kind, ("builds", "images", "image"))
+    work = BY_NAME[verb].work
+    assert work is not None
+    try:
+        result = call(work, {**connection, "require_launcher": False}, lambda _text: None)
+    except NodepoolError:
+        return []
+    return [row[key] for row in result[rows] if isinstance(row.get(key), str)]

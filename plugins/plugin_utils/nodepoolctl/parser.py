@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The arguments of the command, from the table of verbs. Only the standard library is loaded here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .commands import COMMANDS
+from .shapes import Command, Option
+
+PROGRAM = "nodepoolctl"
+TABLE, JSON, ID = "table", "json", "id"
+SHELLS = ("bash", "zsh", "fish")
+COMPLETE = "__complete"
+"""The verb that the completion scripts call."""
+
+ENVIRONMENT = {"config": "NODEPOOL_CONFIG", "secure_config": "NODEPOOL_SECURE_CONFIG"}
+"""Option → the environment variable that is its default."""
+
+CONNECTION = (
+    Option("config", ("-c", "--config"), "path of nodepool.yaml ($NODEPOOL_CONFIG, /etc/nodepool/nodepool.yaml)"),
+    Option("secure_config", ("-s", "--secure-config"), "path of secure.conf ($NODEPOOL_SECURE_CONFIG)"),
+    Option("clouds_config", ("--clouds-config",), "path of clouds.yaml (openstacksdk's search path)"),
+    Option("strict_config", ("--strict-config",), "unknown keys in nodepool.yaml are errors", {"action": "store_true"}),
+)
+EXIT_CODES = """\
+exit status:
+  0  done
+  1  failed
+  2  wrong arguments, or the configuration cannot be used
+  3  no such node, request, lease, provider, pool, label or image
+  4  not done within --timeout
+  5  ZooKeeper or a cloud cannot be reached: try again later
+  128+N  ended by signal N (130: Ctrl-C)
+"""
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Return the arguments; options that are not given are missing in it.
+
+    :raises SystemExit: for wrong arguments with status 2, and for ``--help``.
+    """
+    parser = make_parser()
+    given = parser.parse_args(words)
+    if given.verb is None:
+        parser.print_help(sys.stderr)
+        parser.exit(2)
+    for name, variable in ENVIRONMENT.items():
+        if not hasattr(given, name) and os.environ.get(variable):
+            setattr(given, name, os.environ[variable])
+    return given
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser with all verbs."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Lease test nodes, look at them, and act on them.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    _add_common(parser)
+    verbs = parser.add_subparsers(metavar="VERB", title="verbs", dest="verb", required=False)
+    for command in COMMANDS:
+        _add_command(verbs, command)
+    completion = verbs.add_parser("completion", help="print the completion script for a shell", allow_abbrev=False)
+    completion.add_argument("shell", choices=SHELLS)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("connection and output")
+    for option in CONNECTION:
+        metavar = {} if option.keywords else {"metavar": "FILE"}
+        _add(group, option, **metavar)
+    group.add_argument(
+        "-o",
+        "--output",
+        choices=(TABLE, JSON, ID),
+        help="table (default), json: what the module returns, id: one per line",
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+
+
+def _add_command(verbs: Any, command: Command) -> None:
+    examples = "\n".join(f"  {PROGRAM} {line}" for line in command.examples)
+    parser = verbs.add_parser(
+        command.name,
+        aliases=command.aliases,
+        help=command.help,
+        description=command.description or f"{command.help[0].upper()}{command.help[1:]}.",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    for option in command.options:
+        _add(parser, option)
+    _add_common(parser)
+
+
+def _add(parser: Any, option: Option, **more: Any) -> None:
+    keywords = {**option.keywords, **more, "help": option.help}
+    if option.flags:
+        parser.add_argument(*option.flags, dest=option.name, **keywords, default=argparse.SUPPRESS)
+    else:
+        parser.add_argument(option.name, **keywords)
